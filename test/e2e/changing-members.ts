@@ -1,0 +1,348 @@
+/** Members of a cluster in processes of their own, of whom a test adds, removes, replaces, moves, restarts and harms some while others work. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../../src/core/random.ts";
+import type { ClusterMember } from "../../src/index.ts";
+import { coterie } from "../commands/run-here.ts";
+import { freePorts } from "../network/free-ports.ts";
+import { Coterie, until } from "./cluster-under-test.ts";
+
+const FOUNDERS = [1, 2, 3];
+const MOST_VOTERS = 5;
+const FEWEST_VOTERS = 3;
+/** How long a fault lasts: a heartbeat, or some elections. */
+const LASTS_MS = [30, 1_500] as const;
+/** Of the disk of a member, where it can be given one of its own. */
+const DISK_BYTES = 64 << 20;
+
+export const deeds = [
+  ...(["kill", "kill the leader", "kill all", "pause", "pause the leader", "cut off", "cut the leader off"] as const),
+  ...(["restart one by one", "full disk", "save a snapshot", "transfer"] as const),
+  ...(["add", "add a learner", "remove", "remove the leader", "replace", "move"] as const),
+];
+export type Deed = (typeof deeds)[number];
+
+interface Ports {
+  readonly peer: number;
+  readonly admin: number;
+  readonly clients: number;
+}
+
+export class ChangingMembers {
+  readonly #folder = mkdtempSync(join(tmpdir(), "coterie-members-"));
+  readonly #draw: Random;
+  readonly #running = new Map<number, Coterie>();
+  readonly #ports = new Map<number, Ports>();
+  readonly #mounted: string[] = [];
+  /** Who is on the list between deeds: all of them vote. */
+  #listed: readonly number[] = FOUNDERS;
+  #next = 4;
+  #left: readonly Deed[] = [];
+  /** Whether members can be given disks of their own: only root may mount them. */
+  hasDisks = true;
+  /** How many have ended by themselves, as their disks were full; and, as they were told, because they had been removed. */
+  readonly ended = { disk: 0, removed: 0 };
+  /** What the largest folder and the largest process have come to, in bytes. */
+  readonly most = { folder: 0, memory: 0 };
+
+  constructor(draw: Random) {
+    this.#draw = draw;
+  }
+
+  async found(): Promise<void> {
+    for (const id of FOUNDERS) await this.#prepare(id);
+    for (const id of FOUNDERS) this.#start(id);
+    await this.#allListen(FOUNDERS);
+  }
+
+  /** Where those that are on the list serve clients. */
+  readonly endpoints = (): readonly string[] =>
+    this.#listed.map((id) => `http://127.0.0.1:${(this.#ports.get(id) as Ports).clients}`);
+
+  /** Each kind before any comes again. */
+  pick(): Deed {
+    const left = this.#left.length > 0 ? this.#left : deeds.filter((deed) => this.hasDisks || deed !== "full disk");
+    const deed = this.#draw.pick(left);
+    this.#left = left.filter((each) => each !== deed);
+    return deed;
+  }
+
+  /** One deed, and its repair: afterwards all that are on the list run, and vote or learn. */
+  async carryOut(deed: Deed): Promise<void> {
+    const victim = deed.includes("leader") ? await this.#leader() : this.#draw.pick(this.#listed);
+    switch (deed) {
+      case "kill":
+      case "kill the leader":
+        return this.#restarted([victim], "SIGKILL");
+      case "kill all":
+        return this.#restarted(this.#listed, "SIGKILL");
+      case "restart one by one":
+        for (const id of this.#listed) await this.#restarted([id], "SIGTERM");
+        return;
+      case "pause":
+      case "pause the leader":
+        return this.#paused(victim);
+      case "cut off":
+      case "cut the leader off":
+        return this.#cutOff(victim);
+      case "full disk":
+        return this.#fullDisk(victim);
+      case "save a snapshot":
+        return this.#saved();
+      case "transfer":
+        await this.#command("transfer", String(victim));
+        return;
+      case "add":
+        return this.#listed.length < MOST_VOTERS ? this.#add() : this.#remove(victim);
+      case "add a learner":
+        return this.#listed.length < MOST_VOTERS ? this.#addLearner() : this.#replace(victim);
+      case "remove":
+      case "remove the leader":
+        return this.#listed.length > FEWEST_VOTERS ? this.#remove(victim) : this.#add();
+      case "replace":
+        return this.#replace(victim);
+      case "move":
+        return this.#move(victim);
+    }
+  }
+
+  /** Looks how large folders and processes are. */
+  async weigh(): Promise<void> {
+    for (const [id, process] of this.#running) {
+      const names = await readdir(this.#dataOf(id), { recursive: true });
+      const bytes = names.reduce((sum, name) => sum + sizeOf(join(this.#dataOf(id), name)), 0);
+      this.most.folder = Math.max(this.most.folder, bytes);
+      this.most.memory = Math.max(this.most.memory, memoryOf(process.pid));
+    }
+  }
+
+  get standing(): string {
+    return [...this.#running].map(([id, process]) => `member ${id}: ${process.standing}`).join("\n");
+  }
+
+  remove(): void {
+    for (const process of this.#running.values()) process.signal("SIGKILL");
+    for (const folder of this.#mounted) execFileSync("umount", ["--lazy", folder]);
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+
+  #dataOf(id: number): string {
+    return join(this.#folder, `data-${id}`);
+  }
+
+  #addressOf(id: number): string {
+    return `127.0.0.1:${(this.#ports.get(id) as Ports).peer}`;
+  }
+
+  async #prepare(id: number): Promise<void> {
+    const [peer = 0, admin = 0, clients = 0] = await freePorts(3);
+    this.#ports.set(id, { peer, admin, clients });
+    const folder = this.#dataOf(id);
+    mkdirSync(folder);
+    if (!this.hasDisks) return;
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "coterie", folder], { stdio: "ignore" });
+      this.#mounted.push(folder);
+    } catch {
+      this.hasDisks = false;
+      console.log("members have no disks of their own, as they cannot be mounted here: none will be full");
+    }
+  }
+
+  #start(id: number, ...more: string[]): void {
+    const ids = [...new Set([...this.#listed, id])];
+    const members = ids.map((each) => {
+      const { peer, admin } = this.#ports.get(each) as Ports;
+      return [each, { address: `127.0.0.1:${peer}`, admin: `127.0.0.1:${admin}` }];
+    });
+    const config = join(this.#folder, `config-${id}.json`);
+    // A mounted folder's root is not its own to lock and to remove.
+    const dataDir = join(this.#dataOf(id), "journal");
+    writeFileSync(config, JSON.stringify({ cluster: "test", dataDir, members: Object.fromEntries(members) }));
+    const { clients } = this.#ports.get(id) as Ports;
+    const words = ["--config", config, "--id", String(id), "--clients", `127.0.0.1:${clients}`, "--fault-injector"];
+    this.#running.set(id, new Coterie("node", ...words, ...more));
+  }
+
+  async #allListen(ids: readonly number[]): Promise<void> {
+    for (const id of ids) {
+      const process = this.#running.get(id) as Coterie;
+      await until(`member ${id} runs`, () => process.stdout.includes("listening"), process);
+    }
+  }
+
+  async #stop(id: number, signal: NodeJS.Signals): Promise<void> {
+    const process = this.#running.get(id) as Coterie;
+    this.#running.delete(id);
+    process.signal(signal);
+    await process.finished;
+  }
+
+  async #restarted(ids: readonly number[], signal: NodeJS.Signals): Promise<void> {
+    await Promise.all(ids.map((id) => this.#stop(id, signal)));
+    await sleep(this.#draw.between(...LASTS_MS));
+    for (const id of ids) this.#start(id);
+    await this.#allListen(ids);
+  }
+
+  async #paused(id: number): Promise<void> {
+    const process = this.#running.get(id) as Coterie;
+    process.signal("SIGSTOP");
+    await sleep(this.#draw.between(...LASTS_MS));
+    process.signal("SIGCONT");
+  }
+
+  async #cutOff(victim: number): Promise<void> {
+    const others = this.#listed.filter((id) => id !== victim);
+    await this.#cut(victim, others);
+    await sleep(this.#draw.between(...LASTS_MS));
+    await this.#cut(victim, []);
+  }
+
+  async #cut(id: number, cutTo: readonly number[]): Promise<void> {
+    const { admin } = this.#ports.get(id) as Ports;
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`http://127.0.0.1:${admin}/faults`, {
+      method: "PUT",
+      headers,
+      body: JSON.stringify({ cutTo }),
+    });
+    if (!answer.ok) throw new Error(`member ${id} answers ${await answer.text()}`);
+  }
+
+  /** It ends, and says why, or goes on without having to write; with room again it goes on from what it has. */
+  async #fullDisk(id: number): Promise<void> {
+    const ballast = join(this.#dataOf(id), "ballast");
+    const { bavail, bsize } = statfsSync(this.#dataOf(id));
+    const process = this.#running.get(id) as Coterie;
+    try {
+      execFileSync("dd", ["if=/dev/zero", `of=${ballast}`, `bs=${bsize}`, `count=${bavail}`], { stdio: "ignore" });
+    } catch {
+      // What was left has been taken meanwhile.
+    }
+    const ended = await Promise.race([process.finished, sleep(LASTS_MS[1], null)]);
+    rmSync(ballast);
+    if (ended === null && (await Promise.race([process.finished, sleep(100, null)])) === null) return;
+    const { code, stderr } = await process.finished;
+    if (code !== 1 || !stderr.includes("the disk is full"))
+      throw new Error(`expected member ${id} to say that its disk is full, and to end with 1, but ${process.standing}`);
+    this.ended.disk += 1;
+    this.#start(id);
+    await this.#allListen([id]);
+  }
+
+  async #saved(): Promise<void> {
+    const file = join(this.#folder, "saved.snapshot");
+    await this.#command("snapshot", "save", file);
+    const { code, stdout, stderr } = await coterie("snapshot", "show", file);
+    if (code !== 0) throw new Error(`a snapshot cannot be shown: ${stdout}${stderr}`);
+  }
+
+  async #add(): Promise<void> {
+    const id = await this.#enter("add");
+    await this.#settled([...this.#listed, id]);
+  }
+
+  async #addLearner(): Promise<void> {
+    const id = await this.#enter("add", "--learner");
+    await this.#untilListed(...this.#listed.map((each) => `${each} voter`), `${id} learner`);
+    await this.#command("member", "promote", String(id));
+    await this.#settled([...this.#listed, id]);
+  }
+
+  /** In half of all cases of one that is dead. */
+  async #replace(victim: number): Promise<void> {
+    if (this.#draw.below(2) === 0) await this.#stop(victim, "SIGKILL");
+    const id = await this.#enter("add", "--replaces", String(victim));
+    await this.#settled([...this.#listed.filter((each) => each !== victim), id]);
+    await this.#gone(victim);
+  }
+
+  async #remove(victim: number): Promise<void> {
+    await this.#command("member", "remove", String(victim), "--wait");
+    await this.#settled(this.#listed.filter((each) => each !== victim));
+    await this.#gone(victim);
+  }
+
+  async #move(id: number): Promise<void> {
+    await this.#stop(id, "SIGTERM");
+    const [peer = 0] = await freePorts(1);
+    await this.#command("member", "move", String(id), `127.0.0.1:${peer}`);
+    this.#ports.set(id, { ...(this.#ports.get(id) as Ports), peer });
+    this.#start(id);
+    await this.#allListen([id]);
+    await this.#settled(this.#listed);
+  }
+
+  /** Puts one on the list, and starts it; in a third of all cases somebody is killed in the middle of that. */
+  async #enter(...words: readonly string[]): Promise<number> {
+    const id = this.#next;
+    this.#next += 1;
+    await this.#prepare(id);
+    const [verb = "", ...options] = words;
+    await this.#command("member", verb, String(id), this.#addressOf(id), ...options);
+    this.#start(id, "--existing");
+    await this.#allListen([id]);
+    if (this.#draw.below(3) === 0) await this.#restarted([this.#draw.pick([...this.#running.keys()])], "SIGKILL");
+    return id;
+  }
+
+  /** Of one that is not on the list any more. It ends by itself once it hears of that, unless it was not there to hear it. */
+  async #gone(id: number): Promise<void> {
+    const process = this.#running.get(id);
+    if (process === undefined) return;
+    const told = await Promise.race([process.finished, sleep(LASTS_MS[1], null)]);
+    if (told !== null && told.signal === null && !told.stderr.includes("has been removed"))
+      throw new Error(`expected member ${id} to say that it was removed, but ${process.standing}`);
+    if (told !== null) this.ended.removed += 1;
+    await this.#stop(id, "SIGKILL");
+  }
+
+  async #settled(ids: readonly number[]): Promise<void> {
+    await this.#untilListed(...ids.map((id) => `${id} voter`));
+    this.#listed = ids;
+  }
+
+  /** These are on the list, and nobody else. */
+  async #untilListed(...wanted: readonly string[]): Promise<void> {
+    let said = "";
+    await until(
+      () => `the list is ${wanted.join(", ")}, but it is ${said}`,
+      async () => {
+        said = (await this.#list()).map(({ id, role }) => `${id} ${role}`).join(", ");
+        return said === wanted.join(", ");
+      },
+      this,
+    );
+  }
+
+  async #list(): Promise<readonly ClusterMember[]> {
+    const { members } = JSON.parse(await this.#command("member", "list", "--json")) as { members: ClusterMember[] };
+    return members;
+  }
+
+  async #leader(): Promise<number> {
+    const leader = (await this.#list()).find(({ id, isLeader }) => isLeader && this.#listed.includes(id));
+    return leader?.id ?? this.#draw.pick(this.#listed);
+  }
+
+  /** @returns what it printed. */
+  async #command(...words: readonly string[]): Promise<string> {
+    const at = ["--timeout", "60s", "--endpoints", this.endpoints().join(",")];
+    const { code, stdout, stderr } = await coterie(...words, ...at);
+    if (code !== 0) throw new Error(`coterie ${words.join(" ")} ends with ${code}: ${stderr}\n${this.standing}`);
+    return stdout;
+  }
+}
+
+/** A file may go while others are looked at. */
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+
+function memoryOf(pid: number): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes ?? 0) * 1_024;
+}

@@ -1,0 +1,72 @@
+/**
+ * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, restarted one by one,
+ * added, removed, replaced and moved: what they see of keys is linearizable, nothing that was acknowledged is lost or done twice,
+ * watches have no gap, and no two hold one lock. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
+ *
+ * @module-tag long
+ */
+import { afterEach, expect, test } from "vitest";
+import { checkLinearizability, drawText } from "../../src/check/linearizability/index.ts";
+import { map } from "../../src/check/linearizability/models/map.ts";
+import { random } from "../../src/core/random.ts";
+import { ChangingMembers, type Deed, deeds } from "./changing-members.ts";
+import { endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { WorkingClients } from "./working-clients.ts";
+
+const rounds = Number(process.env.COTERIE_SOAK ?? deeds.length);
+const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
+const SAYS_EVERY_ROUNDS = 10;
+const MOST_FOLDER_BYTES = 48 << 20;
+const MOST_MEMORY_BYTES = 512 << 20;
+
+let members: ChangingMembers;
+let clients: WorkingClients;
+afterEach(async () => {
+  await clients?.abandon();
+  members?.remove();
+  await endAll();
+});
+
+test(`through ${rounds} faults and changes of members nothing is lost, doubled or held twice`, {
+  timeout: (rounds + 3) * 3 * PATIENCE_MS,
+}, async () => {
+  console.log(`members: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
+  const draw = random(seed);
+  members = new ChangingMembers(draw.stream("members"));
+  await members.found();
+  clients = new WorkingClients(members.endpoints, draw.stream("clients"));
+  await clients.start();
+  await clients.progress();
+  const done: Deed[] = [];
+  const began = performance.now();
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      done.push(members.pick());
+      await members.carryOut(done.at(-1) as Deed);
+      await clients.progress();
+      clients.renewKeys();
+      await members.weigh();
+      if (round % SAYS_EVERY_ROUNDS === 0) say(round);
+    }
+    await clients.end();
+  } catch (error) {
+    console.log(`members: failed, COTERIE_SEED=${seed}, after ${done.slice(-6).join(", ")}\n${members.standing}`);
+    throw error;
+  }
+  say(rounds);
+  expect(clients.wrong).toEqual([]);
+  const { verdict, findings, model } = checkLinearizability(clients.history, map());
+  const pictures = findings.map((finding) => (finding.verdict === "holds" ? "" : drawText(finding, { model })));
+  expect(verdict, pictures.join("\n")).toBe("holds");
+  expect(members.most.folder).toBeLessThan(MOST_FOLDER_BYTES);
+  expect(members.most.memory).toBeLessThan(MOST_MEMORY_BYTES);
+
+  function say(round: number): void {
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    const [folder, memory] = [members.most.folder, members.most.memory].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+    const { disk, removed } = members.ended;
+    console.log(`members: ${round} deeds in ${seconds} s: ${clients.account}`);
+    console.log(`members: ${disk} ended with a full disk, ${removed} were told of their removal`);
+    console.log(`members: the largest folder came to ${folder} MiB, the largest process to ${memory} MiB`);
+  }
+});
