@@ -1,24 +1,39 @@
-/** What is one member's alone at a time: locks and leaderships, watched from outside, in the world's time. */
+/** What one member may hold alone, or so many at once: locks, leaderships and permits, watched from outside, in the world's time. */
 import type { NodeId, Tenure } from "../../src/index.ts";
 
 interface Held {
   readonly node: NodeId;
   readonly token: number;
+  readonly permits: number;
   /** Whether its holder can still rely on it, by the clock of its own process, which may be paused. */
   readonly isHeld: () => boolean;
 }
 
-/** The places that nobody shares: a second holder of one, or a token that has not grown, is a violation. */
+/** How much of what there is one holder takes. */
+export interface Room {
+  readonly permits: number;
+  readonly capacity: number;
+}
+const ALL: Room = { permits: 1, capacity: 1 };
+
+/** More holders than there is room for are a violation, and so is a token that has not grown where one holder takes all. */
 export class ExclusiveUse {
   /** How often anything was held. */
   count = 0;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, Held[]>();
   readonly #highest = new Map<string, number>();
 
   constructor(private readonly now: () => number) {}
 
   /** @param clock of the holder's process; `isAlive`: whether that runs. */
-  enter(name: string, node: NodeId, tenure: Tenure<number>, clock: () => number, isAlive: () => boolean): void {
+  enter(
+    name: string,
+    node: NodeId,
+    tenure: Tenure<number>,
+    clock: () => number,
+    isAlive: () => boolean,
+    room = ALL,
+  ): void {
     this.count += 1;
     const { token } = tenure;
     let isOver = false;
@@ -29,33 +44,32 @@ export class ExclusiveUse {
     const held: Held = {
       node,
       token,
+      permits: room.permits,
       isHeld: () => !isOver && isAlive() && (deadline === null || clock() < deadline),
     };
-    this.#requireAlone(name, held);
+    const isAlone = room.permits === room.capacity;
     const highest = this.#highest.get(name) ?? Number.NEGATIVE_INFINITY;
-    if (token <= highest)
+    if (isAlone && token <= highest)
       throw new Error(`${this.#at(name)}: node ${node} has token ${token}, and ${highest} was given before`);
-    this.#highest.set(name, token);
-    this.#held.set(name, held);
+    this.#highest.set(name, Math.max(highest, token));
+    this.#held.set(name, [...this.#holdersOf(name), held]);
+    this.#requireRoom(name, room);
     tenure.onDeadline((later) => {
-      if (isAlive()) this.#requireLatest(name, held);
       deadline = later;
+      if (held.isHeld()) this.#requireRoom(name, room);
     });
   }
 
-  #requireAlone(name: string, { node, token }: Held): void {
-    const other = this.#held.get(name);
-    if (other?.isHeld())
-      throw new Error(
-        `${this.#at(name)}: node ${node} (token ${token}) and node ${other.node} (token ${other.token}) hold it`,
-      );
+  #holdersOf(name: string): Held[] {
+    return (this.#held.get(name) ?? []).filter((held) => held.isHeld());
   }
 
-  /** Nobody may have come in by the time that it is confirmed further. */
-  #requireLatest(name: string, held: Held): void {
-    const latest = this.#held.get(name);
-    if (latest !== held && latest?.isHeld())
-      throw new Error(`${this.#at(name)}: node ${held.node} is confirmed, and node ${latest.node} holds it`);
+  /** Also when somebody's hold is confirmed further: nobody may have come in by then. */
+  #requireRoom(name: string, { capacity }: Room): void {
+    const holders = this.#holdersOf(name);
+    if (holders.reduce((sum, { permits }) => sum + permits, 0) <= capacity) return;
+    const each = holders.map(({ node, token, permits }) => `node ${node} (token ${token}, ${permits} of ${capacity})`);
+    throw new Error(`${this.#at(name)}: ${each.join(" and ")} hold it`);
   }
 
   #at = (name: string): string => `${name} at ${this.now().toFixed(3)} ms`;

@@ -4,6 +4,7 @@ import { type ProcessTools, simulate, type World } from "../../src/testing/index
 import { ExclusiveUse } from "./exclusive-use.ts";
 import { MemberChanges } from "./member-changes.ts";
 import { SavedState } from "./saved-state.ts";
+import { SharedWork } from "./shared-work.ts";
 
 /** So long after the last fault has begun all is mended. */
 const MENDED_MS = 3_500;
@@ -20,11 +21,14 @@ export interface SharedResult {
   readonly changes: number;
   readonly faults: number;
   readonly memberChanges: number;
+  readonly passed: number;
+  readonly commands: number;
 }
 
 class SharedSwarm {
   readonly #world: World;
   readonly #exclusive: ExclusiveUse;
+  readonly #work: SharedWork;
   readonly #watched: Watched[] = [];
   /** Of the counter: added for certain, and perhaps. */
   #added = 0;
@@ -53,6 +57,12 @@ class SharedSwarm {
       program: (member, tools) => this.#live(member, tools),
     });
     this.#exclusive = new ExclusiveUse(() => this.#world.now());
+    this.#work = new SharedWork(
+      this.#exclusive,
+      () => this.#isEnding,
+      (member) => this.#runsStill(member),
+      unlessCoordination,
+    );
   }
 
   async run(): Promise<SharedResult> {
@@ -77,7 +87,7 @@ class SharedSwarm {
     });
     const changes = this.#watched.reduce((sum, watched) => sum + watched.changes.length, 0);
     const [grants, memberChanges] = [this.#exclusive.count, this.#changes];
-    return { grants, writes: this.#writes, changes, faults: world.plan.length, memberChanges };
+    return { grants, writes: this.#writes, changes, faults: world.plan.length, memberChanges, ...this.#work.counts };
   }
 
   async #live(member: Member, tools: ProcessTools): Promise<void> {
@@ -90,6 +100,7 @@ class SharedSwarm {
       this.#lock(member, tools),
       this.#watch(member),
       this.#queue(member, tools, run),
+      this.#work.live(member, tools),
     ]);
   }
 
@@ -166,6 +177,7 @@ class SharedSwarm {
     const within = { timeoutMs: WELL_WITHIN_MS };
     for (const id of this.#listed) while (!world.isUp(id)) await world.sleep(50);
     for (const id of this.#listed) await this.#knowsAll(world.member(id));
+    for (const id of this.#listed) await this.#work.requireAppended(world.member(id));
     const [first] = this.#listed;
     const member = world.member(first as number);
     const total = await member.counter("all").get(within);

@@ -1,0 +1,102 @@
+/** Members that use permits, read-write locks, barriers and state machines of their own, under faults: what has to hold of each at every moment. */
+import type { Member, Replicated } from "../../src/index.ts";
+import type { ProcessTools } from "../../src/testing/index.ts";
+import type { ExclusiveUse } from "./exclusive-use.ts";
+
+const PERMITS = 3;
+const PARTIES = 2;
+/** More than ever read at once: a writer takes all of them. */
+const READERS = 1_000;
+const WITHIN = { timeoutMs: 60_000 };
+
+/** What a process has to expect may end what it tries. */
+export type Attempt = (act: () => unknown) => Promise<void>;
+type Appended = Replicated<readonly string[], string, number>;
+
+/** Appends, and says in which place. */
+const journal = {
+  init: (): readonly string[] => [],
+  apply: (state: readonly string[], command: string) => [[...state, command], state.length] as const,
+};
+
+export class SharedWork {
+  /** By what the barrier gave: how many it gave that to. */
+  readonly #passed = new Map<number, number>();
+  /** Of the state machine: the place of each command that was acknowledged. */
+  readonly #appended = new Map<string, number>();
+  #commands = 0;
+
+  constructor(
+    private readonly exclusive: ExclusiveUse,
+    private readonly isEnding: () => boolean,
+    private readonly runsStill: (member: Member) => boolean,
+    private readonly attempt: Attempt,
+  ) {}
+
+  /** How often members have passed the barrier, and have had commands acknowledged. */
+  get counts(): { readonly passed: number; readonly commands: number } {
+    return { passed: this.#passed.size, commands: this.#appended.size };
+  }
+
+  async live(member: Member, tools: ProcessTools): Promise<void> {
+    const machine = member.replicated("journal", journal);
+    const kinds = [
+      () => this.#takePermits(member, tools),
+      () => this.#readOrWrite(member, tools),
+      () => this.#arrive(member, tools),
+      () => this.#execute(machine),
+    ];
+    await Promise.all(
+      kinds.map(async (work) => {
+        while (!this.isEnding()) {
+          await this.attempt(work);
+          await tools.sleep(tools.random() * 800);
+        }
+      }),
+    );
+  }
+
+  /** Every command that was acknowledged is there once, where its caller was told. @throws if not */
+  async requireAppended(member: Member): Promise<void> {
+    const state = await member.replicated("journal", journal).read(WITHIN);
+    if (new Set(state).size < state.length) throw new Error("a command of the state machine was applied twice");
+    for (const [command, place] of this.#appended)
+      if (state[place] !== command) throw new Error(`${command} was told place ${place}, where ${state[place]} is`);
+  }
+
+  async #takePermits(member: Member, tools: ProcessTools): Promise<void> {
+    const permits = 1 + Math.floor(tools.random() * PERMITS);
+    const semaphore = member.semaphore("desks", { permits: PERMITS });
+    const grant = await semaphore.acquire({ timeoutMs: 200 + tools.random() * 2_000, permits });
+    const room = { permits, capacity: PERMITS };
+    this.exclusive.enter("the semaphore", member.id, grant, tools.now, () => this.runsStill(member), room);
+    await tools.sleep(tools.random() * 300);
+    await grant.release();
+  }
+
+  async #readOrWrite(member: Member, tools: ProcessTools): Promise<void> {
+    const lock = member.readWriteLock("page");
+    const writes = tools.random() < 0.3;
+    const within = { timeoutMs: 200 + tools.random() * 2_000 };
+    const grant = writes ? await lock.write(within) : await lock.read(within);
+    const room = { permits: writes ? READERS : 1, capacity: READERS };
+    this.exclusive.enter("the read-write lock", member.id, grant, tools.now, () => this.runsStill(member), room);
+    await tools.sleep(tools.random() * 200);
+    await grant.release();
+  }
+
+  async #arrive(member: Member, tools: ProcessTools): Promise<void> {
+    const barrier = member.barrier("start", { parties: PARTIES });
+    const generation = await barrier.arrive({ timeoutMs: 200 + tools.random() * 2_000 });
+    const count = (this.#passed.get(generation) ?? 0) + 1;
+    this.#passed.set(generation, count);
+    if (count > PARTIES) throw new Error(`${count} have passed the barrier with ${generation}, ${PARTIES} may`);
+  }
+
+  async #execute(machine: Appended): Promise<void> {
+    this.#commands += 1;
+    const command = `command ${this.#commands}`;
+    const place = await machine.execute(command, { timeoutMs: 1_000 });
+    this.#appended.set(command, place);
+  }
+}
