@@ -1,4 +1,4 @@
-/** Members of a cluster in processes of their own, of whom a test adds, removes, replaces, moves, restarts and harms some while others work. */
+/** Members of a cluster in processes of their own, which a test adds, removes, replaces, moves, restarts and harms while clients work. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";

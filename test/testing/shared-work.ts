@@ -66,7 +66,7 @@ export class SharedWork {
 
   async #takePermits(member: Member, tools: ProcessTools): Promise<void> {
     const permits = 1 + Math.floor(tools.random() * PERMITS);
-    const semaphore = member.semaphore("desks", { permits: PERMITS });
+    const semaphore = member.semaphore("seats", { permits: PERMITS });
     const grant = await semaphore.acquire({ timeoutMs: 200 + tools.random() * 2_000, permits });
     const room = { permits, capacity: PERMITS };
     this.exclusive.enter("the semaphore", member.id, grant, tools.now, () => this.runsStill(member), room);
