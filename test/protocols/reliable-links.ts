@@ -135,8 +135,8 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
           .filter((says) => property[says] !== undefined)
           .map((says) => [
             says,
-            ({ alive, state }: Any, node: NodeId) =>
-              property[says]({ alive, state: (each: NodeId) => state(each).inner }, node),
+            ({ alive, nodes, state, history }: Any, node: NodeId) =>
+              property[says]({ alive, nodes, history, state: (each: NodeId) => state(each).inner }, node),
           ]),
       ),
     })),

@@ -1,0 +1,237 @@
+/**
+ * Who uses state transfer, for simulator and checker: it sends messages, applies what is delivered, and its state is the list
+ * of all that it has applied, behind the name of who founded it. So one look at two states tells whether they are of one past.
+ */
+import type { Assembly } from "../../../core/assemble.ts";
+import type { NodeId, Property, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
+import { list, natural, type Shape, text } from "../../../core/shape.ts";
+import { composed, type System } from "../../system.ts";
+import { eventually } from "../parts/eventually.ts";
+import { MAX_PART_BYTES, MAX_PARTS } from "./vocabulary.ts";
+
+export type Replica = {
+  state: {
+    /** Whether it wants the state, and whether it has it. */
+    reads: boolean;
+    holds: boolean;
+    /** Who founded it, and then what has been applied; of who never had a state, nothing. */
+    line: string[];
+    /** What has been delivered and not been applied yet. */
+    waiting: string[];
+    sent: number;
+    founded: number;
+    view: number;
+    members: NodeId[];
+    membership: "member" | "outside";
+  };
+  command:
+    /** Begin to read, or stop to. */
+    | { type: "read" }
+    | { type: "stop" }
+    /** Send one message. */
+    | { type: "send" }
+    // From the transfer.
+    | { type: "delivered"; payload: string }
+    | { type: "waiting" }
+    | { type: "placed" }
+    | { type: "state"; parts: string[] }
+    | { type: "founded" }
+    | { type: "wanted"; view: number; place: number }
+    | { type: "install"; view: number; members: NodeId[] }
+    | { type: "eject" };
+  event:
+    | { type: "said"; payload: string }
+    | { type: "seeks" | "lacks" }
+    | { type: "gave"; view: number; place: number; parts: string[] }
+    /** It has gone on to the next view, and this is the state that it had at the end of the one before. */
+    | { type: "passed"; view: number; line: string[] };
+};
+
+type State = Replica["state"];
+
+/** So that states come in several parts. */
+const LINES_A_PART = 2;
+
+export function replica(): Protocol<Replica> {
+  function apply(state: State): void {
+    state.line.push(...state.waiting.splice(0));
+  }
+
+  return {
+    name: "replica",
+    init: () => ({
+      reads: false,
+      holds: false,
+      line: [],
+      waiting: [],
+      sent: 0,
+      founded: 0,
+      view: 0,
+      members: [],
+      membership: "outside",
+    }),
+    command: {
+      read(state, _command, ctx) {
+        if (state.reads) return;
+        Object.assign(state, { reads: true, line: [], waiting: [] });
+        ctx.emit({ type: "seeks" });
+      },
+      stop(state, _command, ctx) {
+        Object.assign(state, { reads: false, holds: false, line: [], waiting: [] });
+        ctx.emit({ type: "lacks" });
+      },
+      send(state, _command, ctx) {
+        state.sent += 1;
+        ctx.emit({ type: "said", payload: `${ctx.self}.${state.sent}/${state.view}` });
+      },
+      delivered(state, { payload }) {
+        if (!state.reads) return;
+        state.waiting.push(payload);
+        if (state.holds) apply(state);
+      },
+      waiting(state) {
+        state.holds = false;
+      },
+      placed(state) {
+        state.waiting = [];
+        state.holds = false;
+      },
+      state(state, { parts }) {
+        state.line = JSON.parse(parts.join("")) as string[];
+        state.holds = true;
+        apply(state);
+      },
+      founded(state, _command, ctx) {
+        state.founded += 1;
+        state.line.unshift(`by ${ctx.self}.${state.founded}/${state.view}`);
+        state.holds = true;
+        apply(state);
+      },
+      wanted({ line }, { view, place }, ctx) {
+        const text = JSON.stringify(line);
+        const size = Math.ceil(text.length / Math.max(1, Math.ceil(line.length / LINES_A_PART)));
+        const parts = Array.from({ length: Math.ceil(text.length / size) }, (_, n) =>
+          text.slice(n * size, (n + 1) * size),
+        );
+        ctx.emit({ type: "gave", view, place, parts });
+      },
+      install(state, { view, members }, ctx) {
+        if (state.holds && state.membership === "member")
+          ctx.emit({ type: "passed", view: state.view, line: [...state.line] });
+        Object.assign(state, { view, members, membership: "member" });
+      },
+      eject(state) {
+        state.membership = "outside";
+        state.holds = false;
+      },
+    },
+    shapes: {
+      command: {
+        read: {},
+        stop: {},
+        send: {},
+        delivered: { payload: text(MAX_PART_BYTES) },
+        waiting: {},
+        placed: {},
+        state: { parts: list(text(MAX_PART_BYTES), MAX_PARTS) as Shape<string[]> },
+        founded: {},
+        wanted: { view: natural, place: natural },
+        install: { view: natural, members: list(natural, 1_000) },
+        eject: {},
+      },
+    },
+    source: "Schneider, ACM Computing Surveys 1990",
+    assumes: [],
+    properties: [oneLine, samePast, nothingTwice, everybodyHolds],
+    costs: [],
+    view: ({ holds, reads }) => ({ role: holds ? "holding" : reads ? "waiting" : "away" }),
+  };
+}
+
+const isPrefix = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length <= other.length ? one.every((each, place) => each === other[place]) : isPrefix(other, one);
+
+/** Two states of one view are of one past. The one that founded is a part of it, so there is one founder. */
+const oneLine: Property<Replica> = {
+  name: "one state",
+  claim: "of two members of one view that hold the state, one's is what the other's was before",
+  when: "always",
+  holds: ({ alive, state }: World<State>) =>
+    alive.every((node, i) =>
+      alive.slice(i + 1).every((other) => {
+        const [one, two] = [state(node), state(other)];
+        const areTogether = one.holds && two.holds && one.view === two.view;
+        const areIn = one.membership === "member" && two.membership === "member";
+        return !(areTogether && areIn) || isPrefix(one.line, two.line);
+      }),
+    ),
+};
+
+type Passed = Extract<Replica["event"], { type: "passed" }>;
+
+const samePast: Property<Replica> = {
+  name: "one state at each place",
+  claim: "all who have gone from one view to the next with the state, also those that have crashed since, had the same",
+  when: "always",
+  history: {
+    empty: [] as readonly Passed[],
+    after: (before, event) => (event.type === "passed" ? [...(before as readonly Passed[]), event] : before),
+  },
+  holds: ({ nodes, history }) => {
+    const atEnd = new Map<number, string>();
+    return nodes.every((node) =>
+      history<readonly Passed[]>(node).every(({ view, line }) => {
+        const text = line.join();
+        if (!atEnd.has(view)) atEnd.set(view, text);
+        return atEnd.get(view) === text;
+      }),
+    );
+  },
+};
+
+const nothingTwice: Property<Replica> = {
+  name: "nothing twice",
+  claim: "no state has anything in it twice",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => new Set(state(node).line).size === state(node).line.length),
+};
+
+const everybodyHolds: Property<Replica> = eventually(
+  "state reached",
+  "a member that wants the state gets it or founds it, then or later",
+  ({ state }, node) => !state(node).reads || state(node).holds,
+);
+
+export type ReplicatedOver<M extends Vocabulary> = Assembly<{ replica: Replica; multicast: M }>;
+
+/** The system with a replica at every node. Its algorithm is the part `multicast`. */
+export function withReplica({ parts, wires, algorithm }: System) {
+  return composed({
+    parts: { replica, ...parts } as never,
+    wires: {
+      ...wires,
+      replica: {
+        said: ({ payload }: { payload: string }, give: Give) => give("multicast", { type: "send", payload }),
+        seeks: (_event: object, give: Give) => give("multicast", { type: "seek" }),
+        lacks: (_event: object, give: Give) => give("multicast", { type: "lack" }),
+        gave: (event: object, give: Give) => give("multicast", { ...event, type: "snapshot" }),
+      },
+      multicast: {
+        ...(wires as { multicast?: object }).multicast,
+        delivered: ({ payload }: { payload: string }, give: Give) => give("replica", { type: "delivered", payload }),
+        ...Object.fromEntries(
+          ["waiting", "placed", "state", "founded", "wanted"].map((type) => [
+            type,
+            (event: object, give: Give) => give("replica", { ...event, type }),
+          ]),
+        ),
+        installed: (event: object, give: Give) => give("replica", { ...event, type: "install" }),
+        ejected: (_event: object, give: Give) => give("replica", { type: "eject" }),
+      },
+    } as never,
+    algorithm,
+  });
+}
+
+type Give = (part: string, command: object) => void;

@@ -1,0 +1,229 @@
+/**
+ * Who holds the state of a group, who wants it, and who gives it. All of that changes only at places of the order, by what is
+ * delivered there, so that every member of a view knows it alike; what is known of standings is counted anew in each view.
+ *
+ *   (1) who wants the state says so in the order; where it is delivered, members that have not yet said in this view how they
+ *       stand do so;
+ *   (2) at the first place where a member is known to hold, that member is the source of all that want it: its user says its
+ *       state as of that place, and they forget what came before it;
+ *   (3) where all members have said that they hold none, one that wants it founds: those that had it before come first, then
+ *       the lowest;
+ *   (4) the state goes to who wants it in parts, which it asks for; having all, it says in the order that it holds, and is
+ *       given the state where that is delivered;
+ *   (5) where the source is known to hold no more, or the view changes, it begins anew.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { requirePositive } from "../../options.ts";
+import { commandShapes, type Entry, MAX_PARTS, messageShapes, type Standing, type Transfer } from "./vocabulary.ts";
+
+export interface TransferOptions {
+  /** After so long, parts that have not come are asked for again. */
+  readonly fetchMs: number;
+}
+
+/** So many parts come at once. */
+const BURST = 8;
+
+const wants = (is: Standing | undefined): boolean => is === "seeking" || is === "returning";
+
+export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "outside"): Protocol<Transfer<P>> {
+  requirePositive("transfer.fetchMs", fetchMs);
+  type State = Transfer<P>["state"];
+  type Ctx = Context<Transfer<P>>;
+
+  const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
+
+  function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
+    if (state.membership !== "member") return; // Who wants the state says so in the next view.
+    state.said += 1;
+    ctx.emit({ type: "say", payload: { type: "standing", view: state.view, number: state.said, is, place } });
+  }
+
+  /** Words of a view before, or that a later one has overtaken. */
+  const isStale = (state: State, from: NodeId, { view, number }: { view: number; number: number }): boolean =>
+    view !== state.view || number <= (state.known[from]?.number ?? 0);
+
+  function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
+    if (isStale(state, from, said)) return;
+    const { number, is, place } = said;
+    if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
+    state.known[from] = { number, is };
+    delete state.sources[from];
+    if (from === ctx.self && place > 0) receiveState(state, ctx);
+    if (is !== "holding") abandon(state, from, ctx);
+    assign(state, ctx);
+    const isSilent = state.said === state.saidBefore;
+    if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);
+  }
+
+  function receiveState(state: State, ctx: Ctx): void {
+    const parts = state.parts.splice(0);
+    ctx.cancelTimer("fetch");
+    if (!wants(state.standing)) return;
+    state.standing = "holding";
+    ctx.emit({ type: "state", parts });
+  }
+
+  /** Those whose source it was have none now. */
+  function abandon(state: State, source: NodeId, ctx: Ctx): void {
+    for (const [seeker, { from }] of Object.entries(state.sources)) {
+      if (from !== source) continue;
+      delete state.sources[Number(seeker)];
+      if (Number(seeker) === ctx.self) ctx.cancelTimer("fetch");
+    }
+    if (source === ctx.self) state.snapshots = [];
+  }
+
+  /** Gives those that want the state a source, if there can be one. */
+  function assign(state: State, ctx: Ctx): void {
+    const { members, known, sources } = state;
+    let seekers = members.filter((node) => wants(known[node]?.is) && sources[node] === undefined);
+    if (seekers.length === 0) return;
+    let source = members.find((node) => known[node]?.is === "holding");
+    if (source === undefined) {
+      if (members.some((node) => known[node] === undefined)) return;
+      const founder = seekers.find((node) => known[node]?.is === "returning") ?? (seekers[0] as NodeId);
+      found(state, founder, ctx);
+      source = founder;
+      seekers = seekers.filter((node) => node !== founder);
+      if (seekers.length === 0) return;
+    }
+    for (const seeker of seekers) sources[seeker] = { from: source, place: state.place };
+    if (seekers.includes(ctx.self)) beginFetching(state, ctx);
+    if (source === ctx.self && state.standing === "holding") {
+      state.snapshots.push({ place: state.place, parts: null });
+      ctx.emit({ type: "wanted", view: state.view, place: state.place });
+    }
+  }
+
+  function found(state: State, founder: NodeId, ctx: Ctx): void {
+    state.known[founder] = { number: state.known[founder]?.number ?? 0, is: "holding" };
+    if (founder !== ctx.self || !wants(state.standing)) return;
+    state.standing = "holding";
+    ctx.emit({ type: "founded" });
+  }
+
+  function beginFetching(state: State, ctx: Ctx): void {
+    state.parts = [];
+    if (state.standing === "lacking") return; // Its user has changed its mind, and so it has said.
+    if (state.standing === "holding") state.standing = "seeking";
+    ctx.emit({ type: "placed" });
+    fetch(state, ctx);
+  }
+
+  function fetch(state: State, ctx: Ctx): void {
+    const source = state.sources[ctx.self];
+    if (source === undefined) return;
+    const { view, parts } = state;
+    ctx.send(source.from, { type: "fetch", view, place: source.place, part: parts.length });
+    ctx.setTimer("fetch", fetchMs);
+  }
+
+  function give(state: State, to: NodeId, place: number, first: number, ctx: Ctx): void {
+    const parts = state.snapshots.find((snapshot) => snapshot.place === place)?.parts ?? [];
+    const { view } = state;
+    parts.slice(first, first + BURST).forEach((text, n) => {
+      ctx.send(to, { type: "part", view, place, part: first + n, count: parts.length, text });
+    });
+  }
+
+  /** What this node gives, once nobody waits for it, is given no more. */
+  function forgetGiven(state: State, self: NodeId): void {
+    const awaited = new Set(
+      Object.values(state.sources).flatMap(({ from, place }) => (from === self ? [place] : [])),
+    );
+    state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
+  }
+
+  return {
+    name: "state-transfer",
+    init: (self, peers) => ({
+      standing: "lacking",
+      view: 0,
+      members: begin === "inside" ? [self, ...peers].sort((a, b) => a - b) : [],
+      membership: begin === "inside" ? "member" : "outside",
+      said: 0,
+      saidBefore: 0,
+      ...nothing(),
+    }),
+    receive: {
+      fetch(state, from, { view, place, part }, ctx) {
+        const source = state.sources[from];
+        if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // It has another by now, or has it.
+        give(state, from, place, part, ctx);
+      },
+      part(state, from, { view, place, part, count, text }, ctx) {
+        const source = state.sources[ctx.self];
+        if (view !== state.view || source?.from !== from || source.place !== place) return; // Of a source that it has no more.
+        if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // It has it, or lacks one before it.
+        state.parts.push(text);
+        if (part + 1 === count) {
+          ctx.cancelTimer("fetch");
+          if (wants(state.standing)) say(state, ctx, "holding", place);
+        } else if (state.parts.length % BURST === 0) fetch(state, ctx);
+      },
+    },
+    timeout: {
+      fetch,
+      repeat: (state, ctx) => say(state, ctx, state.standing),
+    },
+    command: {
+      deliver(state, { from, payload, id }, ctx) {
+        state.place += 1;
+        if (payload.type === "said") ctx.emit({ type: "delivered", from, payload: payload.payload, id });
+        else {
+          hear(state, from, payload, ctx);
+          forgetGiven(state, ctx.self);
+        }
+      },
+      block(state, _command, ctx) {
+        state.membership = "changing";
+        ctx.emit({ type: "blocked" });
+      },
+      install(state, { view, members }, ctx) {
+        const sorted = members.toSorted((a, b) => a - b);
+        Object.assign(state, { ...nothing(), view, members: sorted, membership: "member", saidBefore: state.said });
+        for (const timer of ["fetch", "repeat"] as const) ctx.cancelTimer(timer);
+        ctx.emit({ type: "installed", view, members });
+        if (wants(state.standing)) say(state, ctx, state.standing);
+      },
+      eject(state, _command, ctx) {
+        Object.assign(state, { ...nothing(), members: [], membership: "outside" });
+        ctx.cancelTimer("fetch");
+        ctx.emit({ type: "ejected" });
+        if (state.standing !== "holding") return;
+        state.standing = "returning"; // What it has applied last, others may not have, or in another order.
+        ctx.emit({ type: "waiting" });
+      },
+      pass: (_state, { event }, ctx) => ctx.emit(event),
+      refuse(_state, _command, ctx) {
+        ctx.setTimer("repeat", fetchMs);
+      },
+      seek(state, _command, ctx) {
+        if (state.standing !== "lacking") return;
+        state.standing = "seeking";
+        say(state, ctx, state.standing);
+      },
+      lack(state, _command, ctx) {
+        if (state.standing === "lacking") return;
+        state.standing = "lacking";
+        state.snapshots = [];
+        ctx.cancelTimer("fetch");
+        if (state.said > state.saidBefore) say(state, ctx, state.standing);
+      },
+      snapshot(state, { view, place, parts }, ctx) {
+        const wanted = state.snapshots.find((snapshot) => snapshot.place === place);
+        if (view !== state.view || wanted === undefined || wanted.parts !== null) return; // Nobody waits for it any more.
+        wanted.parts = parts.length > 0 ? parts : [""];
+        for (const [seeker, source] of Object.entries(state.sources))
+          if (source.from === ctx.self && source.place === place) give(state, Number(seeker), place, 0, ctx);
+      },
+    },
+    shapes: { message: messageShapes, command: commandShapes as never },
+    source: "Birman & Joseph, SOSP 1987, §4: state transfer to who joins",
+    assumes: ["a total order with views, the same at all who go from one to the next"],
+    properties: [],
+    costs: [],
+    view: ({ standing, view }) => ({ role: standing, ...(view > 0 ? { term: view } : {}) }),
+  };
+}

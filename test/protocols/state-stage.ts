@@ -1,0 +1,104 @@
+/** A group whose members replicate a state, in the simulator, and what may happen to it. */
+import fc from "fast-check";
+import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { monitored } from "../../src/protocols/multicast/family/systems.ts";
+import { type Replica, withReplica } from "../../src/protocols/multicast/state-transfer/replica.ts";
+import { causalTotalWithState, isisWithState } from "../../src/protocols/multicast/state-transfer/state-transfer.ts";
+import type { SimulationOptions } from "../../src/sim/options.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import type { Act } from "./group-adversity.ts";
+import { adversity, befall, recover } from "./group-adversity.ts";
+import type { GroupStage } from "./group-stage.ts";
+import { linked } from "./reliable-links.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: the whole has parts of which the test names two
+type Any = any;
+
+export type ReplicaState = Replica["state"];
+
+export const stacksWithState = { isis: isisWithState, "causal-total": causalTotalWithState } as const;
+
+export interface StateStage extends GroupStage<Vocabulary> {
+  readonly sim: Simulation<Any>;
+  replica(node: NodeId): ReplicaState;
+  tell(node: NodeId, command: CommandOf<Vocabulary>): void;
+  /** To the replica of a node that is up. */
+  use(node: NodeId, type: "read" | "stop" | "send"): void;
+}
+
+export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, node) => node);
+
+export const system = (order: () => unknown): Protocol<Vocabulary> =>
+  withReplica(monitored(order as never))() as unknown as Protocol<Vocabulary>;
+
+export function stateStage(
+  order: () => unknown,
+  nodes: number,
+  options: Partial<SimulationOptions<Any>> = {},
+): StateStage {
+  const sim = simulation<Any>({
+    protocol: linked(system(order) as Any) as Any,
+    nodes: range(nodes),
+    seed: 1,
+    delayMs: [1, 10],
+    ...options,
+  });
+  const isUp = (node: NodeId): boolean => sim.world.alive.includes(node);
+  const stage: StateStage = {
+    sim,
+    records: [],
+    said: [],
+    start: (node) => {
+      sim.start(node);
+      stage.use(node, "read");
+    },
+    // Who sends outside would call two messages by one name.
+    send: (node) => {
+      if (isUp(node) && stage.replica(node).membership === "member") stage.use(node, "send");
+    },
+    tell: (node, command) => sim.command(node, { type: "multicast", body: command }),
+    payloads: (node) => stage.replica(node).line,
+    replica: (node) => (sim.world.state(node) as Any).inner.replica,
+    use: (node, type) => {
+      if (isUp(node)) sim.command(node, { type: "replica", body: { type } });
+    },
+  };
+  return stage;
+}
+
+export interface Misfortune {
+  readonly nodes: number;
+  readonly seed: number;
+  readonly acts: readonly Act[];
+  /** Who begins to read or stops to, after so many acts. */
+  readonly readers: readonly { after: number; node: NodeId; reads: boolean }[];
+}
+
+export const misfortune = (maxNodes: number, maxActs: number): fc.Arbitrary<Misfortune> =>
+  fc.record({
+    nodes: fc.integer({ min: 2, max: maxNodes }),
+    seed: fc.nat(),
+    acts: adversity(maxNodes, maxActs),
+    readers: fc.array(
+      fc.record({ after: fc.nat(maxActs), node: fc.nat(maxNodes - 1), reads: fc.boolean() }),
+      { maxLength: 10 },
+    ),
+  });
+
+/** Lets it all happen and heals, so that in the end all are in one view and read. */
+export function suffer(order: () => unknown, { nodes, seed, acts, readers }: Misfortune): StateStage {
+  const stage = stateStage(order, nodes, { seed });
+  const all = range(nodes);
+  for (const node of all) stage.start(node);
+  acts.forEach((act, n) => {
+    befall(stage, all, [act]);
+    for (const { after, node, reads } of readers)
+      if (after === n) stage.use(node % nodes, reads ? "read" : "stop");
+  });
+  recover(stage, all);
+  for (const node of all) stage.use(node, "read");
+  stage.sim.run(stage.sim.now + 3_000);
+  for (const node of all) stage.send(node);
+  stage.sim.run(stage.sim.now + 2_000);
+  return stage;
+}
