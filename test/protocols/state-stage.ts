@@ -2,8 +2,12 @@
 import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
-import { type Replica, withReplica } from "../../src/protocols/multicast/state-transfer/replica.ts";
-import { causalTotalWithState, isisWithState } from "../../src/protocols/multicast/state-transfer/state-transfer.ts";
+import { type Replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
+import {
+  causalTotalWithState,
+  isisWithState,
+} from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
+import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { Act } from "./group-adversity.ts";
@@ -21,6 +25,8 @@ export const stacksWithState = { isis: isisWithState, "causal-total": causalTota
 export interface StateStage extends GroupStage<Vocabulary> {
   readonly sim: Simulation<Any>;
   replica(node: NodeId): ReplicaState;
+  /** How many words on its standing a node has said. */
+  words(node: NodeId): number;
   tell(node: NodeId, command: CommandOf<Vocabulary>): void;
   /** To the replica of a node that is up. */
   use(node: NodeId, type: "read" | "stop" | "send"): void;
@@ -28,14 +34,9 @@ export interface StateStage extends GroupStage<Vocabulary> {
 
 export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, node) => node);
 
-export const system = (order: () => unknown): Protocol<Vocabulary> =>
-  withReplica(monitored(order as never))() as unknown as Protocol<Vocabulary>;
+export const system = (order: AnyMaker): Protocol<Vocabulary> => withReplica(monitored(order))();
 
-export function stateStage(
-  order: () => unknown,
-  nodes: number,
-  options: Partial<SimulationOptions<Any>> = {},
-): StateStage {
+export function stateStage(order: AnyMaker, nodes: number, options: Partial<SimulationOptions<Any>> = {}): StateStage {
   const sim = simulation<Any>({
     protocol: linked(system(order) as Any) as Any,
     nodes: range(nodes),
@@ -56,11 +57,12 @@ export function stateStage(
     send: (node) => {
       if (isUp(node) && stage.replica(node).membership === "member") stage.use(node, "send");
     },
-    tell: (node, command) => sim.command(node, { type: "multicast", body: command }),
+    tell: (node, command) => sim.command(node, { type: "multicast", body: command } as Any),
     payloads: (node) => stage.replica(node).line,
+    words: (node) => (sim.world.state(node) as Any).inner.multicast.transfer.spoken,
     replica: (node) => (sim.world.state(node) as Any).inner.replica,
     use: (node, type) => {
-      if (isUp(node)) sim.command(node, { type: "replica", body: { type } });
+      if (isUp(node)) sim.command(node, { type: "replica", body: { type } } as Any);
     },
   };
   return stage;
@@ -79,21 +81,19 @@ export const misfortune = (maxNodes: number, maxActs: number): fc.Arbitrary<Misf
     nodes: fc.integer({ min: 2, max: maxNodes }),
     seed: fc.nat(),
     acts: adversity(maxNodes, maxActs),
-    readers: fc.array(
-      fc.record({ after: fc.nat(maxActs), node: fc.nat(maxNodes - 1), reads: fc.boolean() }),
-      { maxLength: 10 },
-    ),
+    readers: fc.array(fc.record({ after: fc.nat(maxActs), node: fc.nat(maxNodes - 1), reads: fc.boolean() }), {
+      maxLength: 10,
+    }),
   });
 
 /** Lets it all happen and heals, so that in the end all are in one view and read. */
-export function suffer(order: () => unknown, { nodes, seed, acts, readers }: Misfortune): StateStage {
+export function suffer(order: AnyMaker, { nodes, seed, acts, readers }: Misfortune): StateStage {
   const stage = stateStage(order, nodes, { seed });
   const all = range(nodes);
   for (const node of all) stage.start(node);
   acts.forEach((act, n) => {
     befall(stage, all, [act]);
-    for (const { after, node, reads } of readers)
-      if (after === n) stage.use(node % nodes, reads ? "read" : "stop");
+    for (const { after, node, reads } of readers) if (after === n) stage.use(node % nodes, reads ? "read" : "stop");
   });
   recover(stage, all);
   for (const node of all) stage.use(node, "read");

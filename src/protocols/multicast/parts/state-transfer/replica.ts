@@ -2,11 +2,11 @@
  * Who uses state transfer, for simulator and checker: it sends messages, applies what is delivered, and its state is the list
  * of all that it has applied, behind the name of who founded it. So one look at two states tells whether they are of one past.
  */
-import type { Assembly } from "../../../core/assemble.ts";
-import type { NodeId, Property, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
-import { list, natural, type Shape, text } from "../../../core/shape.ts";
-import { composed, type System } from "../../system.ts";
-import { eventually } from "../parts/eventually.ts";
+import type { Assembly } from "../../../../core/assemble.ts";
+import type { NodeId, Property, Protocol, Vocabulary, World } from "../../../../core/protocol.ts";
+import { list, natural, text } from "../../../../core/shape.ts";
+import { composed, type System } from "../../../system.ts";
+import { eventually } from "../eventually.ts";
 import { MAX_PART_BYTES, MAX_PARTS } from "./vocabulary.ts";
 
 export type Replica = {
@@ -24,8 +24,7 @@ export type Replica = {
     members: NodeId[];
     membership: "member" | "outside";
   };
-  command:
-    /** Begin to read, or stop to. */
+  command: /** Begin to read, or stop to. */
     | { type: "read" }
     | { type: "stop" }
     /** Send one message. */
@@ -40,7 +39,7 @@ export type Replica = {
     | { type: "install"; view: number; members: NodeId[] }
     | { type: "eject" };
   event:
-    | { type: "said"; payload: string }
+    | { type: "sent"; payload: string }
     | { type: "seeks" | "lacks" }
     | { type: "gave"; view: number; place: number; parts: string[] }
     /** It has gone on to the next view, and this is the state that it had at the end of the one before. */
@@ -52,7 +51,8 @@ type State = Replica["state"];
 /** So that states come in several parts. */
 const LINES_A_PART = 2;
 
-export function replica(): Protocol<Replica> {
+/** @param begin as its multicast does. */
+export function replica(begin: "inside" | "outside" = "outside"): Protocol<Replica> {
   function apply(state: State): void {
     state.line.push(...state.waiting.splice(0));
   }
@@ -68,7 +68,7 @@ export function replica(): Protocol<Replica> {
       founded: 0,
       view: 0,
       members: [],
-      membership: "outside",
+      membership: begin === "inside" ? "member" : "outside",
     }),
     command: {
       read(state, _command, ctx) {
@@ -82,7 +82,7 @@ export function replica(): Protocol<Replica> {
       },
       send(state, _command, ctx) {
         state.sent += 1;
-        ctx.emit({ type: "said", payload: `${ctx.self}.${state.sent}/${state.view}` });
+        ctx.emit({ type: "sent", payload: `${ctx.self}.${state.sent}/${state.view}` });
       },
       delivered(state, { payload }) {
         if (!state.reads) return;
@@ -133,7 +133,7 @@ export function replica(): Protocol<Replica> {
         delivered: { payload: text(MAX_PART_BYTES) },
         waiting: {},
         placed: {},
-        state: { parts: list(text(MAX_PART_BYTES), MAX_PARTS) as Shape<string[]> },
+        state: { parts: list<string>(text(MAX_PART_BYTES), MAX_PARTS) },
         founded: {},
         wanted: { view: natural, place: natural },
         install: { view: natural, members: list(natural, 1_000) },
@@ -193,8 +193,7 @@ const nothingTwice: Property<Replica> = {
   name: "nothing twice",
   claim: "no state has anything in it twice",
   when: "always",
-  holds: ({ alive, state }) =>
-    alive.every((node) => new Set(state(node).line).size === state(node).line.length),
+  holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
 };
 
 const everybodyHolds: Property<Replica> = eventually(
@@ -205,14 +204,17 @@ const everybodyHolds: Property<Replica> = eventually(
 
 export type ReplicatedOver<M extends Vocabulary> = Assembly<{ replica: Replica; multicast: M }>;
 
-/** The system with a replica at every node. Its algorithm is the part `multicast`. */
-export function withReplica({ parts, wires, algorithm }: System) {
+/**
+ * The system with a replica at every node. Its algorithm is the part `multicast`.
+ * @param made tests give one that errs.
+ */
+export function withReplica({ parts, wires, algorithm }: System, made: () => Protocol<Replica> = replica) {
   return composed({
-    parts: { replica, ...parts } as never,
+    parts: { replica: () => made(), ...parts },
     wires: {
       ...wires,
       replica: {
-        said: ({ payload }: { payload: string }, give: Give) => give("multicast", { type: "send", payload }),
+        sent: ({ payload }: { payload: string }, give: Give) => give("multicast", { type: "send", payload }),
         seeks: (_event: object, give: Give) => give("multicast", { type: "seek" }),
         lacks: (_event: object, give: Give) => give("multicast", { type: "lack" }),
         gave: (event: object, give: Give) => give("multicast", { ...event, type: "snapshot" }),

@@ -1,7 +1,7 @@
 /** What members of a group with state transfer say to each other, and to who uses them. */
-import type { NodeId } from "../../../core/protocol.ts";
-import { natural, oneOf, type Shape, type Shapes, text, variants } from "../../../core/shape.ts";
-import { type GroupCommand, type GroupEvent, groupCommandShapes } from "../parts/layers.ts";
+import type { NodeId } from "../../../../core/protocol.ts";
+import { natural, oneOf, type Shape, type Shapes, text, variants } from "../../../../core/shape.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes } from "../layers.ts";
 
 /** Of one part, in UTF-8. */
 export const MAX_PART_BYTES = 60_000;
@@ -16,7 +16,7 @@ export type Standing = "seeking" | "returning" | "lacking" | "holding";
 
 /** What goes through the order. */
 export type Entry<P> =
-  | { type: "said"; payload: P }
+  | { type: "message"; payload: P }
   /**
    * How its sender stands in that view, and which of its words on that it is, from 1. `place`: where the state was taken that
    * it has got; 0 if it is not about that.
@@ -25,7 +25,7 @@ export type Entry<P> =
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
   variants<Entry<P>>({
-    said: { payload } as Shapes<Entry<P>>["said"],
+    message: { payload },
     standing: {
       view: natural,
       number: natural,
@@ -65,8 +65,10 @@ export type Transfer<P> = {
     /** Of what has been delivered in this view, the last. */
     place: number;
     /** How many of its own words on its standing it has said, and how many before this view. */
-    said: number;
-    saidBefore: number;
+    spoken: number;
+    spokenBefore: number;
+    /** The first of its words since its user wanted the state last. */
+    since: number;
     /** What has been delivered of members' standings in this view: the same everywhere at each place. */
     known: Record<NodeId, { number: number; is: Standing }>;
     /** Of seekers that wait for a state: who gives it to them, and as of which place. The same everywhere, too. */
@@ -76,12 +78,11 @@ export type Transfer<P> = {
     /** States that this node gives, or is to give: null until its user has said them. */
     snapshots: { place: number; parts: string[] | null }[];
   };
-  message:
-    /** The parts from that one on are wanted. */
-    | { type: "fetch"; view: number; place: number; part: number }
+  message: /** The parts from that one on are wanted. */
+    | { type: "request"; view: number; place: number; part: number }
     /** One of so many. */
     | { type: "part"; view: number; place: number; part: number; count: number; text: string };
-  timer: "fetch" | "repeat";
+  timer: "request" | "repeat";
   command:
     | { type: "deliver"; from: NodeId; payload: Entry<P>; id: string }
     | Exclude<GroupCommand, { type: "stable" }>
@@ -102,7 +103,7 @@ export type Transfer<P> = {
 type OtherEvent = { type: "stable"; count: number } | { type: "left" | "stalled" | "resumed" };
 
 export const messageShapes: Shapes<Transfer<never>["message"]> = {
-  fetch: { view: natural, place: natural, part: natural },
+  request: { view: natural, place: natural, part: natural },
   part: { view: natural, place: natural, part: natural, count: natural, text: text(MAX_PART_BYTES) },
 };
 

@@ -12,13 +12,13 @@
  *       given the state where that is delivered;
  *   (5) where the source is known to hold no more, or the view changes, it begins anew.
  */
-import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { requirePositive } from "../../options.ts";
+import type { Context, NodeId, Protocol } from "../../../../core/protocol.ts";
+import { requirePositive } from "../../../options.ts";
 import { commandShapes, type Entry, MAX_PARTS, messageShapes, type Standing, type Transfer } from "./vocabulary.ts";
 
 export interface TransferOptions {
   /** After so long, parts that have not come are asked for again. */
-  readonly fetchMs: number;
+  readonly requestMs: number;
 }
 
 /** So many parts come at once. */
@@ -26,22 +26,47 @@ const BURST = 8;
 
 const wants = (is: Standing | undefined): boolean => is === "seeking" || is === "returning";
 
-export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "outside"): Protocol<Transfer<P>> {
-  requirePositive("transfer.fetchMs", fetchMs);
-  type State = Transfer<P>["state"];
-  type Ctx = Context<Transfer<P>>;
+type State = Transfer<unknown>["state"];
 
-  const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
+const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
+
+/** Words of a view before, or that a later one has overtaken. */
+const isStale = (state: State, from: NodeId, { view, number }: { view: number; number: number }): boolean =>
+  view !== state.view || number <= (state.known[from]?.number ?? 0);
+
+/** Whether what is known of this node's own standing is what its user wants now, and not what it wanted before. */
+const isPresent = (state: State, self: NodeId): boolean =>
+  state.standing !== "lacking" && (state.known[self]?.number ?? 0) >= state.since;
+
+function give(
+  state: State,
+  to: NodeId,
+  place: number,
+  first: number,
+  ctx: Pick<Context<Transfer<never>>, "send">,
+): void {
+  const parts = state.snapshots.find((snapshot) => snapshot.place === place)?.parts ?? [];
+  const { view } = state;
+  parts.slice(first, first + BURST).forEach((text, n) => {
+    ctx.send(to, { type: "part", view, place, part: first + n, count: parts.length, text });
+  });
+}
+
+/** What this node gives, once nobody waits for it, is given no more. */
+function forgetGiven(state: State, self: NodeId): void {
+  const awaited = new Set(Object.values(state.sources).flatMap(({ from, place }) => (from === self ? [place] : [])));
+  state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
+}
+
+export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "outside"): Protocol<Transfer<P>> {
+  requirePositive("transfer.requestMs", requestMs);
+  type Ctx = Context<Transfer<P>>;
 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
     if (state.membership !== "member") return; // Who wants the state says so in the next view.
-    state.said += 1;
-    ctx.emit({ type: "say", payload: { type: "standing", view: state.view, number: state.said, is, place } });
+    state.spoken += 1;
+    ctx.emit({ type: "say", payload: { type: "standing", view: state.view, number: state.spoken, is, place } });
   }
-
-  /** Words of a view before, or that a later one has overtaken. */
-  const isStale = (state: State, from: NodeId, { view, number }: { view: number; number: number }): boolean =>
-    view !== state.view || number <= (state.known[from]?.number ?? 0);
 
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
     if (isStale(state, from, said)) return;
@@ -52,14 +77,14 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
     if (from === ctx.self && place > 0) receiveState(state, ctx);
     if (is !== "holding") abandon(state, from, ctx);
     assign(state, ctx);
-    const isSilent = state.said === state.saidBefore;
+    const isSilent = state.spoken === state.spokenBefore;
     if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);
   }
 
   function receiveState(state: State, ctx: Ctx): void {
     const parts = state.parts.splice(0);
-    ctx.cancelTimer("fetch");
-    if (!wants(state.standing)) return;
+    ctx.cancelTimer("request");
+    if (!isPresent(state, ctx.self)) return;
     state.standing = "holding";
     ctx.emit({ type: "state", parts });
   }
@@ -69,7 +94,7 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
     for (const [seeker, { from }] of Object.entries(state.sources)) {
       if (from !== source) continue;
       delete state.sources[Number(seeker)];
-      if (Number(seeker) === ctx.self) ctx.cancelTimer("fetch");
+      if (Number(seeker) === ctx.self) ctx.cancelTimer("request");
     }
     if (source === ctx.self) state.snapshots = [];
   }
@@ -78,19 +103,19 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
   function assign(state: State, ctx: Ctx): void {
     const { members, known, sources } = state;
     let seekers = members.filter((node) => wants(known[node]?.is) && sources[node] === undefined);
-    if (seekers.length === 0) return;
     let source = members.find((node) => known[node]?.is === "holding");
     if (source === undefined) {
       if (members.some((node) => known[node] === undefined)) return;
-      const founder = seekers.find((node) => known[node]?.is === "returning") ?? (seekers[0] as NodeId);
+      const founder = seekers.find((node) => known[node]?.is === "returning") ?? seekers[0];
+      if (founder === undefined) return;
       found(state, founder, ctx);
       source = founder;
       seekers = seekers.filter((node) => node !== founder);
-      if (seekers.length === 0) return;
     }
+    if (seekers.length === 0) return;
     for (const seeker of seekers) sources[seeker] = { from: source, place: state.place };
-    if (seekers.includes(ctx.self)) beginFetching(state, ctx);
-    if (source === ctx.self && state.standing === "holding") {
+    if (seekers.includes(ctx.self)) beginRequests(state, ctx);
+    if (source === ctx.self && state.standing === "holding" && isPresent(state, ctx.self)) {
       state.snapshots.push({ place: state.place, parts: null });
       ctx.emit({ type: "wanted", view: state.view, place: state.place });
     }
@@ -98,42 +123,48 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
 
   function found(state: State, founder: NodeId, ctx: Ctx): void {
     state.known[founder] = { number: state.known[founder]?.number ?? 0, is: "holding" };
-    if (founder !== ctx.self || !wants(state.standing)) return;
+    if (founder !== ctx.self || !isPresent(state, ctx.self)) return;
     state.standing = "holding";
     ctx.emit({ type: "founded" });
   }
 
-  function beginFetching(state: State, ctx: Ctx): void {
+  function beginRequests(state: State, ctx: Ctx): void {
     state.parts = [];
-    if (state.standing === "lacking") return; // Its user has changed its mind, and so it has said.
+    if (!isPresent(state, ctx.self)) return; // Its user has changed its mind, and so it has said.
     if (state.standing === "holding") state.standing = "seeking";
     ctx.emit({ type: "placed" });
-    fetch(state, ctx);
+    request(state, ctx);
   }
 
-  function fetch(state: State, ctx: Ctx): void {
+  function request(state: State, ctx: Ctx): void {
     const source = state.sources[ctx.self];
     if (source === undefined) return;
     const { view, parts } = state;
-    ctx.send(source.from, { type: "fetch", view, place: source.place, part: parts.length });
-    ctx.setTimer("fetch", fetchMs);
+    ctx.send(source.from, { type: "request", view, place: source.place, part: parts.length });
+    ctx.setTimer("request", requestMs);
   }
 
-  function give(state: State, to: NodeId, place: number, first: number, ctx: Ctx): void {
-    const parts = state.snapshots.find((snapshot) => snapshot.place === place)?.parts ?? [];
-    const { view } = state;
-    parts.slice(first, first + BURST).forEach((text, n) => {
-      ctx.send(to, { type: "part", view, place, part: first + n, count: parts.length, text });
-    });
-  }
-
-  /** What this node gives, once nobody waits for it, is given no more. */
-  function forgetGiven(state: State, self: NodeId): void {
-    const awaited = new Set(
-      Object.values(state.sources).flatMap(({ from, place }) => (from === self ? [place] : [])),
-    );
-    state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
-  }
+  const groupHandlers: Pick<Protocol<Transfer<P>>["command"], "block" | "install" | "eject"> = {
+    block(state, _command, ctx) {
+      state.membership = "changing";
+      ctx.emit({ type: "blocked" });
+    },
+    install(state, { view, members }, ctx) {
+      const sorted = members.toSorted((a, b) => a - b);
+      Object.assign(state, { ...nothing(), view, members: sorted, membership: "member", spokenBefore: state.spoken });
+      for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
+      ctx.emit({ type: "installed", view, members });
+      if (wants(state.standing)) say(state, ctx, state.standing);
+    },
+    eject(state, _command, ctx) {
+      Object.assign(state, { ...nothing(), members: [], membership: "outside" });
+      ctx.cancelTimer("request");
+      ctx.emit({ type: "ejected" });
+      if (state.standing !== "holding") return;
+      state.standing = "returning"; // What it has applied last, others may not have, or in another order.
+      ctx.emit({ type: "waiting" });
+    },
+  };
 
   return {
     name: "state-transfer",
@@ -142,12 +173,13 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
       view: 0,
       members: begin === "inside" ? [self, ...peers].sort((a, b) => a - b) : [],
       membership: begin === "inside" ? "member" : "outside",
-      said: 0,
-      saidBefore: 0,
+      spoken: 0,
+      spokenBefore: 0,
+      since: 0,
       ...nothing(),
     }),
     receive: {
-      fetch(state, from, { view, place, part }, ctx) {
+      request(state, from, { view, place, part }, ctx) {
         const source = state.sources[from];
         if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // It has another by now, or has it.
         give(state, from, place, part, ctx);
@@ -158,58 +190,41 @@ export function transfer<P>({ fetchMs }: TransferOptions, begin: "inside" | "out
         if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // It has it, or lacks one before it.
         state.parts.push(text);
         if (part + 1 === count) {
-          ctx.cancelTimer("fetch");
+          ctx.cancelTimer("request");
           if (wants(state.standing)) say(state, ctx, "holding", place);
-        } else if (state.parts.length % BURST === 0) fetch(state, ctx);
+        } else if (state.parts.length % BURST === 0) request(state, ctx);
       },
     },
     timeout: {
-      fetch,
+      request,
       repeat: (state, ctx) => say(state, ctx, state.standing),
     },
     command: {
       deliver(state, { from, payload, id }, ctx) {
         state.place += 1;
-        if (payload.type === "said") ctx.emit({ type: "delivered", from, payload: payload.payload, id });
+        if (payload.type === "message") ctx.emit({ type: "delivered", from, payload: payload.payload, id });
         else {
           hear(state, from, payload, ctx);
           forgetGiven(state, ctx.self);
         }
       },
-      block(state, _command, ctx) {
-        state.membership = "changing";
-        ctx.emit({ type: "blocked" });
-      },
-      install(state, { view, members }, ctx) {
-        const sorted = members.toSorted((a, b) => a - b);
-        Object.assign(state, { ...nothing(), view, members: sorted, membership: "member", saidBefore: state.said });
-        for (const timer of ["fetch", "repeat"] as const) ctx.cancelTimer(timer);
-        ctx.emit({ type: "installed", view, members });
-        if (wants(state.standing)) say(state, ctx, state.standing);
-      },
-      eject(state, _command, ctx) {
-        Object.assign(state, { ...nothing(), members: [], membership: "outside" });
-        ctx.cancelTimer("fetch");
-        ctx.emit({ type: "ejected" });
-        if (state.standing !== "holding") return;
-        state.standing = "returning"; // What it has applied last, others may not have, or in another order.
-        ctx.emit({ type: "waiting" });
-      },
+      ...groupHandlers,
       pass: (_state, { event }, ctx) => ctx.emit(event),
       refuse(_state, _command, ctx) {
-        ctx.setTimer("repeat", fetchMs);
+        ctx.setTimer("repeat", requestMs);
       },
       seek(state, _command, ctx) {
         if (state.standing !== "lacking") return;
         state.standing = "seeking";
+        state.since = state.spoken + 1;
         say(state, ctx, state.standing);
       },
       lack(state, _command, ctx) {
         if (state.standing === "lacking") return;
         state.standing = "lacking";
         state.snapshots = [];
-        ctx.cancelTimer("fetch");
-        if (state.said > state.saidBefore) say(state, ctx, state.standing);
+        ctx.cancelTimer("request");
+        if (state.spoken > state.spokenBefore) say(state, ctx, state.standing);
       },
       snapshot(state, { view, place, parts }, ctx) {
         const wanted = state.snapshots.find((snapshot) => snapshot.place === place);

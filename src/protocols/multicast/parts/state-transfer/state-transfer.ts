@@ -17,14 +17,14 @@
  * Whoever is left out of a view has delivered what others may not have: its state counts no more, and it gets another. If the
  * last member that holds the state goes, the state goes with it.
  */
-import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
-import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../core/protocol.ts";
-import { type Shape, text } from "../../../core/shape.ts";
-import { asLayer, to } from "../parts/as-layer.ts";
-import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis } from "../parts/flush.ts";
-import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import type { GroupEvent } from "../parts/layers.ts";
-import type { ViewSynchronyOptions } from "../view-synchrony.ts";
+import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
+import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../../core/protocol.ts";
+import { type Shape, text } from "../../../../core/shape.ts";
+import type { ViewSynchronyOptions } from "../../view-synchrony.ts";
+import { asLayer, to } from "../as-layer.ts";
+import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis } from "../flush.ts";
+import { MAX_PAYLOAD_BYTES } from "../group.ts";
+import type { GroupEvent } from "../layers.ts";
 import { type TransferOptions, transfer } from "./transfer.ts";
 import { type Entry, entryShape, type StateCommand, type StateEvent, type Transfer } from "./vocabulary.ts";
 
@@ -52,7 +52,7 @@ export interface StateTransferOptions extends TransferOptions {
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-const FETCH_MS = 200;
+const REQUEST_MS = 200;
 
 const told: { readonly [K in GroupEvent["type"] | "delivered"]: Transfer<Any>["command"]["type"] } = {
   delivered: "deliver",
@@ -68,7 +68,7 @@ const passed = ["stable", "left", "stalled", "resumed"];
 export function stateTransfer<P, O extends Vocabulary>(
   orderOf: (payload: Shape<Entry<P>>) => Protocol<O>,
   payload: Shape<P>,
-  { begin = "outside", fetchMs = FETCH_MS }: Partial<StateTransferOptions> = {},
+  { begin = "outside", requestMs = REQUEST_MS }: Partial<StateTransferOptions> = {},
 ): Protocol<StateTransfer<P, O>> {
   const order = orderOf(entryShape(payload)) as Any;
   const wires: Wires<Any> = {
@@ -88,7 +88,7 @@ export function stateTransfer<P, O extends Vocabulary>(
       },
     },
   };
-  const parts: { transfer: Any; order: Any } = { transfer: transfer<P>({ fetchMs }, begin), order };
+  const parts: { transfer: Any; order: Any } = { transfer: transfer<P>({ requestMs }, begin), order };
   const whole = assemble<Any>(order.name, parts, wires, { face: "order" });
   const { send: _entries, ...others } = order.shapes.command;
   const { seek, lack, snapshot } = parts.transfer.shapes.command;
@@ -97,7 +97,7 @@ export function stateTransfer<P, O extends Vocabulary>(
       ...Object.fromEntries(Object.keys(others).map((type) => [type, to("order")])),
       send: ({ payload: said }: Any) => ({
         part: "order",
-        body: { type: "send", payload: { type: "said", payload: said } } as Tagged,
+        body: { type: "send", payload: { type: "message", payload: said } } as Tagged,
       }),
       seek: to("transfer"),
       lack: to("transfer"),
@@ -111,7 +111,8 @@ export function stateTransfer<P, O extends Vocabulary>(
 /** What the order says of its group and of what it delivers is said once the transfer has it, in the same order. */
 function outward(part: string, body: Any): Tagged | null {
   if (part === "transfer") return body.type === "say" ? null : body;
-  if (body.type === "refused") return body.payload.type === "said" ? { ...body, payload: body.payload.payload } : null;
+  if (body.type === "refused")
+    return body.payload.type === "message" ? { ...body, payload: body.payload.payload } : null;
   return Object.hasOwn(told, body.type) || passed.includes(body.type) ? null : body;
 }
 
