@@ -53,6 +53,7 @@ export default defineConfig({
           include: [
             "{src,skeletons,site,studio,examples}/**/*.test.ts",
             "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
+            "test/engines/*.test.ts",
           ],
           exclude: [members],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
@@ -75,7 +76,7 @@ export default defineConfig({
         test: {
           ...endToEnd,
           name: "e2e",
-          include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
+          include: ["test/{package,e2e,browser,docs}/**/*.test.ts", "test/engines/real/**/*.test.ts"],
           exclude: alone,
           maxWorkers: 2, // They wait more than they work.
           sequence: { groupOrder: 2 },

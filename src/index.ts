@@ -46,6 +46,7 @@ export type {
 } from "./cluster/services/channel-api.ts";
 export type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster/services/cluster-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
+export type { EngineJoinOptions, EngineMember, ExternalEngine } from "./cluster/services/external-engine.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";
 export type {
   Barrier,

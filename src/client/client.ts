@@ -4,40 +4,17 @@ import type { Role } from "../cluster/clients/client-words.ts";
 import { socketUrl } from "../cluster/clients/endpoints.ts";
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import { ElectionHandle } from "../cluster/services/handles.ts";
-import { requireName } from "../cluster/services/instance-name.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import type { LocalElection } from "../cluster/services/local-election.ts";
 import { controllerForMany, onAbort } from "../cluster/services/on-abort.ts";
-import { limits } from "../cluster/services/state/limits.ts";
-import { LocalCounter } from "../cluster/services/state/local-counter.ts";
-import { LocalMap } from "../cluster/services/state/local-map.ts";
-import { LocalBarrier, LocalQueue } from "../cluster/services/state/local-queue.ts";
-import { LogElection } from "../cluster/services/state/log-election.ts";
-import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "../cluster/services/state/named-grants.ts";
 import type { Service } from "../cluster/services/state/service.ts";
-import type {
-  Barrier,
-  BarrierOptions,
-  CallOptions,
-  ReadWriteLock,
-  Semaphore,
-  SemaphoreOptions,
-  SharedCounter,
-  SharedMap,
-  SharedQueue,
-  StateApi,
-  Transaction,
-} from "../cluster/services/state/state-api.ts";
-import { transact } from "../cluster/services/state/transactions.ts";
-import { textOf } from "../cluster/services/state/value-text.ts";
-import { Waits } from "../cluster/services/state/waits.ts";
+import type { StateApi } from "../cluster/services/state/state-api.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { followEndpoints } from "./discovery.ts";
 import type { Dial } from "./link.ts";
+import { NamedCalls } from "./named-calls.ts";
 import { RemoteService } from "./remote-service.ts";
 
 export interface ConnectOptions {
@@ -90,9 +67,7 @@ const rules: Rules<ConnectOptions> = {
   timeoutMs: may.duration,
   signal: may.signal,
 };
-const count = may.needed(may.positive);
 const DEFAULT_TIMEOUT_MS = 10_000;
-const MAX_ELECTIONS = 1_000;
 
 function areTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
@@ -124,27 +99,24 @@ export async function connectOn(
 /** For programs of this package that have words of their own. */
 export const serviceOf = (client: Client): Service => (client as RemoteClient).service;
 
-class RemoteClient implements Client {
-  readonly service: RemoteService;
-  readonly #waits: Waits;
-  readonly #grants: Grants;
-  readonly #elections = new Map<string, LogElection>();
+class RemoteClient extends NamedCalls implements Client {
+  declare readonly service: RemoteService;
   readonly #controller = controllerForMany();
   readonly #endpoints: readonly string[];
   #changed: () => void = () => {};
   #closing: Promise<void> | null = null;
 
   constructor(platform: Pick<Platform, "clock" | "timers" | "random">, dial: Dial, options: ConnectOptions) {
+    super(
+      new RemoteService({
+        platform,
+        endpoints: options.endpoints,
+        token: options.token ?? null,
+        dial,
+        onChange: () => this.#look(),
+      }),
+    );
     this.#endpoints = options.endpoints;
-    this.service = new RemoteService({
-      platform,
-      endpoints: options.endpoints,
-      token: options.token ?? null,
-      dial,
-      onChange: () => this.#look(),
-    });
-    this.#waits = new Waits(this.service);
-    this.#grants = new Grants(this.service, this.#waits);
     if (options.discover !== false) followEndpoints(this.service, options.endpoints);
   }
 
@@ -177,49 +149,6 @@ class RemoteClient implements Client {
     if (signal.aborted) void this.close();
   }
 
-  map<T>(name: string): SharedMap<T> {
-    return new LocalMap<T>(this.#used(name), this.service);
-  }
-
-  counter(name: string): SharedCounter {
-    return new LocalCounter(this.#used(name), this.service);
-  }
-
-  transaction<R>(work: (transaction: Transaction) => R | Promise<R>, options: CallOptions = {}): Promise<R> {
-    return transact(this.service, work, options);
-  }
-
-  mutex(name: string): Mutex {
-    return new SharedMutex(this.#used(name), this.#grants);
-  }
-
-  semaphore(name: string, options: SemaphoreOptions): Semaphore {
-    requireOptions("semaphore", options, { permits: count });
-    return new LocalSemaphore(this.#used(name), options.permits, this.#grants);
-  }
-
-  readWriteLock(name: string): ReadWriteLock {
-    return new LocalReadWriteLock(this.#used(name), this.#grants);
-  }
-
-  barrier(name: string, options: BarrierOptions): Barrier {
-    requireOptions("barrier", options, { parties: count });
-    return new LocalBarrier(this.#used(name), options.parties, this.#waits);
-  }
-
-  queue<T>(name: string): SharedQueue<T> {
-    return new LocalQueue<T>(this.#used(name), this.service, this.#waits);
-  }
-
-  election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election<number> {
-    requireOptions("election", options, { metadata: may.anything });
-    this.#used(name);
-    const { metadata } = options;
-    const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
-    const open = (): LocalElection => this.#election(name, note).local;
-    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
-  }
-
   status(): ClientStatus {
     const { link, self, session } = this.service;
     const { role, member, moves, endpoints } = link;
@@ -238,7 +167,7 @@ class RemoteClient implements Client {
 
   async #leave(): Promise<void> {
     const reason = new CoordinationError("client-closed", "lost", "this client has been closed");
-    await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
+    await this.stopLeading(reason);
     this.service.close(reason);
     this.#controller.abort(this.service.closed);
     await this.service.depart();
@@ -254,27 +183,7 @@ class RemoteClient implements Client {
     this.service.close(reason);
     this.#changed();
     this.#controller.abort(reason);
-    for (const { local } of this.#elections.values()) void local.stopWorking(reason);
+    void this.stopLeading(reason);
     this.#closing ??= this.service.depart();
-  }
-
-  #election(name: string, note: string): LogElection {
-    const known = this.#elections.get(name);
-    if (known !== undefined && (known.isUsed || known.note === note)) return known;
-    known?.retire();
-    for (const [other, election] of this.#elections) {
-      if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
-      election.retire();
-      this.#elections.delete(other);
-    }
-    const election = new LogElection(this.service, { name, note, sayLeader() {} });
-    this.#elections.set(name, election);
-    return election;
-  }
-
-  /** @throws UsageError for a name that cannot be; CoordinationError once the client is closed. */
-  #used(name: string): string {
-    this.service.use();
-    return requireName(name);
   }
 }

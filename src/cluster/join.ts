@@ -11,8 +11,10 @@ import { CertificateRenewal } from "./certificate-files.ts";
 import { ClientDoor } from "./clients/client-door.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
+import type { EngineJoinOptions, EngineMember } from "./services/external-engine.ts";
 import { JoinedMember } from "./services/joined-member.ts";
 import { KnownMembers } from "./services/known-members.ts";
+import * as may from "./services/known-options.ts";
 import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions, requireWayIn } from "./services/membership.ts";
 import { listeners } from "./services/on-abort.ts";
 
@@ -30,9 +32,17 @@ import { listeners } from "./services/on-abort.ts";
  * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members; the reason of
  * `signal` if it is aborted before this process is a member. Then nothing is left open.
  */
-export function join(options: JoinOptions): Promise<Member> {
-  return joinOn(realPlatform, options);
+export function join(options: JoinOptions): Promise<Member>;
+/** The same calls over an engine that others run, such as `postgres({ url })` of `coterie/engines/postgres`: docs/engines.md. */
+export function join(options: EngineJoinOptions): Promise<EngineMember>;
+export function join(options: JoinOptions | EngineJoinOptions): Promise<Member | EngineMember> {
+  if (!hasEngine(options)) return joinOn(realPlatform, options);
+  listeners.allowMany = (many) => setMaxListeners(0, many);
+  return options.engine.join(realPlatform, options);
 }
+
+const hasEngine = (options: JoinOptions | EngineJoinOptions): options is EngineJoinOptions =>
+  may.isObject(options) && typeof (options as Partial<EngineJoinOptions>).engine?.join === "function";
 
 /** The same, on a platform of one's choice. */
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {

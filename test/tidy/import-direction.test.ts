@@ -1,4 +1,4 @@
-/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {engines, testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -14,6 +14,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   experiment: ["core", "protocols", "trace", "sim", "check"],
   cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
   client: ["core", "protocols", "runtime", "cluster"],
+  engines: ["core", "protocols", "runtime", "cluster", "client"],
   testing: ["core", "sim", "runtime", "cluster", "client"],
   cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],

@@ -1,0 +1,115 @@
+/** What a program that is no member calls by name, over whatever serves it: a cluster of members, or an engine that others run. */
+import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
+import type { CoordinationError } from "../cluster/services/coordination-error.ts";
+import { ElectionHandle } from "../cluster/services/handles.ts";
+import { requireName } from "../cluster/services/instance-name.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { requireOptions } from "../cluster/services/known-options.ts";
+import type { LocalElection } from "../cluster/services/local-election.ts";
+import { limits } from "../cluster/services/state/limits.ts";
+import { LocalCounter } from "../cluster/services/state/local-counter.ts";
+import { LocalMap } from "../cluster/services/state/local-map.ts";
+import { LocalBarrier, LocalQueue } from "../cluster/services/state/local-queue.ts";
+import { LogElection } from "../cluster/services/state/log-election.ts";
+import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "../cluster/services/state/named-grants.ts";
+import type { Service } from "../cluster/services/state/service.ts";
+import type {
+  Barrier,
+  BarrierOptions,
+  CallOptions,
+  ReadWriteLock,
+  Semaphore,
+  SemaphoreOptions,
+  SharedCounter,
+  SharedMap,
+  SharedQueue,
+  StateApi,
+  Transaction,
+} from "../cluster/services/state/state-api.ts";
+import { transact } from "../cluster/services/state/transactions.ts";
+import { textOf } from "../cluster/services/state/value-text.ts";
+import { Waits } from "../cluster/services/state/waits.ts";
+
+const count = may.needed(may.positive);
+const MAX_ELECTIONS = 1_000;
+
+export class NamedCalls implements Omit<StateApi, "replicated"> {
+  readonly service: Service;
+  readonly #waits: Waits;
+  readonly #grants: Grants;
+  readonly #elections = new Map<string, LogElection>();
+
+  constructor(service: Service) {
+    this.service = service;
+    this.#waits = new Waits(service);
+    this.#grants = new Grants(service, this.#waits);
+  }
+
+  map<T>(name: string): SharedMap<T> {
+    return new LocalMap<T>(this.#used(name), this.service);
+  }
+
+  counter(name: string): SharedCounter {
+    return new LocalCounter(this.#used(name), this.service);
+  }
+
+  transaction<R>(work: (transaction: Transaction) => R | Promise<R>, options: CallOptions = {}): Promise<R> {
+    return transact(this.service, work, options);
+  }
+
+  mutex(name: string): Mutex {
+    return new SharedMutex(this.#used(name), this.#grants);
+  }
+
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    requireOptions("semaphore", options, { permits: count });
+    return new LocalSemaphore(this.#used(name), options.permits, this.#grants);
+  }
+
+  readWriteLock(name: string): ReadWriteLock {
+    return new LocalReadWriteLock(this.#used(name), this.#grants);
+  }
+
+  barrier(name: string, options: BarrierOptions): Barrier {
+    requireOptions("barrier", options, { parties: count });
+    return new LocalBarrier(this.#used(name), options.parties, this.#waits);
+  }
+
+  queue<T>(name: string): SharedQueue<T> {
+    return new LocalQueue<T>(this.#used(name), this.service, this.#waits);
+  }
+
+  election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election<number> {
+    requireOptions("election", options, { metadata: may.anything });
+    this.#used(name);
+    const { metadata } = options;
+    const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
+    const open = (): LocalElection => this.#election(name, note).local;
+    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
+  }
+
+  /** Resolves once nobody in this process leads any more. */
+  protected async stopLeading(reason: CoordinationError): Promise<void> {
+    await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
+  }
+
+  #election(name: string, note: string): LogElection {
+    const known = this.#elections.get(name);
+    if (known !== undefined && (known.isUsed || known.note === note)) return known;
+    known?.retire();
+    for (const [other, election] of this.#elections) {
+      if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
+      election.retire();
+      this.#elections.delete(other);
+    }
+    const election = new LogElection(this.service, { name, note, sayLeader() {} });
+    this.#elections.set(name, election);
+    return election;
+  }
+
+  /** @throws UsageError for a name that cannot be; CoordinationError once the client is closed. */
+  #used(name: string): string {
+    this.service.use();
+    return requireName(name);
+  }
+}

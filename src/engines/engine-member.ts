@@ -1,0 +1,118 @@
+/** The member of an engine: the same calls as those of a cluster's clients, over the engine's service. */
+import { NamedCalls } from "../client/named-calls.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
+import { controllerForMany, onAbort } from "../cluster/services/on-abort.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
+import { boundedStore } from "./bounded-store.ts";
+import { EngineService } from "./engine-service.ts";
+import type { Store } from "./store.ts";
+
+const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** Of what a session lasts: one call may fail and another be made before it ends. */
+const CALLS_PER_SESSION = 4;
+
+const rules: Rules<EngineJoinOptions> = {
+  engine: may.needed(may.fields),
+  sessionMs: {
+    wanted: `a number of milliseconds from ${SESSION_MS.least} to ${SESSION_MS.most}`,
+    accepts: (value) => typeof value === "number" && value >= SESSION_MS.least && value <= SESSION_MS.most,
+  },
+  timeoutMs: may.duration,
+  signal: may.signal,
+};
+
+/** What an engine is: how it is connected to. Nothing is loaded before. */
+export async function joinStore(
+  platform: Pick<Platform, "clock" | "timers" | "random">,
+  open: () => Promise<Store>,
+  options: EngineJoinOptions,
+): Promise<EngineMember> {
+  requireOptions<EngineJoinOptions>("join", options, rules);
+  const { sessionMs = SESSION_MS.default, timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
+  signal?.throwIfAborted();
+  const store = boundedStore(await open(), platform.timers, sessionMs / CALLS_PER_SESSION);
+  const member = new JoinedEngine(platform, store, sessionMs);
+  await member.open(timeoutMs, signal);
+  return member;
+}
+
+class JoinedEngine extends NamedCalls implements EngineMember {
+  declare readonly service: EngineService;
+  readonly engine: string;
+  readonly #controller = controllerForMany();
+  #changed: () => void = () => {};
+  #leaving: Promise<void> | null = null;
+
+  constructor(platform: Pick<Platform, "clock" | "timers" | "random">, store: Store, ttlMs: number) {
+    super(new EngineService({ platform, store, ttlMs, onChange: () => this.#look() }));
+    this.engine = store.name;
+  }
+
+  get id(): NodeId {
+    return this.service.self;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** @throws CoordinationError `no-endpoint` if the engine gives no session in time; the reason of `signal` */
+  async open(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { timers } = this.service.platform;
+    const forget = onAbort(signal, () => void this.leave());
+    onAbort(this.signal, forget);
+    await new Promise<void>((resolve) => {
+      const timer = timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
+        const text = `${this.engine} gave no session within ${timeoutMs} ms`;
+        this.#end(new CoordinationError("no-endpoint", "never-sent", text));
+      });
+      this.#changed = () => {
+        if (this.service.closed === null && this.service.session === null) return;
+        timers.cancel(timer);
+        this.#changed = () => {};
+        resolve();
+      };
+      this.service.start();
+    });
+    signal?.throwIfAborted();
+    this.service.use();
+  }
+
+  leave(): Promise<void> {
+    this.#leaving ??= this.#leave();
+    return this.#leaving;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave();
+  }
+
+  async #leave(): Promise<void> {
+    const reason = new CoordinationError("client-closed", "lost", "this member of an engine has left");
+    await this.stopLeading(reason);
+    this.service.close(reason);
+    this.#changed();
+    this.#controller.abort(this.service.closed);
+    await this.service.depart();
+  }
+
+  #look(): void {
+    const { closed } = this.service;
+    this.#changed();
+    if (closed !== null && !this.#controller.signal.aborted) this.#end(closed);
+  }
+
+  #end(reason: CoordinationError): void {
+    this.service.close(reason);
+    this.#changed();
+    this.#controller.abort(reason);
+    void this.stopLeading(reason);
+    this.#leaving ??= this.service.depart();
+  }
+}

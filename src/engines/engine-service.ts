@@ -1,0 +1,276 @@
+/**
+ * The replicated service's interface over an engine that others run: what members and clients of a cluster build their elections,
+ * locks and maps on. It does not remember what the engine says: everything that counts is asked for, and hints of changes only say
+ * when.
+ */
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import { type Call, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
+import { inWordsOf, refusalOf } from "../cluster/services/state/refusals.ts";
+import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
+import type { NodeId } from "../core/protocol.ts";
+import {
+  type Operation,
+  type Query,
+  type Result,
+  refuse,
+} from "../protocols/service/coordination-service/operations.ts";
+import { newCounts } from "../runtime/metrics.ts";
+import type { Platform, Timer } from "../runtime/platform/platform.ts";
+import { sleep } from "../runtime/platform/sleep.ts";
+import { FollowedMaps } from "./recipes/followed-maps.ts";
+import { Keys } from "./recipes/keys.ts";
+import type { Asking } from "./recipes/lock-document.ts";
+import { Locks } from "./recipes/locks.ts";
+import { Retrying } from "./recipes/retrying.ts";
+import { Upkeep } from "./recipes/upkeep.ts";
+import { type Store, StoreError } from "./store.ts";
+
+export interface EngineServiceOptions {
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
+  readonly store: Store;
+  readonly ttlMs: number;
+  onChange(): void;
+}
+
+const MAX_WAITERS = 10_000;
+const LOOKS = 3;
+/** What hints have told is looked at together. */
+const GATHER_MS = 2;
+const WAIT_FOR_SESSION_MS = 20;
+const NUMBERS_PER_MS = 1_000;
+
+export class EngineService implements Service {
+  readonly platform: EngineServiceOptions["platform"];
+  /** Its first session. */
+  self: NodeId = 0;
+  readonly counts = newCounts();
+  readonly maxWaiters = MAX_WAITERS;
+  /** What is known here may be older than what there is: so it is asked for where it counts. */
+  readonly revision = null;
+  closed: CoordinationError | null = null;
+  readonly #store: Store;
+  readonly #options: EngineServiceOptions;
+  readonly #listeners = new Set<Listener>();
+  readonly #own = new Set<number>();
+  readonly #upkeep: Upkeep;
+  readonly #locks: Locks;
+  readonly #keys: Keys;
+  readonly #maps: FollowedMaps;
+  readonly #retrying: Retrying;
+  readonly #ticking: Timer;
+  readonly #forgetHints: () => void;
+  readonly #name: string;
+  #number: number;
+  #writes = 0;
+  /** Where watches that have been begun go on from is known. */
+  #before: Promise<unknown> = Promise.resolve();
+  #look: "none" | "under-way" | "again" = "none";
+
+  constructor(options: EngineServiceOptions) {
+    const { platform, store, ttlMs } = options;
+    this.platform = platform;
+    this.#store = store;
+    this.#options = options;
+    this.#number = Math.floor(platform.clock.stamp()) * NUMBERS_PER_MS;
+    this.#name = platform.random.name();
+    const retrying = new Retrying(platform);
+    this.#retrying = retrying;
+    const tell = (event: Told): void => this.#tell(event, null);
+    this.#locks = new Locks({ store, retrying, isOwn: (session) => session === this.session, tell });
+    this.#keys = new Keys({ store, retrying, writer: () => this.#writer() });
+    this.#maps = new FollowedMaps({ store, keys: this.#keys, tell });
+    this.#upkeep = new Upkeep({ ...this.#upkeepEvents(), platform, store, retrying, ttlMs });
+    this.#ticking = platform.timers.every(ttlMs / LOOKS, () => void this.#lookAround()).unref();
+    this.#forgetHints = store.onHint(() => void this.#lookAround());
+  }
+
+  get session(): number | null {
+    return this.#upkeep.session;
+  }
+
+  get until(): number | null {
+    return this.#upkeep.until;
+  }
+
+  start(): void {
+    this.#upkeep.start();
+  }
+
+  use(): void {
+    if (this.closed !== null) throw this.closed;
+  }
+
+  isOwn(session: number): boolean {
+    return this.#own.has(session);
+  }
+
+  isOfThisRun(session: number): boolean {
+    return this.isOwn(session);
+  }
+
+  number(): number {
+    this.#number += 1;
+    return this.#number;
+  }
+
+  async current(): Promise<number> {
+    const found = this.#store.revision();
+    const settled = found.catch(() => {});
+    this.#before = Promise.all([this.#before, settled]);
+    return found;
+  }
+
+  async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
+    this.use();
+    await this.#before;
+    const { revision, result } = await this.#carryOut(operation, isWanted);
+    if (result.type === "refused") throw refusalOf(result);
+    return { revision, result } as Done<O>;
+  }
+
+  async query<Q extends Query>(query: Q): Promise<Found<Q>> {
+    for (let tries = 0; ; tries++) {
+      this.use();
+      try {
+        return (await this.#ask(query)) as Found<Q>;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        await this.#retrying.pause(tries);
+      }
+    }
+  }
+
+  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
+    this.use();
+    try {
+      const why = (): string => (this.session === null ? `${this.#store.name} does not answer, and ` : "");
+      return await withinTime(this.platform, call, answer, why);
+    } catch (error) {
+      throw inWordsOf(call.what, error);
+    }
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  follow(topic: Topic, name: string): () => void {
+    return topic === "map" ? this.#maps.follow(name) : this.#locks.follow(name);
+  }
+
+  /** What is held is lost, and nothing more is asked. */
+  close(reason: CoordinationError): void {
+    if (this.closed !== null) return;
+    this.closed = reason;
+    this.platform.timers.cancel(this.#ticking);
+    this.#forgetHints();
+    this.#tell({ type: "closed", reason }, null);
+    this.#listeners.clear();
+  }
+
+  /** Ends the session, so that what it holds is others' at once, and the connection. */
+  async depart(): Promise<void> {
+    await this.#upkeep.stop();
+    await this.#store.close().catch(() => {});
+  }
+
+  async #carryOut(operation: Operation, isWanted: IsWanted): Promise<{ revision: number; result: Result }> {
+    switch (operation.type) {
+      case "acquire":
+      case "release":
+      case "withdraw":
+        return this.#locks.submit(operation, await this.#askingWhile(isWanted));
+      case "put":
+      case "delete":
+      case "transaction":
+      case "add":
+      case "set": {
+        await this.#sessionOnce(isWanted);
+        return this.#keys.submit(operation, () => (this.closed === null && isWanted() ? (this.session ?? 0) : null));
+      }
+      default:
+        return { revision: 0, result: refuse("bad-operation", `${operation.type}: not on an engine that others run`) };
+    }
+  }
+
+  async #ask(query: Query): Promise<{ revision: number; answer: unknown }> {
+    switch (query.type) {
+      case "get":
+        return this.#keys.get(query.map, query.key);
+      case "range":
+        return this.#keys.range(query);
+      case "changes":
+        return this.#maps.changes(query.map, query.after);
+      case "count":
+        return this.#keys.count(query.name);
+      case "holders":
+        return this.#locks.holders(query.name);
+      default:
+        throw refusalOf(refuse("bad-operation", `${query.type}: not on an engine that others run`));
+    }
+  }
+
+  /** In one session and no other: who asks in the next one asks anew. */
+  async #askingWhile(isWanted: IsWanted): Promise<() => Asking | null> {
+    const session = await this.#sessionOnce(isWanted);
+    const asking = { session: session ?? 0, member: this.self };
+    return () => (session !== null && session === this.session && isWanted() ? asking : null);
+  }
+
+  /** Null once nobody waits for it any more. */
+  async #sessionOnce(isWanted: IsWanted): Promise<number | null> {
+    while (this.closed === null && isWanted()) {
+      if (this.session !== null) return this.session;
+      await sleep(this.platform.timers, WAIT_FOR_SESSION_MS, { ref: false });
+    }
+    return null;
+  }
+
+  #upkeepEvents() {
+    return {
+      began: (session: number): void => {
+        this.#own.add(session);
+        if (this.self === 0) this.self = session;
+        this.#tell({ type: "began", session }, null);
+      },
+      confirmed: (session: number, until: number): void => {
+        this.#tell({ type: "confirmed", session }, until);
+        this.#options.onChange();
+      },
+      lost: (session: number): void => {
+        this.#locks.forgetSession();
+        this.#tell({ type: "lost", session }, null);
+        this.#own.delete(session);
+      },
+      failed: (error: Error): void => {
+        this.close(new CoordinationError("client-refused", "uncertain", error.message, { cause: error }));
+        this.#options.onChange();
+      },
+    };
+  }
+
+  #writer(): string {
+    this.#writes += 1;
+    return `${this.#name}.${this.#writes}`;
+  }
+
+  /** One look at a time; what is hinted at meanwhile is looked at in another. */
+  async #lookAround(): Promise<void> {
+    if (this.closed !== null) return;
+    if (this.#look !== "none") {
+      this.#look = "again";
+      return;
+    }
+    do {
+      this.#look = "under-way";
+      await sleep(this.platform.timers, GATHER_MS, { ref: false });
+      await Promise.all([this.#locks.look(), this.#maps.look()]);
+    } while ((this.#look as string) === "again" && this.closed === null);
+    this.#look = "none";
+  }
+
+  #tell(event: Told, until: number | null): void {
+    for (const listener of [...this.#listeners]) listener(event, until);
+  }
+}

@@ -1,0 +1,55 @@
+/** The tables and functions that PostgreSQL keeps for us, made where they are not there yet. */
+
+/** Any number of processes may make them at once: a lock of the transaction puts them in order. Sent as one, it is one transaction. */
+export const schemaText = (schema: string): string => `
+select pg_advisory_xact_lock(hashtext('coterie ${schema}'));
+create schema if not exists "${schema}";
+create table if not exists "${schema}".head (one boolean primary key default true check (one), revision bigint not null, forgotten bigint not null);
+insert into "${schema}".head values (true, 0, 0) on conflict do nothing;
+create table if not exists "${schema}".entries (key text collate "C" primary key, value text not null, revision bigint not null);
+create table if not exists "${schema}".changes (revision bigint, key text collate "C", value text, primary key (revision, key));
+create table if not exists "${schema}".sessions (id bigint primary key, ttl interval not null, expires timestamptz not null);
+
+create or replace function "${schema}".commit(checks jsonb, writes jsonb, kept bigint) returns bigint language plpgsql as $body$
+declare
+  at bigint;
+begin
+  select revision into at from "${schema}".head for update;
+  perform 1 from jsonb_to_recordset(checks) as c(key text, revision bigint)
+    where coalesce((select e.revision from "${schema}".entries as e where e.key = c.key), 0) <> c.revision;
+  if found then return null; end if;
+  if jsonb_array_length(writes) = 0 then return at; end if;
+  at := at + 1;
+  update "${schema}".head set revision = at, forgotten = greatest(forgotten, at - kept);
+  insert into "${schema}".entries select w.key, w.value, at from jsonb_to_recordset(writes) as w(key text, value text)
+    where w.value is not null on conflict (key) do update set value = excluded.value, revision = excluded.revision;
+  delete from "${schema}".entries as e using jsonb_to_recordset(writes) as w(key text, value text)
+    where w.value is null and e.key = w.key;
+  insert into "${schema}".changes select at, w.key, w.value from jsonb_to_recordset(writes) as w(key text, value text)
+    where starts_with(w.key, 'm/');
+  delete from "${schema}".changes where revision <= at - kept;
+  perform pg_notify('${schema}', '');
+  return at;
+end $body$;
+
+create or replace function "${schema}".open_session(ttl_ms double precision) returns bigint language plpgsql as $body$
+declare
+  at bigint;
+  ttl interval := ttl_ms * interval '1 millisecond';
+begin
+  update "${schema}".head set revision = revision + 1 returning revision into at;
+  insert into "${schema}".sessions values (at, ttl, clock_timestamp() + ttl);
+  return at;
+end $body$;
+
+create or replace function "${schema}".end_session(session bigint) returns void language sql as $body$
+  delete from "${schema}".sessions where id = session;
+  select pg_notify('${schema}', '');
+$body$;
+
+create or replace function "${schema}".living(asked bigint[]) returns setof bigint language plpgsql as $body$
+begin
+  delete from "${schema}".sessions where id = any(asked) and expires <= clock_timestamp();
+  return query select id from "${schema}".sessions where id = any(asked);
+end $body$;
+`;

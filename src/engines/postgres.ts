@@ -1,0 +1,254 @@
+/**
+ * PostgreSQL as an engine: tables in a schema of their own, which are made when it is first joined. One row counts changes, and each
+ * change locks it to its end: so revisions are seen in their order, which those of a sequence would not be. Sessions last by the
+ * server's clock; who finds one that has run out deletes its row, and no session comes back from that.
+ */
+import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
+import { clientLibrary } from "./client-library.ts";
+import { joinStore } from "./engine-member.ts";
+import { schemaText } from "./postgres-schema.ts";
+import {
+  type Check,
+  KEPT_CHANGES,
+  type RangeRequest,
+  type Store,
+  type StoreChange,
+  type StoreEntry,
+  StoreError,
+  type Write,
+} from "./store.ts";
+
+export interface PostgresOptions {
+  /** Such as `postgres://user:password@10.0.0.1:5432/app`. */
+  readonly url: string;
+  /** The schema of its tables, which all who coordinate with each other share: lower-case letters, digits and `_`. Default `coterie`. */
+  readonly schema?: string | undefined;
+  /** Whose certificate the server must have, and so on: as `pg` takes it. */
+  readonly tls?: object | undefined;
+}
+
+/** What is used of `pg`. */
+interface Library {
+  readonly default: { readonly Pool: new (config: object) => Pool; readonly Client: new (config: object) => Client };
+}
+interface Queries {
+  query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  end(): Promise<void>;
+}
+type Pool = Queries;
+interface Client extends Queries {
+  connect(): Promise<void>;
+  on(event: "error" | "end" | "notification", listener: (error: Error) => void): unknown;
+}
+
+const CONNECTIONS = 4;
+const LISTEN_AGAIN_MS = 500;
+const CONNECT_MS = 5_000;
+const MAX_KEYS = 128;
+
+const rules: Rules<PostgresOptions> = {
+  url: may.needed(may.text),
+  schema: {
+    wanted: "a name of lower-case letters, digits and _",
+    accepts: (value) => typeof value === "string" && /^[a-z_][a-z0-9_]{0,40}$/.test(value),
+  },
+  tls: may.fields,
+};
+
+/**
+ * @example
+ * const member = await join({ engine: postgres({ url: "postgres://app@10.0.0.1:5432/app" }) });
+ * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+ * @throws UsageError for options that cannot be; on joining, `no-library` without the package `pg`.
+ */
+export function postgres(options: PostgresOptions): ExternalEngine {
+  requireOptions<PostgresOptions>("postgres", options, rules);
+  const open = (): Promise<Store> => openPostgres(options);
+  return {
+    name: "postgres",
+    join: (platform, joined: EngineJoinOptions) => joinStore(platform, open, joined),
+  };
+}
+
+async function openPostgres({ url, schema = "coterie", tls }: PostgresOptions): Promise<Store> {
+  const { default: pg } = await clientLibrary<Library>("pg", "postgres");
+  const config = {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    ...(tls === undefined ? {} : { ssl: tls }),
+  };
+  const pool = new pg.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });
+  pool.on("error", () => {}); // The next call connects anew.
+  return new PostgresStore(pool, new Listening(() => new pg.Client(config), schema), schema);
+}
+
+class PostgresStore implements Store {
+  readonly name = "postgres";
+  readonly maxKeys = MAX_KEYS;
+  readonly #pool: Pool;
+  readonly #listening: Listening;
+  readonly #schema: string;
+  #made: Promise<unknown> | null = null;
+
+  constructor(pool: Pool, listening: Listening, schema: string) {
+    this.#pool = pool;
+    this.#listening = listening;
+    this.#schema = schema;
+  }
+
+  async get(key: string): Promise<StoreEntry | null> {
+    const [row] = await this.#rows("select key, value, revision from SCHEMA.entries where key = $1", [key], false);
+    return row === undefined ? null : entryOf(row);
+  }
+
+  async range({ from, to, limit }: RangeRequest) {
+    const text = `select (select revision from SCHEMA.head) as at, e.key, e.value, e.revision
+      from (select 1) as one left join lateral
+        (select * from SCHEMA.entries where key >= $1 and key < $2 order by key limit $3) as e on true order by e.key`;
+    const rows = await this.#rows(text, [from, to, limit + 1], false);
+    const entries = rows.flatMap((row) => (row.key === null ? [] : [entryOf(row)]));
+    return { revision: Number(rows[0]?.at), entries: entries.slice(0, limit), isMore: entries.length > limit };
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
+    const values = [JSON.stringify(checks), JSON.stringify(writes), KEPT_CHANGES];
+    return this.#number("select SCHEMA.commit($1::jsonb, $2::jsonb, $3) as answer", values, writes.length > 0);
+  }
+
+  async changes(prefix: string, after: number) {
+    const text = `select h.revision as at, h.forgotten, c.revision, c.key, c.value from SCHEMA.head as h
+      left join SCHEMA.changes as c on c.revision > $2 and starts_with(c.key, $1) order by c.revision, c.key`;
+    const rows = await this.#rows(text, [prefix, after], false);
+    if (after < Number(rows[0]?.forgotten)) return null;
+    const changes = rows.flatMap((row) => (row.key === null ? [] : [changeOf(row)]));
+    return { revision: Number(rows[0]?.at), changes };
+  }
+
+  async revision(): Promise<number> {
+    return (await this.#number("select revision as answer from SCHEMA.head", [], false)) as number;
+  }
+
+  async openSession(ttlMs: number): Promise<number> {
+    return (await this.#number("select SCHEMA.open_session($1) as answer", [ttlMs], true)) as number;
+  }
+
+  async keepAlive(session: number): Promise<boolean> {
+    const text = `update SCHEMA.sessions set expires = clock_timestamp() + ttl
+      where id = $1 and expires > clock_timestamp() returning id`;
+    return (await this.#rows(text, [session], true)).length > 0;
+  }
+
+  async endSession(session: number): Promise<void> {
+    await this.#rows("select SCHEMA.end_session($1)", [session], true);
+  }
+
+  async living(sessions: readonly number[]): Promise<ReadonlySet<number>> {
+    const rows = await this.#rows("select * from SCHEMA.living($1) as id", [sessions], false);
+    return new Set(rows.map(({ id }) => Number(id)));
+  }
+
+  onHint(listener: () => void): () => void {
+    return this.#listening.onHint(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#listening.close(), this.#pool.end()]);
+  }
+
+  async #number(text: string, values: unknown[], changes: boolean): Promise<number | null> {
+    const [row] = await this.#rows(text, values, changes);
+    return row?.answer === null || row === undefined ? null : Number(row.answer);
+  }
+
+  async #rows(text: string, values: unknown[], changes: boolean): Promise<Record<string, unknown>[]> {
+    await this.#make();
+    try {
+      return (await this.#pool.query(text.replaceAll("SCHEMA", `"${this.#schema}"`), values)).rows;
+    } catch (error) {
+      throw failure(error as Error, changes);
+    }
+  }
+
+  /** Once, and again where it failed. */
+  async #make(): Promise<void> {
+    this.#made ??= this.#pool.query(schemaText(this.#schema));
+    try {
+      await this.#made;
+    } catch (error) {
+      this.#made = null;
+      throw failure(error as Error, false);
+    }
+  }
+}
+
+/** Notifications of changes, on a connection of their own, which is made again whenever it is lost. */
+class Listening {
+  readonly #listeners = new Set<() => void>();
+  readonly #connect: () => Client;
+  readonly #schema: string;
+  #client: Client | null = null;
+  #again: ReturnType<typeof setTimeout> | null = null;
+  #isClosed = false;
+
+  constructor(connect: () => Client, schema: string) {
+    this.#connect = connect;
+    this.#schema = schema;
+    this.#open();
+  }
+
+  onHint(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#again !== null) clearTimeout(this.#again);
+    await this.#client?.end().catch(() => {});
+  }
+
+  #open(): void {
+    const client = this.#connect();
+    this.#client = client;
+    client.on("notification", () => this.#tell());
+    client.on("error", () => {}); // After it comes "end".
+    client.on("end", () => this.#later());
+    client
+      .connect()
+      .then(() => client.query(`listen "${this.#schema}"`))
+      .then(() => this.#tell()) // There may have been some before.
+      .catch(() => client.end().catch(() => {}));
+  }
+
+  #later(): void {
+    if (this.#isClosed) return;
+    if (this.#again !== null) clearTimeout(this.#again);
+    this.#again = setTimeout(() => this.#open(), LISTEN_AGAIN_MS).unref();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const entryOf = ({ key, value, revision }: Record<string, unknown>): StoreEntry => ({
+  key: String(key),
+  value: String(value),
+  revision: Number(revision),
+});
+
+const changeOf = ({ key, value, revision }: Record<string, unknown>): StoreChange => ({
+  key: String(key),
+  value: value === null ? null : String(value),
+  revision: Number(revision),
+});
+
+/** A class of SQLSTATE says that the server refused, and so did nothing; but one that shuts down may have done it. */
+function failure(error: Error & { code?: unknown }, changes: boolean): StoreError {
+  const isRefused = typeof error.code === "string" && /^(?!57P|08)[0-9A-Z]{5}$/.test(error.code);
+  const isUnreached = error.code === "ECONNREFUSED";
+  return new StoreError(`postgres: ${error.message}`, changes && !isRefused && !isUnreached, { cause: error });
+}

@@ -1,0 +1,82 @@
+/** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
+import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
+import { type Store, StoreError } from "../store.ts";
+import { type Keys, shownChange } from "./keys.ts";
+import { mapPrefix } from "./names.ts";
+
+export interface FollowedMapsOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  /** `restored`: there may have been changes that are not remembered. */
+  tell(event: ServiceEvent | { readonly type: "restored"; readonly revision: number }): void;
+}
+
+interface Followed {
+  times: number;
+  /** Changes up to here have been told; null before anybody has said from where on. */
+  after: number | null;
+  beginning: Promise<void> | null;
+}
+
+export class FollowedMaps {
+  readonly #options: FollowedMapsOptions;
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(options: FollowedMapsOptions) {
+    this.#options = options;
+  }
+
+  follow(map: string): () => void {
+    const followed = this.#followed.get(map) ?? { times: 0, after: null, beginning: null };
+    followed.times += 1;
+    this.#followed.set(map, followed);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      followed.times -= 1;
+      if (followed.times === 0) this.#followed.delete(map);
+    };
+  }
+
+  /** Who asks goes on with what is told behind the answer: so from where on that is is known before it is asked. */
+  async changes(map: string, after: number): Promise<{ revision: number; answer: Answer & { type: "changes" } }> {
+    const followed = this.#followed.get(map);
+    if (followed !== undefined && followed.after === null) {
+      followed.beginning ??= this.#begin(followed);
+      await followed.beginning;
+    }
+    return this.#options.keys.changes(map, after);
+  }
+
+  async #begin(followed: Followed): Promise<void> {
+    try {
+      followed.after = await this.#options.store.revision();
+    } finally {
+      followed.beginning = null;
+    }
+  }
+
+  /** A failure is left to the next look. */
+  async look(): Promise<void> {
+    await Promise.all([...this.#followed].map(([map, followed]) => this.#lookAt(map, followed)));
+  }
+
+  async #lookAt(map: string, followed: Followed): Promise<void> {
+    try {
+      if (this.#options.store.maxKeys > 1) await this.#options.keys.sweep(map);
+      if (followed.after !== null) await this.#tellChanges(map, followed, followed.after);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
+  async #tellChanges(map: string, followed: Followed, after: number): Promise<void> {
+    const { store, tell } = this.#options;
+    const prefix = mapPrefix(map);
+    const found = await store.changes(prefix, after);
+    followed.after = found === null ? null : found.revision;
+    if (found === null) return tell({ type: "restored", revision: 0 });
+    for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * Maps, counters and transactions over an engine. Each change is a compare-and-set on what was read, and its values name their
+ * writer: so one whose answer was lost is found to be done, tried again, or reported as unknown, and never done twice.
+ */
+import { refusalOf, unknownOutcome } from "../../cluster/services/state/refusals.ts";
+import type {
+  Answer,
+  Change,
+  Comparison,
+  CounterOperation,
+  KeyOperation,
+  Result,
+  Step,
+  StepResult,
+  Stored,
+} from "../../protocols/service/coordination-service/operations.ts";
+import { MAX_RANGE, refuse } from "../../protocols/service/coordination-service/operations.ts";
+import { behind, type Store, type StoreChange, type StoreEntry, StoreError, type Write } from "../store.ts";
+import { keptText, keptValue } from "./kept-value.ts";
+import { counterKey, leasedKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
+import type { Retrying } from "./retrying.ts";
+
+export interface KeysOptions {
+  readonly store: Store;
+  readonly retrying: Retrying;
+  /** Names one write; never the same twice. */
+  writer(): string;
+}
+
+/** What stands under a key. */
+interface Seen {
+  /** In the engine; 0: nothing. */
+  readonly revision: number;
+  readonly writer: string | null;
+  /** Null also where its session has ended. */
+  readonly entry: Stored | null;
+}
+
+/** What is to be done, as seen from what was read. */
+interface Plan {
+  readonly writes: readonly Write[];
+  readonly result: Result;
+}
+
+interface Work {
+  readonly keys: readonly string[];
+  plan(seen: ReadonlyMap<string, Seen>, writer: string): Plan;
+}
+
+/** One that has been sent, and of which nobody knows what came. */
+interface Sent {
+  readonly seen: ReadonlyMap<string, Seen>;
+  readonly result: Result;
+}
+
+/** Leases of one map that are looked at in one round; the next one takes those behind. */
+const LEASES_AT_ONCE = 1_000;
+
+export class Keys {
+  readonly #options: KeysOptions;
+
+  constructor(options: KeysOptions) {
+    this.#options = options;
+  }
+
+  /** @param session with which leased keys go; null once it need not be done any more. */
+  async submit(
+    operation: KeyOperation | CounterOperation,
+    session: () => number | null,
+  ): Promise<{ revision: number; result: Result }> {
+    const writer = this.#options.writer();
+    let sent: Sent | null = null;
+    for (let tries = 0; ; tries++) {
+      const by = session();
+      if (by === null && sent !== null) throw unknownOutcome();
+      if (by === null) return { revision: 0, result: refuse("session-expired", "nobody waits for it any more") };
+      const work = workOf(operation, by);
+      this.#requireRoom(work.keys.length);
+      const seen = await this.#seen(work.keys);
+      if (seen !== null) {
+        const done = sent === null ? null : whatCameOf(sent, seen, writer);
+        if (done !== null) return done;
+        const plan = work.plan(seen, writer);
+        if (plan.result.type === "refused") return { revision: 0, result: plan.result };
+        const revision = await this.#commit(seen, plan.writes);
+        if (typeof revision === "number") return { revision, result: plan.result };
+        if (revision === "uncertain" && plan.writes.length > 0) sent ??= { seen, result: plan.result };
+      }
+      await this.#options.retrying.pause(tries);
+    }
+  }
+
+  async get(map: string, key: string): Promise<{ revision: number; answer: Answer & { type: "found" } }> {
+    const place = mapKey(map, key);
+    const entry = (await this.#see([place])).get(place)?.entry ?? null;
+    return { revision: entry?.revision ?? 0, answer: { type: "found", entry } };
+  }
+
+  async count(name: string): Promise<{ revision: number; answer: Answer & { type: "counted" } }> {
+    const key = counterKey(name);
+    const value = Number((await this.#see([key])).get(key)?.entry?.value ?? 0);
+    return { revision: await this.#options.store.revision(), answer: { type: "counted", value } };
+  }
+
+  async range({ map, from, to, limit }: { map: string; from: string; to: string | null; limit: number }) {
+    const prefix = mapPrefix(map);
+    const last = to === null ? behind(prefix) : prefix + to;
+    const request = { from: prefix + from, to: last, limit: Math.min(limit, MAX_RANGE) };
+    const { revision, entries, isMore } = await this.#options.store.range(request);
+    const seen = await this.#asSeen(entries);
+    const found = [...seen].flatMap(([key, { entry }]) =>
+      entry === null ? [] : [{ key: key.slice(prefix.length), ...entry }],
+    );
+    const answer: Answer & { type: "entries" } = { type: "entries", entries: found, isMore };
+    return { revision, answer };
+  }
+
+  /** @throws CoordinationError `compacted` */
+  async changes(map: string, after: number) {
+    const prefix = mapPrefix(map);
+    const found = await this.#options.store.changes(prefix, after);
+    if (found === null) throw refusalOf(refuse("compacted", `changes after revision ${after} are not all kept`));
+    const changes = found.changes.map((change) => shownChange(map, prefix, change));
+    const answer: Answer & { type: "changes" } = { type: "changes", changes };
+    return { revision: found.revision, answer };
+  }
+
+  /** Deletes what went with sessions that have ended. A failure is left to the next time. */
+  async sweep(map: string): Promise<void> {
+    const { store } = this.#options;
+    const from = leaseKey(mapPrefix(map));
+    const { entries } = await store.range({ from, to: behind(from), limit: LEASES_AT_ONCE });
+    const living = await store.living([...new Set(entries.map(({ value }) => Number(value)))]);
+    for (const lease of entries) {
+      if (living.has(Number(lease.value))) continue;
+      const key = leasedKey(lease.key);
+      const entry = await store.get(key);
+      const isItsOwn = entry !== null && keptValue(entry).session === Number(lease.value);
+      const gone: Write[] = [{ key: lease.key, value: null }, ...(isItsOwn ? [{ key, value: null }] : [])];
+      const checks = [
+        { key: lease.key, revision: lease.revision },
+        { key, revision: entry?.revision ?? 0 },
+      ];
+      await store.commit(checks, gone);
+    }
+  }
+
+  #requireRoom(keys: number): void {
+    const { name, maxKeys } = this.#options.store;
+    if (keys <= maxKeys) return;
+    const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} takes no more`;
+    throw refusalOf(refuse("too-large", `${text}; leased keys take two, one of which is the session's`));
+  }
+
+  async #seen(keys: readonly string[]): Promise<ReadonlyMap<string, Seen> | null> {
+    try {
+      return await this.#see(keys);
+    } catch (error) {
+      if (error instanceof StoreError) return null;
+      throw error;
+    }
+  }
+
+  async #commit(seen: ReadonlyMap<string, Seen>, writes: readonly Write[]): Promise<number | "failed" | "uncertain"> {
+    const checks = [...seen].map(([key, { revision }]) => ({ key, revision }));
+    try {
+      return (await this.#options.store.commit(checks, writes)) ?? "failed";
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return error.isUncertain ? "uncertain" : "failed";
+    }
+  }
+
+  async #see(keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
+    const entries = await Promise.all(keys.map((key) => this.#options.store.get(key)));
+    const seen = await this.#asSeen(entries.filter((entry) => entry !== null));
+    return new Map(keys.map((key) => [key, seen.get(key) ?? { revision: 0, writer: null, entry: null }]));
+  }
+
+  async #asSeen(entries: readonly StoreEntry[]): Promise<Map<string, Seen>> {
+    const kept = entries.map((entry) => ({ entry, kept: keptValue(entry) }));
+    const sessions = [...new Set(kept.flatMap(({ kept: { session } }) => (session === 0 ? [] : [session])))];
+    const living = sessions.length === 0 ? new Set<number>() : await this.#options.store.living(sessions);
+    return new Map(
+      kept.map(({ entry: { key, revision }, kept: { session, writer, text } }) => {
+        const isThere = session === 0 || living.has(session);
+        const entry = isThere ? { value: text, revision, session: session === 0 ? null : session } : null;
+        return [key, { revision, writer, entry }];
+      }),
+    );
+  }
+}
+
+/** @returns null: as far as can be seen it was not done. @throws CoordinationError `outcome-unknown` if others wrote since. */
+function whatCameOf({ seen: before, result }: Sent, seen: ReadonlyMap<string, Seen>, writer: string) {
+  for (const each of seen.values()) if (each.writer === writer) return { revision: each.revision, result };
+  for (const [key, { revision }] of seen) if (before.get(key)?.revision !== revision) throw unknownOutcome();
+  return null;
+}
+
+export function shownChange(map: string, prefix: string, { key, value, revision }: StoreChange): Change {
+  return {
+    map,
+    key: key.slice(prefix.length),
+    revision,
+    value: value === null ? null : keptValue({ key, value }).text,
+  };
+}
+
+function workOf(operation: KeyOperation | CounterOperation, session: number): Work {
+  if (operation.type === "add" || operation.type === "set") return counting(operation);
+  if (operation.type === "transaction") {
+    const { compare, success, failure } = operation;
+    return stepping(compare, success, failure, session, (succeeded, results) => ({
+      type: "transaction",
+      succeeded,
+      results,
+    }));
+  }
+  return stepping([], [operation], [], session, (_succeeded, [only]) => only as Result);
+}
+
+function stepping(
+  compare: readonly Comparison[],
+  success: readonly Step[],
+  failure: readonly Step[],
+  session: number,
+  resultOf: (succeeded: boolean, results: StepResult[]) => Result,
+): Work {
+  const places = [...compare, ...success, ...failure].map(({ map, key }) => mapKey(map, key));
+  const leases = [...success, ...failure].flatMap((step) =>
+    step.type === "put" && step.isLeased ? [leaseKey(mapKey(step.map, step.key))] : [],
+  );
+  return {
+    keys: [...new Set([...places, ...leases])],
+    plan(seen, writer) {
+      const succeeded = compare.every((each) => holds(each, seen));
+      const steps = succeeded ? success : failure;
+      const results = steps.map((step): StepResult => {
+        const entry = seen.get(mapKey(step.map, step.key))?.entry ?? null;
+        return step.type === "get" ? { type: "found", entry } : { type: "stored", previous: entry };
+      });
+      const writes = steps.flatMap((step) => writesOf(step, seen, session, writer));
+      return { writes, result: resultOf(succeeded, results) };
+    },
+  };
+}
+
+function holds(comparison: Comparison, seen: ReadonlyMap<string, Seen>): boolean {
+  const entry = seen.get(mapKey(comparison.map, comparison.key))?.entry ?? null;
+  return comparison.type === "revision"
+    ? (entry?.revision ?? 0) === comparison.revision
+    : entry?.value === comparison.value;
+}
+
+function writesOf(step: Step, seen: ReadonlyMap<string, Seen>, session: number, writer: string): Write[] {
+  if (step.type === "get") return [];
+  const key = mapKey(step.map, step.key);
+  if (step.type === "delete") return (seen.get(key)?.revision ?? 0) === 0 ? [] : [{ key, value: null }];
+  const { isLeased, value } = step;
+  const put = { key, value: keptText({ session: isLeased ? session : 0, writer, text: value }) };
+  return isLeased ? [put, { key: leaseKey(key), value: String(session) }] : [put];
+}
+
+function counting(operation: CounterOperation): Work {
+  const key = counterKey(operation.name);
+  return {
+    keys: [key],
+    plan(seen, writer) {
+      const before = Number(seen.get(key)?.entry?.value ?? 0);
+      const value = operation.type === "add" ? before + operation.by : operation.to;
+      if (!Number.isSafeInteger(value))
+        return { writes: [], result: refuse("overflow", `${before} + ${value - before} is not a safe integer`) };
+      const write = { key, value: keptText({ session: 0, writer, text: String(value) }) };
+      return { writes: [write], result: { type: "counted", value } };
+    },
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * All that is known of a lock, as one value of the engine: who holds it, and who waits, in order. What an operation does to it is what
+ * it does on the replicated log (`grants.ts`), so a lock of an engine is as fair and refuses the same. What differs is the token: it is
+ * the revision that the engine gives to the change that granted, so it is not known before the change is made, and is kept as 0 until
+ * the next one.
+ */
+import { refusalOf } from "../../cluster/services/state/refusals.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { list, natural, oneOf, perNode, problem, struct, text } from "../../core/shape.ts";
+import { applyToGrants, releaseGrants } from "../../protocols/service/coordination-service/grants.ts";
+import {
+  type GrantOperation,
+  type Holder,
+  MAX_NOTE_BYTES,
+  type Result,
+  refuse,
+} from "../../protocols/service/coordination-service/operations.ts";
+import { type Applying, emptyData, type Held, type Lock } from "../../protocols/service/coordination-service/state.ts";
+import { enter, lookUp } from "../../protocols/service/coordination-service/table.ts";
+import type { StoreEntry } from "../store.ts";
+
+export interface LockDocument extends Lock {
+  /** Who runs each of the sessions. */
+  members: Record<string, NodeId>;
+}
+
+/** Of holders and waiters of one lock. */
+const MAX_WAITING = 1_000;
+/** What every engine takes as one value. */
+const MAX_DOCUMENT_CHARACTERS = 400_000;
+/** Tokens above it are of the change that is being made. */
+const PENDING = 2 ** 52;
+
+const waiterFields = {
+  session: natural,
+  wait: natural,
+  mode: oneOf("exclusive", "shared"),
+  permits: natural,
+  note: text(MAX_NOTE_BYTES),
+} as const;
+const shape = struct<LockDocument>({
+  capacity: natural,
+  holders: list(struct<Held>({ ...waiterFields, token: natural }), MAX_WAITING),
+  waiters: list(struct(waiterFields), MAX_WAITING),
+  members: perNode(natural, MAX_WAITING),
+});
+
+/** @throws UsageError for what others have put there: nobody is granted anything by it. */
+export function readDocument({ value, revision }: Pick<StoreEntry, "value" | "revision">): LockDocument {
+  const document = parsed(value);
+  for (const held of document.holders) if (held.token === 0) held.token = revision;
+  return document;
+}
+
+function parsed(value: string): LockDocument {
+  try {
+    const read: unknown = JSON.parse(value);
+    if (problem(shape, read, "lock") === null) return read as LockDocument;
+  } catch {} // As below.
+  throw refusalOf(refuse("bad-operation", "what stands in the place of a lock was not written by Coterie"));
+}
+
+/** @returns null: nobody holds or waits for it any more. */
+function written(lock: Lock | null, members: Record<string, NodeId>): string | null {
+  if (lock === null) return null;
+  const holders = lock.holders.map((held) => ({ ...held, token: held.token > PENDING ? 0 : held.token }));
+  const sessions = new Set([...lock.holders, ...lock.waiters].map(({ session }) => String(session)));
+  const present = Object.entries(members).filter(([session]) => sessions.has(session));
+  return JSON.stringify({ ...lock, holders, members: Object.fromEntries(present) });
+}
+
+export interface DocumentChange {
+  readonly value: string | null;
+  /** A token that is granted reads 0. */
+  readonly result: Result;
+}
+
+/** Who asks: a session, and who runs it. */
+export interface Asking {
+  readonly session: number;
+  readonly member: NodeId;
+}
+
+export function applied(
+  before: LockDocument | null,
+  name: string,
+  { session, member }: Asking,
+  operation: GrantOperation,
+): DocumentChange {
+  const on = applying(before, name);
+  const result = applyToGrants(on, session, operation);
+  const members = { ...before?.members, [session]: member };
+  const value = written(lookUp(on.data.locks, name), members);
+  if (operation.type === "acquire" && (value?.length ?? 0) > MAX_DOCUMENT_CHARACTERS)
+    return {
+      value: null,
+      result: refuse("too-many", `those that hold or wait for ${name} take all the room there is`),
+    };
+  const isNew = result.type === "granted" && result.token > PENDING;
+  return { value, result: isNew ? { type: "granted", token: 0 } : result };
+}
+
+/** Without the sessions that have ended: those behind them may have their turn. */
+export function withoutSessions(before: LockDocument, name: string, ended: readonly number[]): string | null {
+  const on = applying(before, name);
+  for (const session of ended) releaseGrants(on, session);
+  return written(lookUp(on.data.locks, name), before.members);
+}
+
+export const holdersIn = (document: LockDocument | null): Holder[] =>
+  (document?.holders ?? []).map(({ session, token, mode, permits, note }) => ({
+    session,
+    member: document?.members[session] ?? 0,
+    token,
+    mode,
+    permits,
+    note,
+  }));
+
+export const sessionsIn = (document: LockDocument): number[] => [
+  ...new Set([...document.holders, ...document.waiters].map(({ session }) => session)),
+];
+
+function applying(before: LockDocument | null, name: string): Applying {
+  const data = emptyData();
+  data.revision = PENDING;
+  if (before !== null) {
+    const { capacity, holders, waiters } = before;
+    enter(data.locks, name, { capacity, holders: [...holders], waiters: [...waiters] });
+  }
+  return { data, limits: { ...limits }, tell() {} };
+}
+
+/** Only what is said of waiting counts here. */
+const limits = {
+  maxBytes: 0,
+  maxNames: 1,
+  maxWaiting: MAX_WAITING,
+  maxItems: 0,
+  maxChanges: 0,
+  maxChangeBytes: 0,
+  maxPending: 0,
+  maxMachines: 0,
+  maxMachineBytes: 0,
+};

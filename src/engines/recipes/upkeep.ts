@@ -1,0 +1,128 @@
+/**
+ * One session after the other, each kept alive for as long as the engine says so. How long it is certain is counted by the local
+ * clock from before the request was sent that the engine answered, and ends a tenth before the engine may end it, so that clocks that
+ * run at different speeds do not matter. What the session holds is over by then, before anybody else can be granted it; a session
+ * that was not confirmed in time is given up, and another begun, whatever the engine says of it later.
+ */
+import type { Platform } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
+import { type Store, StoreError } from "../store.ts";
+import type { Retrying } from "./retrying.ts";
+
+export interface UpkeepOptions {
+  readonly platform: Pick<Platform, "clock" | "timers">;
+  readonly store: Store;
+  readonly retrying: Retrying;
+  readonly ttlMs: number;
+  began(session: number): void;
+  confirmed(session: number, until: number): void;
+  lost(session: number): void;
+  /** The engine cannot be used any more. */
+  failed(error: Error): void;
+}
+
+const CERTAIN = 0.9;
+const KEEP_ALIVES = 3;
+
+export class Upkeep {
+  session: number | null = null;
+  until: number | null = null;
+  readonly #options: UpkeepOptions;
+  readonly #stopping = new AbortController();
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#run().catch((error: unknown) => this.#options.failed(error as Error));
+  }
+
+  /** Ends the session, as far as the engine can be reached. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const { session } = this;
+    this.session = null;
+    this.until = null;
+    if (session !== null) await this.#options.store.endSession(session).catch(() => {});
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    for (let tries = 0; !this.#isStopped; tries++) {
+      if (await this.#begin()) {
+        tries = 0;
+        await this.#keep();
+      } else await this.#options.retrying.pause(tries);
+    }
+  }
+
+  async #begin(): Promise<boolean> {
+    const { platform, store, ttlMs } = this.#options;
+    const sentAt = platform.clock.now();
+    const session = await unlessUnavailable(store.openSession(ttlMs));
+    if (session === null) return false;
+    const until = sentAt + CERTAIN * ttlMs;
+    if (this.#isStopped || platform.clock.now() >= until) {
+      void store.endSession(session).catch(() => {});
+      return false;
+    }
+    this.session = session;
+    this.#options.began(session);
+    this.#confirm(session, until);
+    return true;
+  }
+
+  #confirm(session: number, until: number): void {
+    this.until = until;
+    this.#options.confirmed(session, until);
+  }
+
+  /** Until it is lost. */
+  async #keep(): Promise<void> {
+    const { platform, store, retrying, ttlMs } = this.#options;
+    const session = this.session as number;
+    let tries = 0;
+    let pauseMs = ttlMs / KEEP_ALIVES;
+    for (;;) {
+      await this.#wait(pauseMs);
+      if (this.#isStopped) return;
+      const sentAt = platform.clock.now();
+      if (sentAt >= (this.until ?? 0)) break;
+      const isKept = await this.#inTime(unlessUnavailable(store.keepAlive(session)));
+      if (this.#isStopped) return;
+      if (isKept === false || platform.clock.now() >= (this.until ?? 0)) break;
+      pauseMs = isKept === null ? 0 : ttlMs / KEEP_ALIVES;
+      tries = isKept === null ? tries + 1 : 0;
+      if (isKept === null) await retrying.pause(tries);
+      else this.#confirm(session, sentAt + CERTAIN * ttlMs);
+    }
+    this.session = null;
+    this.until = null;
+    this.#options.lost(session);
+    void store.endSession(session).catch(() => {});
+  }
+
+  /** Not longer than the session is certain. */
+  #wait(ms: number): Promise<void> {
+    const { clock, timers } = this.#options.platform;
+    const leftMs = (this.until ?? 0) - clock.now();
+    return sleep(timers, Math.max(0, Math.min(ms, leftMs)), { ref: false, signal: this.#stopping.signal });
+  }
+
+  #inTime(answer: Promise<boolean | null>): Promise<boolean | null> {
+    return Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY).then(() => null)]);
+  }
+}
+
+async function unlessUnavailable<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof StoreError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * What an engine has to give: keys with revisions, changed several at a time by compare-and-set, sessions that end when nobody keeps
+ * them alive, and the changes of a map in order. Everything else, from locks to elections, is written once over it (`recipes/`).
+ */
+import { EnvironmentError } from "../core/errors.ts";
+
+/** Number that the engine gives to a change: one that comes later has a greater one, over all keys and for ever. */
+export type StoreRevision = number;
+
+export interface StoreEntry {
+  readonly key: string;
+  readonly value: string;
+  /** Of its last change. */
+  readonly revision: StoreRevision;
+}
+
+/** A key is as it was read. Revision 0: it is absent. */
+export interface Check {
+  readonly key: string;
+  readonly revision: StoreRevision;
+}
+
+/** Null: the key goes. */
+export interface Write {
+  readonly key: string;
+  readonly value: string | null;
+}
+
+export interface StoreChange extends Write {
+  readonly revision: StoreRevision;
+}
+
+export interface RangeRequest {
+  /** The first key, and the first one behind the last. */
+  readonly from: string;
+  readonly to: string;
+  readonly limit: number;
+}
+
+/** Keys below this are those of maps: of these the engine remembers changes. */
+export const MAP_KEYS = "m/";
+
+/** So many of the last changes are remembered, by engines that do not say how many they remember themselves. */
+export const KEPT_CHANGES = 10_000;
+
+/**
+ * One connection to an engine. Each call is answered or fails within `callTimeoutMs` of the engine's options. Reads see
+ * every change that was answered before they were asked for.
+ */
+export interface Store {
+  /** As the program knows it, such as `postgres`. */
+  readonly name: string;
+  /** How many keys one commit may check and write; 1: the same for both. */
+  readonly maxKeys: number;
+  /** @throws StoreError */
+  get(key: string): Promise<StoreEntry | null>;
+  /** In the order of the keys. */
+  range(range: RangeRequest): Promise<{ revision: StoreRevision; entries: StoreEntry[]; isMore: boolean }>;
+  /** All writes at one revision if all checks hold; null: nothing was done, as one does not hold. @throws StoreError */
+  commit(checks: readonly Check[], writes: readonly Write[]): Promise<StoreRevision | null>;
+  /** What changed below a prefix after a revision, up to that of the answer. Null: that is not remembered any more. */
+  changes(
+    prefix: string,
+    after: StoreRevision,
+  ): Promise<{ revision: StoreRevision; changes: readonly StoreChange[] } | null>;
+  /** That of the last change. */
+  revision(): Promise<StoreRevision>;
+  /** Begins a session, which lasts for `ttlMs` from when the engine heard of it. @returns a number that no other session has had. */
+  openSession(ttlMs: number): Promise<number>;
+  /** For `ttlMs` from now on. False: it has ended. */
+  keepAlive(session: number): Promise<boolean>;
+  endSession(session: number): Promise<void>;
+  /** Those that have not ended. One that has does not begin again. */
+  living(sessions: readonly number[]): Promise<ReadonlySet<number>>;
+  /** Calls back when something may have changed. It may be called for nothing, and need not be called: what counts is looked at now and then. Until what is returned is called. */
+  onHint(listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** A call to the engine has failed. */
+export class StoreError extends EnvironmentError {
+  /** @param isUncertain whether what was asked for may have been done, or be done yet. */
+  constructor(
+    message: string,
+    readonly isUncertain: boolean,
+    options?: ErrorOptions,
+  ) {
+    super("engine-unavailable", message, options);
+  }
+}
+
+/** The first key behind all that begin with a prefix, where the next character of its last one is a character. */
+export const behind = (prefix: string): string =>
+  prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);

@@ -1,0 +1,203 @@
+/**
+ * What `join()` promises of elections, locks and maps, whatever carries it: the same tests over the replicated log, the simulated engine and each
+ * engine that runs. What an engine cannot do is in a table of exceptions with the reason (`exceptions.ts`).
+ */
+import { expect } from "vitest";
+import type { EngineMember } from "../../src/index.ts";
+
+/** What a member and a member of an engine have in common. */
+export type Shared = Omit<EngineMember, "engine" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose> & {
+  mutex(name: string): ReturnType<EngineMember["mutex"]>;
+  election(name: string, options?: { readonly metadata?: unknown }): ReturnType<EngineMember["election"]>;
+  leave(): Promise<void>;
+};
+
+export interface Stage {
+  /** Another process of the same cluster, or of the same engine. */
+  join(): Promise<Shared>;
+  sleep(ms: number): Promise<void>;
+}
+
+export interface Conformance {
+  readonly name: string;
+  check(stage: Stage): Promise<void>;
+}
+
+const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => "no error",
+    (error: { code?: unknown }) => error.code,
+  );
+
+export const conformance: readonly Conformance[] = [
+  {
+    name: "a lock has one holder, and comes to those who wait in their order with growing tokens",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const order: number[] = [];
+      const tokens: number[] = [];
+      const first = await a.mutex("lock").acquire();
+      const waiting: Promise<void>[] = [];
+      for (const [at, member] of [b, a, b].entries()) {
+        waiting.push(
+          member.mutex("lock").use((grant) => {
+            order.push(at);
+            tokens.push(grant.token);
+          }),
+        );
+        await expect(codeOf(member.mutex("lock").acquire({ timeoutMs: 300 }))).resolves.toBe("acquire-timeout");
+      }
+      expect(order).toEqual([]);
+      await first.release();
+      await Promise.all(waiting);
+      expect(order).toEqual([0, 1, 2]);
+      expect([first.token, ...tokens]).toEqual([...new Set([first.token, ...tokens])].sort((x, y) => x - y));
+    },
+  },
+  {
+    name: "what a process held that has left is the next one's at once",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const held = await a.mutex("left").acquire();
+      const next = b.mutex("left").acquire();
+      await a.leave();
+      expect(held.signal.aborted).toBe(true);
+      expect((await next).token).toBeGreaterThan(held.token);
+    },
+  },
+  {
+    name: "a semaphore has as many holders as permits, and refuses another number of them",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const one = await a.semaphore("places", { permits: 2 }).acquire();
+      const two = await b.semaphore("places", { permits: 2 }).acquire();
+      expect(await codeOf(b.semaphore("places", { permits: 2 }).acquire({ timeoutMs: 300 }))).toBe("acquire-timeout");
+      expect(await codeOf(b.semaphore("places", { permits: 3 }).acquire())).toBe("other-setting");
+      await one.release();
+      const three = await b.semaphore("places", { permits: 2 }).acquire();
+      expect(two.isHeld && three.isHeld).toBe(true);
+    },
+  },
+  {
+    name: "readers share a lock, and a writer that waits is not overtaken",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const [x, y] = [await a.readWriteLock("page").read(), await b.readWriteLock("page").read()];
+      const writer = a.readWriteLock("page").write();
+      expect(await codeOf(b.readWriteLock("page").read({ timeoutMs: 500 }))).toBe("acquire-timeout");
+      await x.release();
+      await y.release();
+      expect((await writer).isHeld).toBe(true);
+    },
+  },
+  {
+    name: "one leads at a time; others see who, and with which metadata, and lead next",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const seen: unknown[] = [];
+      const tokens: number[] = [];
+      let isLeading = false;
+      const lead = (member: Shared, metadata: string): Promise<void> =>
+        member.election("chief", { metadata }).lead(async ({ token }) => {
+          expect(isLeading).toBe(false);
+          isLeading = true;
+          tokens.push(token);
+          for await (const change of b.election("chief").watch()) {
+            if (change.leader === null) continue;
+            seen.push(change.metadata);
+            break;
+          }
+          isLeading = false;
+        });
+      const first = lead(a, "from a");
+      await first;
+      await lead(b, "from b");
+      expect(seen).toEqual(["from a", "from b"]);
+      expect(tokens[1]).toBeGreaterThan(tokens[0] as number);
+    },
+  },
+  {
+    name: "a map is read as it was written, by all, and in the order of its keys",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const [mine, theirs] = [a.map<unknown>("things / ü"), b.map<unknown>("things / ü")];
+      const first = await mine.put("b/1", { list: [1, "zwei", null] });
+      expect(await theirs.entry("b/1")).toEqual({ key: "b/1", value: { list: [1, "zwei", null] }, revision: first });
+      expect(await theirs.put("a", "ä\n \0 €")).toBeGreaterThan(first);
+      await theirs.put("b/2", new Uint8Array([0, 255]));
+      expect((await mine.range()).entries.map(({ key }) => key)).toEqual(["a", "b/1", "b/2"]);
+      expect((await mine.range({ prefix: "b/", limit: 1 })).more).toBe(true);
+      expect(await mine.get("b/2")).toEqual(new Uint8Array([0, 255]));
+      expect(await mine.get("a")).toBe("ä\n \0 €");
+      expect(await mine.delete("a")).toBe(true);
+      expect([await theirs.get("a"), await theirs.delete("a")]).toEqual([undefined, false]);
+      expect((await a.map("things ").range()).entries).toEqual([]);
+    },
+  },
+  {
+    name: "compare-and-set lets one of many through, and updates lose none",
+    async check({ join }) {
+      const members = [await join(), await join(), await join()];
+      const map = (member: Shared) => member.map<number>("counts");
+      const tries = await Promise.all(members.map((member) => map(member).compareAndSet("new", 0, 1)));
+      expect(tries.filter((revision) => revision !== null)).toHaveLength(1);
+      const adds = members.flatMap((member) =>
+        Array.from({ length: 4 }, () => map(member).update("sum", (before = 0) => before + 1)),
+      );
+      await Promise.all(adds);
+      expect(await map(members[0] as Shared).get("sum")).toBe(12);
+      await Promise.all(members.map((member) => member.counter("hits").add(2)));
+      expect(await (members[0] as Shared).counter("hits").get()).toBe(6);
+    },
+  },
+  {
+    name: "a watch tells every change in order, none twice, from a revision on",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const map = a.map<number>("watched");
+      const from = await map.put("x", 0);
+      for (let at = 1; at <= 5; at++) await map.put("x", at);
+      const seen: (number | null)[] = [];
+      const reading = (async () => {
+        for await (const change of b.map<number>("watched").watch({ after: from })) {
+          seen.push(change.type === "put" ? change.value : null);
+          if (change.type === "delete") return;
+        }
+      })();
+      for (let at = 6; at <= 10; at++) await map.put("x", at);
+      await map.delete("x");
+      await reading;
+      expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, null]);
+    },
+  },
+  {
+    name: "a transaction over two keys happens at one moment, or is done anew",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const accounts = a.map<number>("accounts");
+      await accounts.put("x", 100);
+      await accounts.put("y", 0);
+      const move = (member: Shared): Promise<void> =>
+        member.transaction(async (transaction) => {
+          const map = member.map<number>("accounts");
+          const [x, y] = [(await transaction.get(map, "x")) ?? 0, (await transaction.get(map, "y")) ?? 0];
+          transaction.put(map, "x", x - 1);
+          transaction.put(map, "y", y + 1);
+        });
+      await Promise.all([a, b, a, b].map(move));
+      expect([await accounts.get("x"), await accounts.get("y")]).toEqual([96, 4]);
+    },
+  },
+  {
+    name: "a leased key goes with its process, and watches are told",
+    async check({ join }) {
+      const [a, b] = [await join(), await join()];
+      const seen = b.map<string>("present").watch();
+      await a.map<string>("present").put("a", "here", { leased: true });
+      expect((await seen.next()).value).toMatchObject({ type: "put", key: "a" });
+      await a.leave();
+      expect((await seen.next()).value).toMatchObject({ type: "delete", key: "a" });
+      expect(await b.map("present").get("a")).toBeUndefined();
+    },
+  },
+];

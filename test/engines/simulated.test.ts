@@ -1,0 +1,128 @@
+/** The recipes over an engine in virtual time: what is promised, and faults at random. */
+import { describe, expect, it, test } from "vitest";
+import { type Grant, guard } from "../../src/index.ts";
+import { conformance } from "./conformance.ts";
+import { SimulatedEngine } from "./simulated-engine.ts";
+
+describe("the simulated engine", () => {
+  it.each(conformance)("$name", async ({ check }) => {
+    const engine = new SimulatedEngine(1);
+    await engine.run(() => check({ join: () => engine.join(), sleep: (ms) => engine.sleep(ms) }));
+  });
+});
+
+test("the engine is away for less than a session: what is held is kept", async () => {
+  const engine = new SimulatedEngine(2);
+  await engine.run(async () => {
+    const member = await engine.join();
+    const held = await member.mutex("m").acquire();
+    engine.isDown = true;
+    await engine.sleep(4_000);
+    engine.isDown = false;
+    await engine.sleep(20_000);
+    expect(held.isHeld).toBe(true);
+  });
+});
+
+test("the engine is away for longer: what is held is lost before a session can end, and had again afterwards", async () => {
+  const engine = new SimulatedEngine(3);
+  await engine.run(async () => {
+    const [a, b] = [await engine.join(), await engine.join()];
+    const held = await a.mutex("m").acquire();
+    const next = b.mutex("m").acquire();
+    engine.isDown = true;
+    const began = engine.time.now;
+    await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+    expect(engine.time.now - began).toBeLessThan(10_000);
+    await engine.sleep(5_000);
+    engine.isDown = false;
+    expect((await next).token).toBeGreaterThan(held.token);
+  });
+});
+
+test("an engine that forgets its sessions: they are lost knowingly, and nobody hangs", async () => {
+  const engine = new SimulatedEngine(4);
+  await engine.run(async () => {
+    const [a, b] = [await engine.join(), await engine.join()];
+    const held = await a.mutex("m").acquire();
+    const next = b.mutex("m").acquire();
+    engine.forgetSessions();
+    await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+    expect((await next).isHeld).toBe(true);
+    await a.leave();
+  });
+});
+
+/** Three processes count under a lock that a guard looks at, while they and the engine are paused and answers get lost. */
+async function fencedCounter(seed: number): Promise<{ count: number; stale: number }> {
+  const engine = new SimulatedEngine(seed);
+  const draw = engine.random;
+  let count = 0;
+  let stale = 0;
+  let isMended = false;
+  await engine.run(async () => {
+    const processes = [0, 1, 2].map(() => ({ isUp: true }));
+    const members = await Promise.all(processes.map((process) => engine.join({ sessionMs: 3_000 }, process)));
+    engine.faults = { unheard: 0.05, unanswered: 0.1, delayMs: [0.2, 40] };
+    const accept = guard();
+    const inside = new Set<Grant>();
+    const work = members.map(async (member, at) => {
+      while (!isMended) {
+        const lock = await member.mutex("count").acquire().catch(() => null);
+        if (lock === null) continue;
+        if (lock.isHeld) {
+          inside.add(lock);
+          expect([...inside].filter(({ isHeld }) => isHeld)).toHaveLength(1);
+          await engine.sleep(draw.between(0, 50));
+          if (!lock.isHeld || !processes[at]?.isUp) stale += 1;
+          else {
+            accept(lock.token);
+            count += 1;
+          }
+          inside.delete(lock);
+        }
+        await lock.release();
+      }
+    });
+    for (let round = 0; round < 12; round++) {
+      await engine.sleep(draw.between(500, 4_000));
+      const process = processes[Math.floor(draw.between(0, 3))] as { isUp: boolean };
+      if (round % 3 === 0) process.isUp = false;
+      else engine.isDown = true;
+      await engine.sleep(draw.between(500, 6_000));
+      process.isUp = true;
+      engine.isDown = false;
+    }
+    isMended = true;
+    engine.faults = { unheard: 0, unanswered: 0, delayMs: [0.2, 2] };
+    await Promise.all(work);
+    await Promise.all(members.map((member) => member.leave()));
+  });
+  return { count, stale };
+}
+
+test.each([11, 12, 13])("faults at random never let two hold a lock: seed %i", async (seed) => {
+  expect((await fencedCounter(seed)).count).toBeGreaterThan(20);
+});
+
+test("increments whose answers get lost are done once, or said to be unknown", async () => {
+  const engine = new SimulatedEngine(5);
+  await engine.run(async () => {
+    const members = [await engine.join(), await engine.join()];
+    engine.faults = { unheard: 0.1, unanswered: 0.3, delayMs: [0.2, 20] };
+    let done = 0;
+    let unknown = 0;
+    for (let round = 0; round < 60; round++) {
+      const results = await Promise.allSettled(members.map((member) => member.counter("c").add()));
+      for (const result of results) {
+        if (result.status === "fulfilled") done += 1;
+        else unknown += 1;
+      }
+    }
+    engine.faults = { unheard: 0, unanswered: 0, delayMs: [0.2, 2] };
+    const value = await (members[0] as (typeof members)[0]).counter("c").get();
+    expect(value).toBeGreaterThanOrEqual(done);
+    expect(value).toBeLessThanOrEqual(done + unknown);
+    expect(done).toBeGreaterThan(60);
+  });
+});
