@@ -76,10 +76,21 @@ export default defineConfig({
         test: {
           ...endToEnd,
           name: "e2e",
-          include: ["test/{package,e2e,browser,docs}/**/*.test.ts", "test/engines/real/**/*.test.ts"],
+          include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
           exclude: alone,
           maxWorkers: 2, // They wait more than they work.
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        // Engines that others run: servers of their own.
+        test: {
+          name: "engines",
+          include: ["test/engines/real/**/*.test.ts"],
+          testTimeout: 300 * seconds,
+          hookTimeout: 120 * seconds,
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
         },
       },
       {

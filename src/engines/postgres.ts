@@ -242,7 +242,7 @@ const entryOf = ({ key, value, revision }: Record<string, unknown>): StoreEntry 
 
 const changeOf = ({ key, value, revision }: Record<string, unknown>): StoreChange => ({
   key: String(key),
-  value: value === null ? null : String(value),
+  value: typeof value === "string" ? value : null,
   revision: Number(revision),
 });
 

@@ -40,7 +40,7 @@ export interface RangeRequest {
 /** Keys below this are those of maps: of these the engine remembers changes. */
 export const MAP_KEYS = "m/";
 
-/** So many of the last changes are remembered, by engines that do not say how many they remember themselves. */
+/** How many of the last changes are remembered, where the engine does not say so itself. */
 export const KEPT_CHANGES = 10_000;
 
 /**

@@ -6,7 +6,10 @@ import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 
 /** What a member and a member of an engine have in common. */
-export type Shared = Omit<EngineMember, "engine" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose> & {
+export type Shared = Omit<
+  EngineMember,
+  "engine" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose
+> & {
   mutex(name: string): ReturnType<EngineMember["mutex"]>;
   election(name: string, options?: { readonly metadata?: unknown }): ReturnType<EngineMember["election"]>;
   leave(): Promise<void>;
@@ -26,7 +29,7 @@ export interface Conformance {
 const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => "no error",
-    (error: { code?: unknown }) => error.code,
+    (error: unknown) => (error as { code?: unknown }).code,
   );
 
 export const conformance: readonly Conformance[] = [

@@ -61,7 +61,10 @@ export class SimulatedEngine {
   }
 
   /** @param isUp whether the process runs: one that does not hears and does nothing, and its timers wait. */
-  join(options: Omit<EngineJoinOptions, "engine"> = {}, process: { isUp: boolean } = { isUp: true }): Promise<EngineMember> {
+  join(
+    options: Omit<EngineJoinOptions, "engine"> = {},
+    process: { isUp: boolean } = { isUp: true },
+  ): Promise<EngineMember> {
     const engine = { name: "simulated", join: () => Promise.reject(new Error("unused")) };
     return joinStore(this.#platform(process), () => Promise.resolve(this.#store()), { engine, ...options });
   }

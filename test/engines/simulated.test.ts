@@ -68,7 +68,10 @@ async function fencedCounter(seed: number): Promise<{ count: number; stale: numb
     const inside = new Set<Grant>();
     const work = members.map(async (member, at) => {
       while (!isMended) {
-        const lock = await member.mutex("count").acquire().catch(() => null);
+        const lock = await member
+          .mutex("count")
+          .acquire()
+          .catch(() => null);
         if (lock === null) continue;
         if (lock.isHeld) {
           inside.add(lock);

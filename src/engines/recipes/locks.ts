@@ -31,7 +31,7 @@ export interface LocksOptions {
   tell(event: ServiceEvent): void;
 }
 
-/** What has been told of a name. */
+/** How a name stands here. */
 interface Known {
   /** What is done to one name is done in the order in which it was asked for. */
   last: Promise<unknown>;
@@ -41,8 +41,8 @@ interface Known {
   isWaiting: boolean;
   /** An answer was lost: what was asked for may come about yet. */
   isUncertain: boolean;
-  /** By session and wait: the tokens of those that hold it. */
-  readonly told: Map<string, { session: number; token: number }>;
+  /** Who held it when it was last looked at, by session and wait. */
+  readonly holders: Map<string, { session: number; token: number }>;
 }
 
 interface Read {
@@ -165,14 +165,14 @@ export class Locks {
     const { isOwn, tell } = this.#options;
     known.isWaiting = document?.waiters.some(({ session }) => isOwn(session)) === true;
     const holders = new Map((document?.holders ?? []).map((held) => [`${held.session} ${held.wait}`, held]));
-    for (const [key, { session, token }] of [...known.told]) {
+    for (const [key, { session, token }] of [...known.holders]) {
       if (holders.has(key)) continue;
-      known.told.delete(key);
+      known.holders.delete(key);
       tell({ type: "released", name, session, token });
     }
     for (const [key, { session, wait, token, note }] of holders) {
-      if (known.told.has(key)) continue;
-      known.told.set(key, { session, token });
+      if (known.holders.has(key)) continue;
+      known.holders.set(key, { session, token });
       tell({ type: "granted", name, session, wait, token, note });
     }
   }
@@ -197,7 +197,7 @@ export class Locks {
       followers: 0,
       isWaiting: false,
       isUncertain: false,
-      told: new Map(),
+      holders: new Map(),
     };
     this.#known.set(name, known);
     return known;

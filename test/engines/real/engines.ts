@@ -1,0 +1,21 @@
+/** The engines that are tried for real, each by the server that Debian packages. */
+import { postgres } from "../../../src/engines/postgres.ts";
+import type { ExternalEngine } from "../../../src/index.ts";
+import { postgresServer, type ServerKind } from "./servers.ts";
+
+export interface RealEngine {
+  readonly name: string;
+  /** Of its section of docs/engines.md. */
+  readonly title: string;
+  readonly server: ServerKind;
+  engine(port: number): ExternalEngine;
+}
+
+export const realEngines: readonly RealEngine[] = [
+  {
+    name: "postgres",
+    title: "PostgreSQL",
+    server: postgresServer,
+    engine: (port) => postgres({ url: `postgres://coterie@127.0.0.1:${port}/postgres` }),
+  },
+];

@@ -1,0 +1,77 @@
+/**
+ * Three processes count under a lock: each reads the counter and writes one more, with its token, and what is written is taken only
+ * with a token that is not lower than any before. One is killed and another started, one is paused past its session, the engine is
+ * paused, killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { guard, StaleToken } from "../../../src/index.ts";
+import type { EngineServer } from "./servers.ts";
+
+const SESSION_MS = 3_000;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export interface Counted {
+  readonly value: number;
+  readonly accepted: number;
+  readonly stale: number;
+  readonly kills: number;
+}
+
+export async function fencedCounter(engine: string, server: EngineServer): Promise<Counted> {
+  const counted = { value: 0, accepted: 0, stale: 0, kills: 0 };
+  const accept = guard();
+  const serve = (child: ChildProcess): void => {
+    child.on("message", ({ id, token, value }: { id: number; token: number; value: number | null }) => {
+      try {
+        accept(token);
+        if (value !== null) {
+          counted.accepted += 1;
+          counted.value = value;
+        }
+        child.send({ id, value: counted.value });
+      } catch (error) {
+        if (!(error instanceof StaleToken)) throw error;
+        counted.stale += 1;
+        child.send({ id, value: -1 });
+      }
+    });
+  };
+  const begin = (): ChildProcess => {
+    const script = new URL("counting-process.ts", import.meta.url);
+    const child = fork(script, [engine, String(server.port)], { execArgv: ["--import", "tsx"] });
+    serve(child);
+    return child;
+  };
+  const more = async (by = 3): Promise<void> => {
+    const before = counted.accepted;
+    const until = performance.now() + 90_000;
+    while (counted.accepted < before + by) {
+      if (performance.now() > until) throw new Error(`nobody counted on from ${counted.accepted}`);
+      await sleep(20);
+    }
+  };
+  const children = [begin(), begin(), begin()];
+  try {
+    await more(10);
+    children.shift()?.kill("SIGKILL");
+    children.push(begin());
+    counted.kills += 1;
+    await more();
+    children[0]?.kill("SIGSTOP");
+    await sleep(1.5 * SESSION_MS);
+    await more();
+    children[0]?.kill("SIGCONT");
+    await more();
+    server.pause();
+    await sleep(SESSION_MS / 2);
+    server.resume();
+    await more();
+    await server.kill();
+    await server.start();
+    counted.kills += 1;
+    await more(10);
+  } finally {
+    for (const child of children) child.kill("SIGKILL");
+  }
+  return counted;
+}

@@ -1,0 +1,158 @@
+/** Engines as Debian packages them, each in a folder and on a port of its own, to be killed, paused and started again. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** How an engine's server is started. */
+export interface ServerKind {
+  /** Debian's package. */
+  readonly package: string;
+  /** Null: it is not installed. */
+  find(): string | null;
+  /** Before the first start. */
+  prepare?(program: string, folder: string): void;
+  args(folder: string, port: number): string[];
+  /** Its account where the tests run as root. */
+  readonly user?: string;
+}
+
+const POSTGRES = "/usr/lib/postgresql";
+
+export const postgresServer: ServerKind = {
+  package: "postgresql",
+  user: "postgres",
+  find() {
+    const [version] = existsSync(POSTGRES) ? readdirSync(POSTGRES).sort().reverse() : [];
+    return version === undefined ? null : join(POSTGRES, version, "bin/postgres");
+  },
+  prepare(program, folder) {
+    const initdb = program.replace(/postgres$/, "initdb");
+    const args = ["-D", join(folder, "data"), "-U", "coterie", "-A", "trust", "--no-locale", "-E", "UTF8"];
+    execFileSync(initdb, args, { stdio: "pipe", ...ownerOf("postgres"), cwd: folder });
+  },
+  args: (folder, port) => [
+    "-D",
+    join(folder, "data"),
+    "-p",
+    String(port),
+    "-k",
+    folder,
+    "-c",
+    "listen_addresses=127.0.0.1",
+  ],
+};
+
+/** One server, over all its runs. */
+export class EngineServer {
+  readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));
+  port = 0;
+  readonly #kind: ServerKind;
+  readonly #program: string;
+  #process: ChildProcess | null = null;
+  #said = "";
+
+  private constructor(kind: ServerKind, program: string) {
+    this.#kind = kind;
+    this.#program = program;
+  }
+
+  /** @throws an error that names the package which is not installed. */
+  static async start(kind: ServerKind): Promise<EngineServer> {
+    const program = kind.find();
+    if (program === null) throw new Error(`not installed: apt-get install ${kind.package}, which .ci/run does`);
+    const server = new EngineServer(kind, program);
+    if (kind.user !== undefined) {
+      const { uid, gid } = ownerOf(kind.user);
+      if (uid !== undefined && gid !== undefined) chownSync(server.folder, uid, gid);
+    }
+    kind.prepare?.(program, server.folder);
+    server.port = await freePort();
+    await server.start();
+    return server;
+  }
+
+  async start(): Promise<void> {
+    const { user } = this.#kind;
+    const child = spawn(this.#program, this.#kind.args(this.folder, this.port), {
+      cwd: this.folder,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(user === undefined ? {} : ownerOf(user)),
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (this.#said = (this.#said + data.toString()).slice(-4_000)));
+    this.#process = child;
+    while (!(await answers(this.port))) {
+      if (child.exitCode !== null) throw new Error(`${this.#kind.package} ended: ${this.#said}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** As a power cut would. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** With those that it has started: PostgreSQL has a process for each connection. */
+  pause(): void {
+    for (const pid of this.#all()) process.kill(pid, "SIGSTOP");
+  }
+
+  resume(): void {
+    for (const pid of this.#all()) process.kill(pid, "SIGCONT");
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #all(): number[] {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return [];
+    try {
+      const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
+      return [
+        pid,
+        ...children
+          .split("\n")
+          .map(Number)
+          .filter((each) => each > 0),
+      ];
+    } catch {
+      return [pid]; // It has none.
+    }
+  }
+}
+
+/** Nothing where the tests do not run as root. */
+function ownerOf(user: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string): number => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true));
+    socket.once("error", () => resolve(false));
+    socket.once("close", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
