@@ -105,7 +105,8 @@ describe("the packed tarball", () => {
 
   it("has types that are not wrong", async () => {
     const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist", "index.js");
-    const said = await run(elsewhere, process.execPath, attw, tarball, "--profile", "esm-only", "--no-color");
+    const table = ["--profile", "esm-only", "--no-color", "--format", "table-flipped"];
+    const said = await run(elsewhere, process.execPath, attw, tarball, ...table);
     expect(said).toMatch(/"coterie\/sim" .* 🟢 \(ESM\)/);
   });
 
