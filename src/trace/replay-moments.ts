@@ -14,9 +14,9 @@ export interface Moment<V extends Vocabulary> {
 }
 
 /** So many are kept at most: each holds all states. */
-const MAX_KEPT = 64;
+const MAX_KEPT = 200;
 /** Entries from one that is kept to the next: replaying fewer takes no time that anybody notices. */
-const LEAST_APART = 250;
+const LEAST_APART = 200;
 
 export class ReplayMoments<V extends Vocabulary> {
   readonly #entries: readonly TraceEntry<V>[];
@@ -50,12 +50,15 @@ export class ReplayMoments<V extends Vocabulary> {
     return this.#apart;
   }
 
-  /** @param count of entries that are past by then */
+  /**
+   * Its states are no copies: they change when another moment is asked for.
+   * @param count of entries that are past by then
+   */
   after(count: number): Moment<V> {
     this.#goTo(Math.min(count, this.#entries.length));
     const { doubts, lost } = this.#walker;
     const at = this.#entries[this.#place - 1]?.at ?? 0;
-    return { snapshot: this.#walker.snapshot(at), doubts: [...doubts], lost };
+    return { snapshot: this.#walker.standing(at), doubts: [...doubts], lost };
   }
 
   /** Goes to the end, and tells now and then how far it has come. */

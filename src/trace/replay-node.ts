@@ -130,11 +130,16 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   snapshot(now: number): NodeSnapshot<V> {
+    return clone(this.standing(now));
+  }
+
+  /** No copy: it changes when the node goes on. */
+  standing(now: number): NodeSnapshot<V> {
     const timers = [...this.timers].map(([timer, armed]) => ({
       timer,
       remainingMs: this.#remaining(timer, armed, now),
     }));
-    return { id: this.id, state: clone(this.#state), journal: clone(this.#journal), timers };
+    return { id: this.id, state: this.#state, journal: this.#journal, timers };
   }
 
   /** What the driver drew from a range is not recorded: it is drawn again, above what has passed already. */

@@ -283,8 +283,13 @@ export class Replaying<V extends Vocabulary> {
   }
 
   snapshot(at: number): Snapshot<V> {
+    return { ...this.standing(at), nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)) };
+  }
+
+  /** No copy: it changes with the next entry. */
+  standing(at: number): Snapshot<V> {
     const inFlight = [...this.#flights.values()].flatMap(({ copies, ...message }) => Array(copies).fill(message));
-    return { at, nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)), inFlight };
+    return { at, nodes: [...this.#nodes.values()].map((node) => node.standing(at)), inFlight };
   }
 
   #with(status: ReplayedNode<V>["status"]): NodeId[] {

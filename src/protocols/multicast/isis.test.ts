@@ -6,7 +6,7 @@ import { range } from "../../../test/protocols/sizes.ts";
 import type { Property } from "../../core/protocol.ts";
 import { causal } from "./causal.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./family/properties.ts";
-import { type MulticastWorkload, multicastWithWorkload, senderOf } from "./family/workload.ts";
+import { type MulticastWorkload, multicastWithWorkload, pastOf, senderOf } from "./family/workload.ts";
 import { isis } from "./isis.ts";
 
 const orders = [totalOrder];
@@ -111,8 +111,11 @@ const throughDeliveries: Property<MulticastWorkload> = {
   holds: ({ alive, state }) =>
     alive.every((node) => {
       const before = new Set<string>();
-      return state(node).delivered.every(({ name, past }) => {
-        const isInOrder = past.every((earlier) => senderOf(earlier) === senderOf(name) || before.has(earlier));
+      return state(node).delivered.every((letter) => {
+        const { name } = letter;
+        const isInOrder = pastOf(letter).every(
+          (earlier) => senderOf(earlier) === senderOf(name) || before.has(earlier),
+        );
         before.add(name);
         return isInOrder;
       });

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { clone } from "../../../core/plain.ts";
 import type { NodeId, Property } from "../../../core/protocol.ts";
+import { random } from "../../../core/random.ts";
 import { agreement, fifoOrder, happenedBeforeOrder, integrity, totalOrder, validity } from "./properties.ts";
 import { groupOf, type Letter, type MulticastWorkload, multicastWorkload, senderOf, viewOf } from "./workload.ts";
 
 type State = MulticastWorkload["state"];
 
-const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: [...past] });
+const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: past.join(" ") });
 
 /** Workloads by what they have delivered, and what else differs. */
 function holds(
@@ -166,5 +168,39 @@ describe("what every multicast promises", () => {
     expect(holds(agreement, one, none)).toBe(false);
     expect(holds(agreement, one, { ...none, groups: [2] })).toBe(true);
     expect(holds(agreement, one, { ...none, view: 3 })).toBe(true);
+  });
+});
+
+describe("long lists that grow", () => {
+  const properties = [fifoOrder, happenedBeforeOrder, totalOrder, integrity, validity, agreement];
+  it("are judged as they would be at first sight, though what was found before is not looked at again", () => {
+    const chance = random(7);
+    const isOneIn = (many: number): boolean => chance.between(0, many) < 1;
+    const seen = new Set<string>();
+    for (let run = 0; run < 30; run++) {
+      const states = [0, 1, 2].map(() => ({ sent: [] as string[], delivered: [] as Letter[] }));
+      const letters: Letter[] = [];
+      for (let step = 0; step < 140; step++) {
+        const node = Math.floor(chance.between(0, 3));
+        const own = states[node] as (typeof states)[number];
+        const next = letters[own.delivered.length];
+        if (next !== undefined && !isOneIn(4)) {
+          const wrong = run > 5 && isOneIn(60);
+          own.delivered.push(wrong ? (letters.at(-1) as Letter) : next);
+        } else if (letters.length < 50) {
+          const name = `${node}.${own.sent.length + 1}`;
+          const past = new Set([...own.sent, ...own.delivered.map((each) => each.name)]);
+          if (run < 20 || !isOneIn(40)) own.sent.push(name);
+          letters.push(letter(name, [...past]));
+        }
+        for (const property of properties) {
+          const verdict = holds(property, ...states);
+          expect(verdict).toBe(holds(property, ...clone(states)));
+          if (own.delivered.length > 32) seen.add(`${property.name}: ${verdict}`);
+        }
+      }
+    }
+    for (const { name } of properties) expect(seen).toContain(`${name}: false`);
+    for (const { name } of [fifoOrder, totalOrder, integrity, validity]) expect(seen).toContain(`${name}: true`);
   });
 });

@@ -1,21 +1,64 @@
 /** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
-import type { Property, World } from "../../../core/protocol.ts";
+import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import { eventually } from "../parts/eventually.ts";
-import { groupOf, type Letter, type MulticastWorkload, senderOf, viewOf } from "./workload.ts";
+import { groupOf, type Letter, type MulticastWorkload, pastOf, senderOf, viewOf } from "./workload.ts";
 
 type State = MulticastWorkload["state"];
 
+/** Lists of fewer items are looked through each time: that is faster than to remember what was found. */
+const SHORT = 32;
+
+/**
+ * Whether something is so of every item of a list that only grows, or is replaced by another, in the light of a second such
+ * list. What has been so of an item stays so, and is not asked again: a run looks after every step.
+ */
+function settles(): <T>(list: readonly T[], light: object, isSo: (item: T, place: number) => boolean) => boolean {
+  const settled = new WeakMap<object, WeakMap<object, number>>();
+  return (list, light, isSo) => {
+    if (list.length < SHORT) return list.every(isSo);
+    const known = settled.get(list) ?? new WeakMap<object, number>();
+    settled.set(list, known);
+    let count = known.get(light) ?? 0;
+    while (count < list.length && isSo(list[count] as (typeof list)[number], count)) count++;
+    known.set(light, count);
+    return count === list.length;
+  };
+}
+
+interface Names {
+  /** Of each name, where it was delivered last. */
+  readonly places: Map<string, number>;
+  length: number;
+}
+
+const indexed = new WeakMap<object, Names>();
+
+/** Deliveries by name; of long lists the index grows with them. */
+function namesOf({ delivered }: State): Names {
+  const names = indexed.get(delivered) ?? { places: new Map<string, number>(), length: 0 };
+  if (delivered.length >= SHORT) indexed.set(delivered, names);
+  for (; names.length < delivered.length; names.length++)
+    names.places.set((delivered[names.length] as Letter).name, names.length);
+  return names;
+}
+
 /** What comes before each letter in the order that is promised must have been delivered before it. */
-const keeps =
-  (comesBefore: (earlier: string, later: string) => boolean) =>
-  ({ alive, state }: World<State>): boolean => {
+const keeps = (comesBefore: (earlier: string, later: string) => boolean) => {
+  const everyLetter = settles();
+  return ({ alive, state }: World<State>): boolean => {
     const workloads = alive.map(state);
     let found: Found | null = null;
     return workloads.every((workload) => {
-      const places = new Map(workload.delivered.map(({ name }, place) => [name, place]));
-      return workload.delivered.every((letter, place) =>
-        letter.past.every((earlier) => {
-          if (!workload.groups.includes(groupOf(earlier)) || !comesBefore(earlier, letter.name)) return true;
+      const { delivered, groups } = workload;
+      const { places } = namesOf(workload);
+      const counts = (earlier: string, { name }: Letter) =>
+        groups.includes(groupOf(earlier)) && comesBefore(earlier, name);
+      const hasAllBefore = (letter: Letter, place: number): boolean =>
+        pastOf(letter).every((earlier) => (places.get(earlier) ?? place) < place || !counts(earlier, letter));
+      if (places.size === delivered.length && everyLetter(delivered, delivered, hasAllBefore)) return true;
+      return delivered.every((letter, place) =>
+        pastOf(letter).every((earlier) => {
+          if (!counts(earlier, letter)) return true;
           const its = places.get(earlier);
           if (its !== undefined) return its < place;
           if (viewOf(earlier) >= letter.view) return false;
@@ -25,6 +68,7 @@ const keeps =
       );
     });
   };
+};
 
 /** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
 type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
@@ -75,18 +119,30 @@ export const totalOrder: Property<MulticastWorkload> = {
     alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
 };
 
+const everyPlace = settles();
+
+/** Without views, one has delivered what the other has, each once, and maybe some more after that. */
+function isBehind(one: State, { delivered: theirs }: State): boolean {
+  return (
+    one.delivered.length <= theirs.length &&
+    everyPlace(one.delivered, theirs, ({ name }, i) => theirs[i]?.name === name)
+  );
+}
+
+const isPlain = (workload: State): boolean =>
+  workload.view === 0 && workload.since === 0 && namesOf(workload).places.size === workload.delivered.length;
+
 /** What both have delivered they have delivered in the same order, and neither has left out anything before it. */
 function isSameOrder(one: State, other: State): boolean {
-  const [ours, theirs] = [namesOf(one), namesOf(other)];
+  if (isPlain(one) && isPlain(other) && (isBehind(one, other) || isBehind(other, one))) return true;
+  const [ours, theirs] = [namesOf(one).places, namesOf(other).places];
   const inCommon = ({ delivered }: State): string =>
     delivered.flatMap(({ name }) => (ours.has(name) && theirs.has(name) ? [name] : [])).join();
   return inCommon(one) === inCommon(other) && !isLeftOut(one, other, theirs) && !isLeftOut(other, one, ours);
 }
 
-const namesOf = ({ delivered }: State): Set<string> => new Set(delivered.map(({ name }) => name));
-
 /** Of the view that both are in, what is before something that both have; of views that both have gone through, anything. */
-function isLeftOut(one: State, other: State, theirs: ReadonlySet<string>): boolean {
+function isLeftOut(one: State, other: State, theirs: ReadonlyMap<string, number>): boolean {
   let isBeforeCommon = false;
   for (const { name, view } of one.delivered.toReversed()) {
     if (!other.groups.includes(groupOf(name))) continue;
@@ -96,6 +152,8 @@ function isLeftOut(one: State, other: State, theirs: ReadonlySet<string>): boole
   }
   return false;
 }
+
+const everySent = settles();
 
 export const integrity: Property<MulticastWorkload> = {
   name: "integrity",
@@ -112,10 +170,15 @@ export const integrity: Property<MulticastWorkload> = {
     };
     return alive.every((node) => {
       const { delivered } = state(node);
-      return new Set(delivered.map(({ name }) => name)).size === delivered.length && delivered.every(isSent);
+      if (namesOf(state(node)).places.size < delivered.length) return false;
+      const areIn = (from: NodeId, sent: readonly string[]): boolean =>
+        everySent(delivered, sent, ({ name }) => senderOf(name) !== from || sent.includes(name));
+      return alive.every((from) => areIn(from, state(from).sent)) || delivered.every(isSent);
     });
   },
 };
+
+const everyOwn = settles();
 
 export const validity: Property<MulticastWorkload> = eventually(
   "validity",
@@ -123,8 +186,9 @@ export const validity: Property<MulticastWorkload> = eventually(
   ({ state }, node) => {
     const { sent, excused, delivered, view, since } = state(node);
     if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.
-    const names = new Set(delivered.map(({ name }) => name));
-    return sent.slice(excused).every((name) => names.has(name));
+    const { places } = namesOf(state(node));
+    if (excused > 0) return sent.slice(excused).every((name) => places.has(name));
+    return everyOwn(sent, delivered, (name) => places.has(name));
   },
 );
 
@@ -138,10 +202,15 @@ export const agreement: Property<MulticastWorkload> = eventually(
   },
 );
 
-const hasAll = (one: State, names: ReadonlySet<string>, other: State): boolean =>
+const everyOther = settles();
+
+/** Views only grow: what is of an earlier one stays so. */
+const hasAll = (one: State, { places }: Names, other: State): boolean =>
   one.view !== other.view ||
-  other.delivered.every(
-    ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || names.has(name),
+  everyOther(
+    other.delivered,
+    one.delivered,
+    ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || places.has(name),
   );
 
 type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;

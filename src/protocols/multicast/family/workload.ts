@@ -42,8 +42,10 @@ export type MulticastWorkload = {
     | { type: "passed"; view: number; delivered: string[] };
 };
 
-/** `past`: the names of what happened before it was sent, its sender's earlier ones included. */
-export type Letter = { name: string; view: number; past: string[] };
+/** `past`: the names of what happened before it was sent, its sender's earlier ones included; a text, since long runs have many. */
+export type Letter = { name: string; view: number; past: string };
+
+export const pastOf = ({ past }: Letter): string[] => (past === "" ? [] : past.split(" "));
 
 export interface MulticastWorkloadOptions {
   /** Between two messages of one sender. */
@@ -72,15 +74,18 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
 
   /** Where there is one group, a node that has delivered a message has delivered all that happened before it, or that was seen. */
-  const pastOf = ({ sent, delivered }: State): Set<string> =>
-    new Set([...sent, ...delivered.flatMap(({ name, past }) => (groups.length > 1 ? [name, ...past] : [name]))]);
+  const knownTo = ({ sent, delivered }: State): Set<string> =>
+    new Set([
+      ...sent,
+      ...delivered.flatMap((letter) => (groups.length > 1 ? [letter.name, ...pastOf(letter)] : [letter.name])),
+    ]);
 
   function say(state: State, ctx: Ctx): void {
     state.left -= 1;
     const group = state.groups[state.sent.length % state.groups.length];
     if (group === undefined) return; // It is in no group.
     const name = nameOf(ctx.self, state.sent.length + 1, state.view, group);
-    const past = [...pastOf(state)].sort();
+    const past = [...knownTo(state)].sort();
     state.sent.push(name);
     ctx.emit({ type: "said", payload: [name, ...past].join(" "), group });
     if (state.left > 0) ctx.setTimer("pause", pauseMs);
@@ -105,8 +110,8 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
         if (!isBusy && state.left > 0) say(state, ctx);
       },
       delivered(state, { payload }) {
-        const [name = "", ...past] = payload.split(" ");
-        state.delivered.push({ name, view: state.view, past });
+        const [name = ""] = payload.split(" ", 1);
+        state.delivered.push({ name, view: state.view, past: payload.slice(name.length + 1) });
       },
       install(state, { view: next }, ctx) {
         const { since, view, delivered } = state;

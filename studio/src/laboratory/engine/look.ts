@@ -14,7 +14,10 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
   const { header, entries } = trace;
   const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
   const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
-  const before = moments.after(earlier);
+  // Of the moment before only texts are kept: its states go on to the next.
+  const before = new Map(
+    moments.after(earlier).snapshot.nodes.map(({ id, state }) => [id, new Map(flat(state))] as const),
+  );
   const now = moments.after(count);
   const protocol = protocolOf(header);
   const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
@@ -29,7 +32,7 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
   const hasStates = now.doubts.length === 0;
   const nodes = scene.nodes.map(({ node, condition, view }): LookNode => {
     const own = now.snapshot.nodes.find(({ id }) => id === node);
-    const was = new Map(flat(before.snapshot.nodes.find(({ id }) => id === node)?.state ?? null));
+    const was = before.get(node) ?? new Map<string, string>();
     const fields = hasStates ? flat(own?.state ?? null) : [];
     return {
       node,
@@ -53,16 +56,33 @@ const MAX_FIELDS = 60;
 const MAX_TEXT = 90;
 
 /** Fields by their path; what is small stands on one line. */
-function flat(state: unknown, path = ""): [string, string][] {
+function flat(state: unknown, path = "", room: number = MAX_FIELDS): [string, string][] {
   if (state === null && path === "") return [];
   const text = textOf(state);
   const isPlain = typeof state !== "object" || state === null || Array.isArray(state);
   if (path !== "" && (isPlain || text.length <= 34))
     return [[path, text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text]];
-  return Object.entries(state as object)
-    .flatMap(([name, value]) => flat(value, path === "" ? name : `${path}.${name}`))
-    .slice(0, MAX_FIELDS);
+  const fields: [string, string][] = [];
+  for (const [name, value] of Object.entries(state as object)) {
+    if (fields.length >= room) break;
+    fields.push(...flat(value, path === "" ? name : `${path}.${name}`, room - fields.length));
+  }
+  return fields.slice(0, room);
 }
 
-const textOf = (value: unknown): string =>
-  value === undefined ? "–" : JSON.stringify(value).replaceAll('"', "").replaceAll(",", ", ");
+/** As JSON without quotes, with blanks after commas; of a long one the beginning, which is a little longer than is shown. */
+function textOf(value: unknown): string {
+  if (value === undefined) return "–";
+  if (typeof value !== "object" || value === null)
+    return JSON.stringify(value).replaceAll('"', "").replaceAll(",", ", ");
+  const isList = Array.isArray(value);
+  let text = "";
+  for (const key in value) {
+    const own = (value as Record<string, unknown>)[key];
+    if (own === undefined && !isList) continue;
+    const said = own === undefined ? "null" : textOf(own);
+    text += `${text === "" ? "" : ", "}${isList ? "" : `${textOf(key)}:`}${said}`;
+    if (text.length > MAX_TEXT) break;
+  }
+  return isList ? `[${text}]` : `{${text}}`;
+}
