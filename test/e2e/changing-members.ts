@@ -9,7 +9,8 @@ import type { Random } from "../../src/core/random.ts";
 import type { ClusterMember } from "../../src/index.ts";
 import { coterie } from "../commands/run-here.ts";
 import { freePorts } from "../network/free-ports.ts";
-import { Coterie, until } from "./cluster-under-test.ts";
+import { CLI, ScriptUnderTest, until } from "./cluster-under-test.ts";
+import type { Release } from "./previous-release.ts";
 
 const FOUNDERS = [1, 2, 3];
 const MOST_VOTERS = 5;
@@ -21,7 +22,7 @@ const DISK_BYTES = 64 << 20;
 
 export const deeds = [
   ...(["kill", "kill the leader", "kill all", "pause", "pause the leader", "cut off", "cut the leader off"] as const),
-  ...(["restart one by one", "full disk", "save a snapshot", "transfer"] as const),
+  ...(["restart one by one", "upgrade one by one", "full disk", "save a snapshot", "transfer"] as const),
   ...(["add", "add a learner", "remove", "remove the leader", "replace", "move"] as const),
 ];
 export type Deed = (typeof deeds)[number];
@@ -35,12 +36,13 @@ interface Ports {
 export class ChangingMembers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-members-"));
   readonly #draw: Random;
-  readonly #running = new Map<number, Coterie>();
+  readonly #running = new Map<number, ScriptUnderTest>();
   readonly #ports = new Map<number, Ports>();
   readonly #mounted: string[] = [];
   /** Who is on the list between deeds: all of them vote. */
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
+  #cli = CLI;
   #left: readonly Deed[] = [];
   /** Whether members can be given disks of their own: only root may mount them. */
   hasDisks = true;
@@ -49,8 +51,10 @@ export class ChangingMembers {
   /** What the largest folder and the largest process have come to, in bytes. */
   readonly most = { folder: 0, memory: 0 };
 
-  constructor(draw: Random) {
+  /** @param previous as which they begin, until they are upgraded; null: as this release */
+  constructor(draw: Random, previous: Release | null) {
     this.#draw = draw;
+    if (previous !== null) this.#cli = previous.cli;
   }
 
   async found(): Promise<void> {
@@ -81,6 +85,8 @@ export class ChangingMembers {
       case "kill all":
         return this.#restarted(this.#listed, "SIGKILL");
       case "restart one by one":
+      case "upgrade one by one":
+        if (deed === "upgrade one by one") this.#cli = CLI;
         for (const id of this.#listed) await this.#restarted([id], "SIGTERM");
         return;
       case "pause":
@@ -165,18 +171,18 @@ export class ChangingMembers {
     writeFileSync(config, JSON.stringify({ cluster: "test", dataDir, members: Object.fromEntries(members) }));
     const { clients } = this.#ports.get(id) as Ports;
     const words = ["--config", config, "--id", String(id), "--clients", `127.0.0.1:${clients}`, "--fault-injector"];
-    this.#running.set(id, new Coterie("node", ...words, ...more));
+    this.#running.set(id, new ScriptUnderTest(this.#cli, "node", ...words, ...more));
   }
 
   async #allListen(ids: readonly number[]): Promise<void> {
     for (const id of ids) {
-      const process = this.#running.get(id) as Coterie;
+      const process = this.#running.get(id) as ScriptUnderTest;
       await until(`member ${id} runs`, () => process.stdout.includes("listening"), process);
     }
   }
 
   async #stop(id: number, signal: NodeJS.Signals): Promise<void> {
-    const process = this.#running.get(id) as Coterie;
+    const process = this.#running.get(id) as ScriptUnderTest;
     this.#running.delete(id);
     process.signal(signal);
     await process.finished;
@@ -190,7 +196,7 @@ export class ChangingMembers {
   }
 
   async #paused(id: number): Promise<void> {
-    const process = this.#running.get(id) as Coterie;
+    const process = this.#running.get(id) as ScriptUnderTest;
     process.signal("SIGSTOP");
     await sleep(this.#draw.between(...LASTS_MS));
     process.signal("SIGCONT");
@@ -218,7 +224,7 @@ export class ChangingMembers {
   async #fullDisk(id: number): Promise<void> {
     const ballast = join(this.#dataOf(id), "ballast");
     const { bavail, bsize } = statfsSync(this.#dataOf(id));
-    const process = this.#running.get(id) as Coterie;
+    const process = this.#running.get(id) as ScriptUnderTest;
     try {
       execFileSync("dd", ["if=/dev/zero", `of=${ballast}`, `bs=${bsize}`, `count=${bavail}`], { stdio: "ignore" });
     } catch {

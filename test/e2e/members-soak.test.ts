@@ -1,16 +1,20 @@
 /**
- * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, restarted one by one,
+ * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, restarted and upgraded one by one,
  * added, removed, replaced and moved: what they see of keys is linearizable, nothing that was acknowledged is lost or done twice,
  * watches have no gap, and no two hold one lock. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { checkLinearizability, drawText } from "../../src/check/linearizability/index.ts";
 import { map } from "../../src/check/linearizability/models/map.ts";
 import { random } from "../../src/core/random.ts";
 import { ChangingMembers, type Deed, deeds } from "./changing-members.ts";
 import { endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { mixes, previousRelease } from "./previous-release.ts";
 import { WorkingClients } from "./working-clients.ts";
 
 const rounds = Number(process.env.COTERIE_SOAK ?? deeds.length);
@@ -19,12 +23,14 @@ const SAYS_EVERY_ROUNDS = 10;
 const MOST_FOLDER_BYTES = 48 << 20;
 const MOST_MEMORY_BYTES = 512 << 20;
 
+let previous: string;
 let members: ChangingMembers;
 let clients: WorkingClients;
 afterEach(async () => {
   await clients?.abandon();
   members?.remove();
   await endAll();
+  rmSync(previous, { recursive: true, force: true });
 });
 
 test(`through ${rounds} faults and changes of members nothing is lost, doubled or held twice`, {
@@ -32,7 +38,11 @@ test(`through ${rounds} faults and changes of members nothing is lost, doubled o
 }, async () => {
   console.log(`members: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
   const draw = random(seed);
-  members = new ChangingMembers(draw.stream("members"));
+  previous = mkdtempSync(join(tmpdir(), "coterie-release-"));
+  const other = previousRelease(previous);
+  const first = other !== null && mixes(other) ? other : null;
+  console.log(`members: they begin as ${first?.commit ?? "this release, as there is no other that can be mixed"}`);
+  members = new ChangingMembers(draw.stream("members"), first);
   await members.found();
   clients = new WorkingClients(members.endpoints, draw.stream("clients"));
   await clients.start();

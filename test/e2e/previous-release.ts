@@ -10,6 +10,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface Release {
   readonly commit: string;
   readonly packageUrl: string;
+  /** Its command line. */
+  readonly cli: string;
   readonly wire: { readonly version: number; readonly oldest: number };
 }
 
@@ -67,13 +69,14 @@ export function changedRelease(folder: string, path: string, change: (source: st
   return { commit: "this one, changed", ...built(root) };
 }
 
-function built(root: string): Pick<Release, "packageUrl" | "wire"> {
+function built(root: string): Omit<Release, "commit"> {
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
   execFileSync(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root });
   const frames = readFileSync(join(root, "dist/runtime/transport/frames.js"), "utf8");
   const version = constant(frames, "WIRE_VERSION") ?? 1;
   return {
     packageUrl: pathToFileURL(join(root, "dist/index.js")).href,
+    cli: join(root, "dist/cli/coterie.js"),
     wire: { version, oldest: constant(frames, "OLDEST_WIRE_VERSION") ?? version },
   };
 }
