@@ -1,6 +1,6 @@
 /** One run under one cursor, as Run, Tour and Embed show it: made by the worker, looked into wherever the cursor goes. */
 import { Cursor } from "./cursor.svelte.ts";
-import type { Look, ShownRun } from "./engine/answers.ts";
+import type { Look, Progress, ShownRun } from "./engine/answers.ts";
 import type { Asking } from "./engine/asking.ts";
 import type { Words } from "./engine/recipe.ts";
 
@@ -17,21 +17,33 @@ export class Viewing {
   run = $state.raw<ShownRun | null>(null);
   look = $state.raw<Look | null>(null);
   failure = $state("");
+  /** How far the worker is with a run; empty while none is made. */
+  making = $state("");
+  readonly #asking: Asking;
 
   /** While a component is made, since it has effects. */
   constructor(asking: Asking, { words, begins, onlook }: Shown) {
+    this.#asking = asking;
     $effect(() => {
       const asked = words();
       this.failure = "";
-      asking.run(asked).then(
+      this.making = "Making the run …";
+      const tell = ({ phase, events, states }: Progress) => {
+        const count = events > 0 ? `${events.toLocaleString("en")} events` : `${states.toLocaleString("en")} states`;
+        if (words() === asked) this.making = `Making the run: ${count} ${phase}`;
+      };
+      asking.run(asked, tell).then(
         (run) => {
           if (words() !== asked) return;
+          this.making = "";
           this.look = null;
           this.run = run;
           this.cursor.begin(run.steps.length, begins(run, asked));
         },
         (error: unknown) => {
-          if (words() === asked) this.failure = (error as Error).message;
+          if (words() !== asked) return;
+          this.making = "";
+          this.failure = (error as Error).message;
         },
       );
     });
@@ -51,6 +63,13 @@ export class Viewing {
       );
     });
     $effect(() => () => this.cursor.pause());
+  }
+
+  /** Ends the making of a run. The one that was shown before goes with its worker. */
+  stop(): void {
+    if (this.making === "") return;
+    this.run = null;
+    this.#asking.stop();
   }
 }
 

@@ -115,6 +115,8 @@ export interface Progress {
   readonly states: number;
   readonly transitions: number;
   readonly depth: number;
+  /** Of a run that is made; 0 while states are explored. */
+  readonly events: number;
 }
 
 export interface CheckShown {

@@ -19,8 +19,8 @@ export class Asking {
     return this.#ask({ do: "form", protocol }) as Promise<Form>;
   }
 
-  run(words: Words): Promise<ShownRun> {
-    return this.#ask({ do: "run", words: { ...words } }) as Promise<ShownRun>;
+  run(words: Words, onProgress: (progress: Progress) => void = () => {}): Promise<ShownRun> {
+    return this.#ask({ do: "run", words: { ...words } }, onProgress) as Promise<ShownRun>;
   }
 
   look(step: number): Promise<Look> {

@@ -14,7 +14,7 @@ export function checked(
   requireWordsOf("explore", experiment);
   const request = requestFrom(experiment);
   const answer = answerTo({ request, shared: ownRuns() }, (progress) => {
-    onProgress(progress);
+    onProgress({ ...progress, events: 0 });
     return true;
   });
   const trace = counterexampleTrace({ request, answer, seconds: 0 });

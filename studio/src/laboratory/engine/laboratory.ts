@@ -10,7 +10,7 @@ import type { CheckShown, Compared, Field, Form, Look, Progress, Question, Shown
 import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { opened } from "./recordings.ts";
-import { experimentOf, type Run, runOf } from "./runs.ts";
+import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
 import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
 
@@ -66,12 +66,18 @@ export class Laboratory {
   }
 
   async #make(words: Words, onProgress: (progress: Progress) => void): Promise<Made> {
-    const run = await runOf(words, {
+    const sources: Sources = {
       scenario: (name) => this.#scenario(name, words),
       counterexample: async (asked) => (await explored(asked, onProgress)).trace,
       recording: (name) => this.#recording(name),
-    });
-    return { run, shown: shown(run), moments: momentsOf(run.trace) };
+    };
+    const told = (phase: string) => (events: number) =>
+      onProgress({ phase, states: 0, transitions: 0, depth: 0, events });
+    const run = await runOf(words, sources, told("simulated"));
+    const drawn = shown(run);
+    const moments = momentsOf(run.trace);
+    moments.keepAll(told("ready to be looked into"));
+    return { run, shown: drawn, moments };
   }
 
   /** What makes no sense under one of them is said there, and the others are shown. */

@@ -46,6 +46,8 @@ export function experimentOf(words: Words): Experiment {
   return { protocol: words.protocol ?? "", ...Object.fromEntries(read) };
 }
 
+export type OnEvents = (events: number) => void;
+
 /** Where runs come from that words alone do not make. */
 export interface Sources {
   /** What stands in a file of that name. */
@@ -56,7 +58,8 @@ export interface Sources {
   recording(name: string): Trace;
 }
 
-export async function runOf(words: Words, sources: Sources): Promise<Run> {
+/** @param onEvents is told now and then how many events there are */
+export async function runOf(words: Words, sources: Sources, onEvents: OnEvents = () => {}): Promise<Run> {
   const length = hashOf({ page: "run", words }).length;
   if (length > MAX_LINK)
     throw new UsageError("bad-argument", `expected a link of at most ${MAX_LINK} characters, got ${length}`);
@@ -66,16 +69,16 @@ export async function runOf(words: Words, sources: Sources): Promise<Run> {
       "bad-argument",
       `expected at most ${MAX_FORKS} acts upon a run, got ${forks.length}: undo some`,
     );
-  return forks.reduce(forked, await madeBy(words, sources));
+  return forks.reduce(forked, await madeBy(words, sources, onEvents));
 }
 
-async function madeBy(words: Words, sources: Sources): Promise<Run> {
+async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promise<Run> {
   if (words.recording !== undefined) return recorded(words.recording, sources.recording(words.recording), words);
-  if (words.scenario !== undefined) return { ...simulated(await sources.scenario(words.scenario)), words };
+  if (words.scenario !== undefined) return { ...simulated(await sources.scenario(words.scenario), onEvents), words };
   if (words.counterexample === undefined) {
     const ending = endingWords(words);
     const scenario = scenarioOf(experimentOf(ending));
-    return { ...simulated(staged({ scenario, place: () => "the form" })), words: ending };
+    return { ...simulated(staged({ scenario, place: () => "the form" }), onEvents), words: ending };
   }
   const trace = await sources.counterexample(words);
   if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
@@ -97,10 +100,10 @@ function endingWords(words: Words): Words {
   return isEndless ? { ...words, until: String(UNTIL_MS) } : words;
 }
 
-function simulated(made: Staged): Omit<Run, "words"> {
+function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   const entries: TraceEntry[] = [];
   const networks: NetworkTurn[] = [];
-  const result = playedOut(made, entries, networks);
+  const result = playedOut(made, entries, networks, onEvents);
   const { scenario, cast } = made;
   return {
     title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
@@ -113,9 +116,15 @@ function simulated(made: Staged): Omit<Run, "words"> {
   };
 }
 
-function playedOut(made: Staged, entries: TraceEntry[], networks: NetworkTurn[]): Result {
+/** So many events are made between two words about how many there are. */
+const TOLD_EVENTS = 2_000;
+
+function playedOut(made: Staged, entries: TraceEntry[], networks: NetworkTurn[], onEvents: OnEvents): Result {
   const slices = play(made, {
-    see: (entry) => void entries.push(entry),
+    see: (entry) => {
+      entries.push(entry);
+      if (entries.length % TOLD_EVENTS === 0) onEvents(entries.length);
+    },
     took: (step, at) => void networks.push(...turnedBy(step, at, networks.at(-1)?.words ?? "", made.cast.ids)),
     deliveredOnly: false,
   });

@@ -12,8 +12,8 @@ addEventListener("message", ({ data }: MessageEvent<Asked>) => void answered(dat
 async function answered(asked: Asked): Promise<void> {
   const { id } = asked;
   try {
-    const value = await laboratory.answer(asked, ({ phase, states, transitions, depth }) =>
-      answer({ id, progress: { phase, states, transitions, depth } }),
+    const value = await laboratory.answer(asked, ({ phase, states, transitions, depth, events }) =>
+      answer({ id, progress: { phase, states, transitions, depth, events } }),
     );
     answer({ id, value });
   } catch (error) {

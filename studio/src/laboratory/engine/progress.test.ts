@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import type { Progress } from "./answers.ts";
+import { Laboratory } from "./laboratory.ts";
+
+it("says how far it is with a long run, while it is simulated and while its states are kept", async () => {
+  const laboratory = new Laboratory(() => Promise.reject(new Error("expected no scenario")));
+  const told: Progress[] = [];
+  const words = { protocol: "isis", nodes: "5", messages: "30" };
+  const run = laboratory.answer({ do: "run", words }, (progress) => told.push(progress));
+  const { entries } = (await run) as { entries: number };
+  const counts = (phase: string) => told.flatMap((each) => (each.phase === phase ? [each.events] : []));
+  const simulated = counts("simulated");
+  expect(simulated).toEqual(Array.from({ length: Math.floor(entries / 2_000) }, (_, i) => (i + 1) * 2_000));
+  expect(simulated.length).toBeGreaterThan(1);
+  expect(counts("ready to be looked into").at(-1)).toBeGreaterThan(entries - 2_000);
+});
