@@ -1,7 +1,8 @@
 /** The engines that are tried for real, each by the server that Debian packages. */
 import { postgres } from "../../../src/engines/postgres.ts";
+import { redis } from "../../../src/engines/redis.ts";
 import type { ExternalEngine } from "../../../src/index.ts";
-import { postgresServer, type ServerKind } from "./servers.ts";
+import { postgresServer, redisServer, type ServerKind } from "./servers.ts";
 
 export interface RealEngine {
   readonly name: string;
@@ -17,5 +18,11 @@ export const realEngines: readonly RealEngine[] = [
     title: "PostgreSQL",
     server: postgresServer,
     engine: (port) => postgres({ url: `postgres://coterie@127.0.0.1:${port}/postgres` }),
+  },
+  {
+    name: "redis",
+    title: "Redis",
+    server: redisServer,
+    engine: (port) => redis({ url: `redis://127.0.0.1:${port}` }),
   },
 ];

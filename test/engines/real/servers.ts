@@ -44,6 +44,18 @@ export const postgresServer: ServerKind = {
   ],
 };
 
+export const redisServer: ServerKind = {
+  package: "redis-server",
+  find: () => ["/usr/bin/redis-server"].find((path) => existsSync(path)) ?? null,
+  args: (folder, port) =>
+    ["--dir", folder, "--port", String(port), "--bind", "127.0.0.1", "--save", ""].concat([
+      "--appendonly",
+      "yes",
+      "--appendfsync",
+      "always",
+    ]),
+};
+
 /** One server, over all its runs. */
 export class EngineServer {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));
