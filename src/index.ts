@@ -35,6 +35,7 @@ export type {
   Channel,
   ChannelMessage,
   ChannelOptions,
+  ChannelStart,
   ChannelState,
   ChannelStatus,
   ChannelView,
@@ -42,6 +43,7 @@ export type {
   ReadOptions,
   SendOptions,
   Sent,
+  StateReadOptions,
   Transport,
 } from "./cluster/services/channel-api.ts";
 export type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster/services/cluster-api.ts";

@@ -8,6 +8,7 @@ import { code, type HouseFile, isTest, parsed } from "./house.ts";
 
 /** By file, the events that it looks for. Facades of `join()` hand them on to the program; the rest is to become wires. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
+  "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
   "src/cluster/services/instance.ts": ["delivered", "exhausted", "heard", "suspected"],
   "src/cluster/services/instances.ts": ["elected"],
   "src/cluster/services/local-channel.ts": [

@@ -48,6 +48,16 @@ export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, 
    * @throws CoordinationError `reader-too-slow`, once it has had all that was kept for it.
    */
   read(options?: ReadOptions): AsyncIterableIterator<ChannelMessage<T>>;
+  /**
+   * The same for a program that keeps a state by what it reads. It gets `{ state }` first, as that is at one place of the order
+   * at another member that has it, and then all that is delivered after that place. Where no member has it, one of those that
+   * read becomes the first: it gets messages at once, and its own state is that of all. `{ state }` may come again, when this
+   * member had been left out of the group: it takes the place of what the program has.
+   *
+   * @typeParam S plain JSON data of at most 16 MiB: what another member sends is not checked against it.
+   * @throws UsageError `state-needs-order`, `state-in-use`; CoordinationError `state-refused`, `reader-too-slow`.
+   */
+  read<S>(options: StateReadOptions<S>): AsyncIterableIterator<ChannelMessage<T> | ChannelStart<S>>;
   /** Who is in the group, at once and whenever that changes. Who reads slowly loses the oldest changes. */
   views(options?: ReadOptions): AsyncIterableIterator<ChannelView>;
   readonly status: ChannelStatus;
@@ -64,6 +74,19 @@ export interface SendOptions {
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface StateReadOptions<S = unknown> extends ReadOptions {
+  /**
+   * The state as it is now. Called between two messages, when the loop asks for the next one, so that all that it was given has
+   * been applied.
+   */
+  readonly state: () => S;
+}
+
+/** What a reader with a state begins with. */
+export interface ChannelStart<S = unknown> {
+  readonly state: S;
 }
 
 /** Where a message stands. */

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { realPlatform } from "../../runtime/platform/real.ts";
-import type { ChannelMessage } from "./channel-api.ts";
-import { ChannelReader, type Delivery } from "./channel-reader.ts";
+import { ChannelReader, type Delivery, type Read } from "./channel-reader.ts";
 
 const delivery = (id: string, values: readonly unknown[]): Delivery => ({
   from: 2,
@@ -33,9 +32,9 @@ function played(patienceMs = 60_000): Played {
   return { reader, pressure };
 }
 
-async function all(reader: AsyncIterable<ChannelMessage>): Promise<string[]> {
+async function all(reader: AsyncIterable<Read>): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { id } of reader) ids.push(id);
+  for await (const read of reader) if ("id" in read) ids.push(read.id);
   return ids;
 }
 
@@ -144,7 +143,7 @@ describe("a reader", () => {
     const ids: string[] = [];
     await expect(
       (async () => {
-        for await (const { id } of reader) ids.push(id);
+        for await (const read of reader) if ("id" in read) ids.push(read.id);
       })(),
     ).rejects.toMatchObject({ code: "reader-too-slow" });
     expect(ids.at(-1)).toBe("869.0");

@@ -4,7 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
-import type { ChannelMessage } from "./channel-api.ts";
+import type { ChannelMessage, ChannelStart } from "./channel-api.ts";
 import { valuesOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
@@ -30,6 +30,11 @@ const DELIVERY_COST_BYTES = 200;
 
 const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
 
+/** A place among the deliveries: called when all before it has been read, and its reader asks for more. */
+interface Mark {
+  readonly reached: () => void;
+}
+
 export interface ReaderOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
   readonly what: string;
@@ -40,9 +45,12 @@ export interface ReaderOptions {
   readonly onEnd: () => void;
 }
 
-export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
+/** What a reader with a state gets first, and what all get. */
+export type Read = ChannelMessage | ChannelStart;
+
+export class ChannelReader implements AsyncIterableIterator<Read> {
   readonly #options: ReaderOptions;
-  #deliveries: Delivery[] = [];
+  #deliveries: (Delivery | Mark)[] = [];
   #next = 0;
   #bytes = 0;
   /** Of the delivery that is being read: its values, and what their ids begin with. */
@@ -50,6 +58,10 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   #prefix = "";
   #place = 0;
   #missed = 0;
+  /** What comes waits: for the state that goes before it, or for word that there is none. */
+  #isHeldBack = false;
+  #start: ChannelStart | null = null;
+  #failure: CoordinationError | null = null;
   #phase: "unclaimed" | "reading" | "ended" = "unclaimed";
   #callers: Caller[] = [];
   #forget: () => void = () => {};
@@ -88,24 +100,57 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
     }
     this.#deliveries.push(delivery);
     this.#bytes += bytes;
-    while (this.#callers.length > 0 && this.#hasNext()) this.#callers.shift()?.resolve(this.#take());
+    this.#serve();
     if (this.#bytes >= FULL_BYTES && this.#phase === "reading" && !this.#isGivenUp) this.#press(true);
   }
 
-  next(): Promise<IteratorResult<ChannelMessage>> {
+  /** Nothing is read until it may go on. */
+  holdBack(): void {
+    this.#isHeldBack = true;
+  }
+
+  /** What has come so far is in the state that follows. */
+  forget(): void {
+    this.#empty();
+    this.#isHeldBack = true;
+    this.#press(false);
+  }
+
+  /** @param start what is read before all that waits. */
+  goOn(start: ChannelStart | null = null): void {
+    this.#start = start ?? this.#start;
+    this.#isHeldBack = false;
+    this.#serve();
+  }
+
+  mark(reached: () => void): void {
+    if (this.#phase === "ended" || this.#missed > 0) return; // It has not had all that came before.
+    this.#deliveries.push({ reached });
+    this.#serve();
+  }
+
+  /** Ends it with an error, which its program gets when it asks next. */
+  fail(error: CoordinationError): void {
+    if (this.#phase === "ended") return;
+    this.#empty();
+    const [first] = this.#callers.splice(0, 1);
+    if (first === undefined) this.#failure = error;
+    else first.reject(error);
+    this.end();
+  }
+
+  next(): Promise<IteratorResult<Read>> {
     if (this.isFull) this.#askedAt = this.#options.platform.clock.now();
     if (this.#hasNext()) return Promise.resolve(this.#take());
-    if (this.#missed > 0) return this.#refuse();
+    if (this.#failure !== null) return this.#rejectOnce(this.#failure);
+    if (this.#missed > 0 && !this.#isHeldBack) return this.#refuse();
     if (this.#phase === "ended") return Promise.resolve(DONE);
     return new Promise((resolve, reject) => this.#callers.push({ resolve, reject }));
   }
 
-  return(): Promise<IteratorResult<ChannelMessage>> {
-    this.#deliveries = [];
-    this.#next = 0;
-    this.#values = [];
-    this.#place = 0;
-    this.#missed = 0;
+  return(): Promise<IteratorResult<Read>> {
+    this.#empty();
+    this.#failure = null;
     this.end();
     return Promise.resolve(DONE);
   }
@@ -123,7 +168,7 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
 
   /** How many messages it has not had. */
   get unread(): number {
-    const kept = this.#deliveries.slice(this.#next).reduce((sum, { count }) => sum + count, 0);
+    const kept = this.#deliveries.slice(this.#next).reduce((sum, item) => sum + ("count" in item ? item.count : 0), 0);
     return kept - this.#place + this.#missed;
   }
 
@@ -131,18 +176,44 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
     return this;
   }
 
+  #empty(): void {
+    this.#deliveries = [];
+    this.#next = 0;
+    this.#bytes = 0;
+    this.#values = [];
+    this.#place = 0;
+    this.#missed = 0;
+    this.#start = null;
+  }
+
+  #serve(): void {
+    while (this.#callers.length > 0 && this.#hasNext()) this.#callers.shift()?.resolve(this.#take());
+  }
+
   /** Looks into the next delivery when all of the one before has been read. */
   #hasNext(): boolean {
+    if (this.#isHeldBack) return false;
+    if (this.#start !== null) return true;
     while (this.#place === this.#values.length && this.#next < this.#deliveries.length) {
-      const delivery = this.#deliveries[this.#next] as Delivery;
-      this.#values = valuesOf(delivery);
-      this.#prefix = `${delivery.id}.`;
+      const item = this.#deliveries[this.#next] as Delivery | Mark;
+      if ("reached" in item) {
+        this.#passed();
+        item.reached();
+        continue;
+      }
+      this.#values = valuesOf(item);
+      this.#prefix = `${item.id}.`;
       if (this.#values.length === 0) this.#taken();
     }
     return this.#place < this.#values.length;
   }
 
-  #take(): IteratorResult<ChannelMessage> {
+  #take(): IteratorResult<Read> {
+    const start = this.#start;
+    if (start !== null) {
+      this.#start = null;
+      return { done: false, value: start };
+    }
     const { from, view } = this.#deliveries[this.#next] as Delivery;
     const value = { from, payload: this.#values[this.#place], id: `${this.#prefix}${this.#place}`, view };
     this.#place += 1;
@@ -153,16 +224,19 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   /** A delivery has been read to its end. */
   #taken(): void {
     this.#bytes -= sizeOf(this.#deliveries[this.#next] as Delivery);
-    this.#next += 1;
-    this.#values = [];
-    this.#place = 0;
-    if (this.#next * 2 >= this.#deliveries.length) {
-      this.#deliveries.splice(0, this.#next);
-      this.#next = 0;
-    }
+    this.#passed();
     if (this.#bytes > LOW_BYTES) return;
     this.#isGivenUp = false;
     this.#press(false);
+  }
+
+  #passed(): void {
+    this.#next += 1;
+    this.#values = [];
+    this.#place = 0;
+    if (this.#next * 2 < this.#deliveries.length) return;
+    this.#deliveries.splice(0, this.#next);
+    this.#next = 0;
   }
 
   #press(isFull: boolean): void {
@@ -188,6 +262,11 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
     this.#press(false);
   }
 
+  #rejectOnce(error: CoordinationError): Promise<never> {
+    this.#failure = null;
+    return Promise.reject(error);
+  }
+
   #refuse(): Promise<never> {
     const text = `the reader of ${this.#options.what} was too slow: it has missed ${this.#missed} messages`;
     this.#missed = 0;
@@ -197,7 +276,7 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
 }
 
 interface Caller {
-  readonly resolve: (result: IteratorResult<ChannelMessage>) => void;
+  readonly resolve: (result: IteratorResult<Read>) => void;
   readonly reject: (error: CoordinationError) => void;
 }
 

@@ -6,6 +6,7 @@ import { type AnyProtocol, basicMulticast, causal, causalTotal, fifo, isis } fro
 import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
 import { type IpMulticastOptions, ipMulticast } from "../../protocols/multicast/ip-multicast/ip-multicast.ts";
 import { over } from "../../protocols/multicast/parts/over.ts";
+import { causalTotalWithState, isisWithState } from "../../protocols/multicast/parts/state-transfer/state-transfer.ts";
 import { type ViewSynchronyOptions, viewSynchrony } from "../../protocols/multicast/view-synchrony.ts";
 import type { Order, Transport } from "./channel-api.ts";
 
@@ -57,10 +58,8 @@ export const stacks: readonly Stack[] = [
   stack("none", "views", VIEWS, (views) => viewSynchrony({ multicast: prompt, views })),
   stack("fifo", "views", `fifo over ${VIEWS}`, (views) => inViews(fifo(outside), { multicast: prompt, views })),
   stack("causal", "views", `causal over ${VIEWS}`, (views) => inViews(causal(outside), { multicast: prompt, views })),
-  stack("total", "views", `isis over ${VIEWS}`, (views) => inViews(isis(outside), { views })),
-  stack("causal-total", "views", `causal-total over ${VIEWS}`, (views) =>
-    over(isis(outside), <P>(payload: Shape<P>) => inViews(causal<P>(outside, payload), { views })),
-  ),
+  stack("total", "views", `isis over ${VIEWS}`, (views) => isisWithState({ views })),
+  stack("causal-total", "views", `causal-total over ${VIEWS}`, (views) => causalTotalWithState({ views })),
 ];
 
 export const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];

@@ -1,19 +1,22 @@
 /** One use of a channel, as one call of `member.channel()` gives it. Who only sends leaves nothing behind, closed or not. */
+import { UsageError } from "../../core/errors.ts";
 import type {
   Channel,
   ChannelMessage,
+  ChannelStart,
   ChannelStatus,
   ChannelView,
   Order,
   ReadOptions,
   SendOptions,
   Sent,
+  StateReadOptions,
   Transport,
 } from "./channel-api.ts";
-import type { ChannelReader } from "./channel-reader.ts";
+import type { ChannelReader, Read } from "./channel-reader.ts";
 import { PATIENT } from "./channel-sending.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import { requireOptions, signal } from "./known-options.ts";
+import { callback, type Rules, requireOptions, signal } from "./known-options.ts";
 
 /** The channel, as all its uses see it. */
 export interface UsedChannel {
@@ -26,7 +29,8 @@ export interface UsedChannel {
   readonly isClosed: boolean;
   readonly status: ChannelStatus;
   send(value: unknown, options: SendOptions, use: object): Promise<Sent>;
-  read(): ChannelReader;
+  /** @param state what the program has, where it keeps a state by what it reads. */
+  read(state?: () => unknown): ChannelReader;
   /** Until the signal is aborted, or `closed` is. */
   views(signal: AbortSignal | undefined, closed: AbortSignal): AsyncIterableIterator<ChannelView>;
   /** That use is over: what it has not sent yet is not sent. */
@@ -64,12 +68,29 @@ export class ChannelUse implements Channel {
     }
   }
 
-  read(options: ReadOptions = {}): AsyncIterableIterator<ChannelMessage> {
-    requireOptions("read", options, { signal });
+  read(options?: ReadOptions): AsyncIterableIterator<ChannelMessage>;
+  read<S>(options: StateReadOptions<S>): AsyncIterableIterator<ChannelMessage | ChannelStart<S>>;
+  read(options: ReadOptions & Partial<StateReadOptions> = {}): AsyncIterableIterator<Read> {
+    requireOptions("read", options, readRules);
+    const { signal: until, state } = options;
+    if (state !== undefined) this.#requireOrder();
     if (this.#isClosed) return nothing();
-    const reader = this.#channel.read();
+    const reader = this.#channel.read(state);
     this.#readers.add(reader);
-    return reader.claim(options.signal, () => void this.#readers.delete(reader));
+    return reader.claim(until, () => void this.#readers.delete(reader));
+  }
+
+  #requireOrder(): void {
+    const { order, reliable } = this.#channel;
+    const isTotal = order === "total" || order === "causal-total";
+    if (isTotal && reliable) return;
+    const why = isTotal
+      ? "without views nobody knows who has left, and which states have gone with them"
+      : "members are delivered messages in different orders, so that there is no place at which all have the same state";
+    throw new UsageError(
+      "state-needs-order",
+      `expected order "total" or "causal-total" and reliable: true for a reader with a state, got ${JSON.stringify({ order, reliable })}: ${why}`,
+    );
   }
 
   views(options: ReadOptions = {}): AsyncIterableIterator<ChannelView> {
@@ -98,5 +119,7 @@ export class ChannelUse implements Channel {
     return this.close();
   }
 }
+
+const readRules: Rules<ReadOptions & Partial<StateReadOptions>> = { signal, state: callback };
 
 async function* nothing(): AsyncGenerator<never> {}

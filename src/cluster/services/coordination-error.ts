@@ -27,6 +27,7 @@ export type CoordinationCode =
   | "channel-full"
   | "channel-closed"
   | "reader-too-slow"
+  | "state-refused"
   | "request-timeout"
   | "request-aborted"
   | "overloaded"

@@ -20,6 +20,7 @@ import { Pressure } from "./channel-pressure.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { Sending } from "./channel-sending.ts";
 import { stackNamed } from "./channel-stacks.ts";
+import { ChannelState as KeptState } from "./channel-state.ts";
 import { readBatch } from "./channel-text.ts";
 import { ChannelUse, type UsedChannel } from "./channel-use.ts";
 import type { CoordinationError } from "./coordination-error.ts";
@@ -46,6 +47,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   #engine: Engine;
   readonly #sending: Sending;
   readonly #pressure: Pressure;
+  readonly #kept: KeptState;
   readonly #readers = new Set<ChannelReader>();
   readonly #views: Feed<ChannelView> = feed((waiting, view) => [...waiting.slice(1 - MAX_VIEWS), view]);
   #view: number | null = null;
@@ -92,6 +94,13 @@ export class LocalChannel implements LocalSide, UsedChannel {
       mayHand: () => this.#mayHand(),
       hand: (payload) => this.#engine.command({ type: "send", payload } as Tagged),
     });
+    this.#kept = new KeptState({
+      what: this.what,
+      partBytes: () => this.#engine.bounds(this.transport).payloadBytes,
+      command: (command) => {
+        if (!this.isClosed && this.#engine.takes(command.type)) this.#engine.command(command);
+      },
+    });
     this.#pressure = new Pressure(
       engine.platform,
       (isFull) => this.#engine.sayPressure(isFull),
@@ -134,6 +143,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   /** Its instance runs: without views everybody is a member of it. */
   begin(): void {
     if (!this.reliable) this.#stand("member");
+    this.#kept.begin();
   }
 
   get held() {
@@ -176,6 +186,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
       case "left":
         this.#onLeft?.();
         return this.#stand("left");
+      default:
+        return this.#kept.onEvent(event);
     }
   }
 
@@ -213,9 +225,13 @@ export class LocalChannel implements LocalSide, UsedChannel {
   }
 
   /** From now on; the first one gets what has come before, too. */
-  read(): ChannelReader {
-    const reader = this.#backlog ?? this.#reader();
-    this.#backlog = null;
+  read(state?: () => unknown): ChannelReader {
+    const begin = (): ChannelReader => {
+      const reader = this.#backlog ?? this.#reader();
+      this.#backlog = null;
+      return reader;
+    };
+    const reader = state === undefined ? begin() : this.#kept.open(begin, state);
     if (this.isClosed) reader.end();
     return reader;
   }
@@ -272,7 +288,10 @@ export class LocalChannel implements LocalSide, UsedChannel {
       what: this.what,
       patienceMs: PATIENCE_MS,
       onPressure: () => this.#lookAtReaders(),
-      onEnd: () => void this.#readers.delete(reader),
+      onEnd: () => {
+        this.#readers.delete(reader);
+        this.#kept.ended(reader);
+      },
     });
     this.#readers.add(reader);
     return reader;

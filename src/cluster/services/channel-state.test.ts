@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
+import { type ProcessTools, simulate, type World } from "../../testing/index.ts";
+import type { Member } from "./api.ts";
+import { ChannelReader } from "./channel-reader.ts";
+import { ChannelState, partsOf } from "./channel-state.ts";
+
+type Told = { type: string; parts?: string[] };
+
+function played(partBytes = 60_000) {
+  const told: Told[] = [];
+  const kept = new ChannelState({
+    what: 'the channel "stock"',
+    partBytes: () => partBytes,
+    command: (command) => void told.push(command),
+  });
+  const reader: ChannelReader = new ChannelReader({
+    platform: realPlatform,
+    what: 'the channel "stock"',
+    patienceMs: 1_000,
+    onPressure() {},
+    onEnd: () => kept.ended(reader),
+  });
+  return { told, kept, reader };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => queueMicrotask(resolve));
+const delivery = (id: string, value: unknown) => ({ from: 2, view: 1, id, count: 1, json: JSON.stringify([value]) });
+
+describe("what a program keeps by a channel", () => {
+  test("is said once all before that place has been applied, and nothing after it", async () => {
+    const { told, kept, reader } = played();
+    const line: unknown[] = [];
+    kept
+      .open(
+        () => reader,
+        () => line,
+      )
+      .claim(undefined, () => {});
+    kept.onEvent({ type: "founded" });
+    reader.take(delivery("1", "a"));
+    kept.onEvent({ type: "wanted", view: 1, place: 2 });
+    reader.take(delivery("2", "b"));
+    const apply = async (): Promise<void> => {
+      line.push(((await reader.next()).value as { payload: unknown }).payload);
+      await settled();
+    };
+    await apply();
+    expect(told.map(({ type }) => type)).toEqual(["seek"]);
+    await apply();
+    expect(told[1]).toMatchObject({ type: "snapshot", place: 2, parts: ['{"state":["a"]}'] });
+  });
+
+  test("comes before all that has waited, and what was before its place is dropped", async () => {
+    const { kept, reader } = played();
+    kept
+      .open(
+        () => reader,
+        () => 0,
+      )
+      .claim(undefined, () => {});
+    reader.take(delivery("1", "before"));
+    const first = reader.next();
+    kept.onEvent({ type: "placed" });
+    reader.take(delivery("2", "after"));
+    kept.onEvent({ type: "state", parts: partsOf(JSON.stringify({ state: { n: 1 } }), 3) });
+    expect((await first).value).toEqual({ state: { n: 1 } });
+    expect((await reader.next()).value).toMatchObject({ payload: "after" });
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no stock here");
+      },
+      "no stock here",
+    ],
+    ["is no JSON", () => new Map(), "expected what state() gives to be a plain object, got an instance of Map"],
+    ["is too large", () => "x".repeat(16 * 1024 * 1024), "at most 16777216 bytes of JSON, got 16777"],
+  ] as const)("that %s is refused to who comes, and who has it goes on", async (_what, state, why) => {
+    const giver = played();
+    giver.kept.open(() => giver.reader, state).claim(undefined, () => {});
+    giver.kept.onEvent({ type: "founded" });
+    giver.kept.onEvent({ type: "wanted", view: 1, place: 1 });
+    const next = giver.reader.next();
+    await settled();
+    const { parts = [] } = giver.told[1] as Told;
+    const comer = played();
+    comer.kept
+      .open(
+        () => comer.reader,
+        () => 0,
+      )
+      .claim(undefined, () => {});
+    comer.kept.onEvent({ type: "placed" });
+    comer.kept.onEvent({ type: "state", parts });
+    await expect(comer.reader.next()).rejects.toThrow(why);
+    await expect(comer.reader.next()).resolves.toEqual({ done: true, value: undefined });
+    await settled();
+    expect(comer.told.map(({ type }) => type)).toEqual(["seek", "lack"]);
+    giver.reader.take(delivery("1", "goes on"));
+    expect((await next).value).toMatchObject({ payload: "goes on" });
+  });
+
+  test("what is not what a member says is refused", async () => {
+    for (const text of ["{", "null", "3", "{}", '{"refusal":3}']) {
+      const { kept, reader } = played();
+      kept
+        .open(
+          () => reader,
+          () => 0,
+        )
+        .claim(undefined, () => {});
+      kept.onEvent({ type: "state", parts: [text] });
+      await expect(reader.next()).rejects.toMatchObject({ code: "state-refused" });
+    }
+  });
+
+  test("is cut between characters", () => {
+    const text = JSON.stringify({ state: "añ€😀".repeat(100) });
+    const parts = partsOf(text, 7);
+    expect(parts.join("")).toBe(text);
+    for (const part of parts) expect(Buffer.byteLength(part)).toBeLessThanOrEqual(7);
+  });
+});
+
+describe("a reader with a state", () => {
+  const alone = (work: (member: Member, world: World, tools?: ProcessTools) => Promise<void> | void): Promise<void> => {
+    const world = simulate({ members: 3, seed: 1 });
+    return world.run(async () => work(world.member(1), world));
+  };
+
+  test.each([
+    [{ order: "fifo" }, "there is no place at which all have the same state"],
+    [{ order: "causal" }, "there is no place at which all have the same state"],
+    [{ order: "total", reliable: false }, "without views nobody knows who has left"],
+  ] as const)("of %j is refused, with the reason", (options, why) =>
+    alone((member) => {
+      const channel = member.channel("stock", options);
+      expect(() => channel.read({ state: () => 0 })).toThrow(why);
+    }),
+  );
+
+  test("is one in a process, until it ends", () =>
+    alone(async (member) => {
+      const channel = member.channel("stock", { order: "total" });
+      const first = channel.read({ state: () => 0 });
+      expect(() => channel.read({ state: () => 0 })).toThrow("expected one reader with a state of");
+      await first.return?.();
+      expect(() => channel.read({ state: () => 0 })).not.toThrow();
+    }));
+
+  test("its types say what it yields", () =>
+    alone(async (member) => {
+      const channel = member.channel<{ sold: number }>("stock", { order: "total" });
+      let stock = 40;
+      const reader = channel.read({ state: () => stock });
+      await channel.send({ sold: 3 });
+      const { value } = await reader.next();
+      if (value !== undefined) stock = "state" in value ? value.state : stock - value.payload.sold;
+      expect(stock).toBe(37);
+    }));
+});

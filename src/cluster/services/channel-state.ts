@@ -1,0 +1,138 @@
+/**
+ * The state that a program keeps by a channel: what it says of it to those that join, and what it gets. Where in the order
+ * that is, and which member gives it, its algorithm decides.
+ */
+import { UsageError } from "../../core/errors.ts";
+import type { Tagged } from "../../core/protocol.ts";
+import type { ChannelReader } from "./channel-reader.ts";
+import { jsonOf } from "./channel-text.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import type { AlgorithmEvent } from "./engine.ts";
+
+/** Of JSON, in UTF-8. */
+export const MAX_STATE_BYTES = 16 * 1024 * 1024;
+/** As many as one that takes the state accepts. */
+const MAX_PARTS = 300;
+
+/** The channel, as its state sees it. */
+interface Surroundings {
+  /** In an error's words. */
+  readonly what: string;
+  /** What a part may take. */
+  partBytes(): number;
+  command(command: Tagged): void;
+}
+
+/** What one member says to another: the state, or why there is none. */
+type Said = { state: unknown } | { refusal: string };
+
+export class ChannelState {
+  #reader: ChannelReader | null = null;
+  #state: () => unknown = () => null;
+
+  constructor(private readonly channel: Surroundings) {}
+
+  /** A program reads, with a state of its own. @throws UsageError if one does already. */
+  open(reader: () => ChannelReader, state: () => unknown): ChannelReader {
+    if (this.#reader !== null)
+      throw new UsageError(
+        "state-in-use",
+        `expected one reader with a state of ${this.channel.what} in this process, got a second: let the first one go, or read without a state`,
+      );
+    this.#reader = reader();
+    this.#state = state;
+    this.#reader.holdBack();
+    this.#command({ type: "seek" });
+    return this.#reader;
+  }
+
+  /** A reader has come to its end. */
+  ended(reader: ChannelReader): void {
+    if (reader !== this.#reader) return;
+    this.#reader = null;
+    this.#command({ type: "lack" });
+  }
+
+  /** The algorithm runs, and knows of nothing yet. */
+  begin(): void {
+    if (this.#reader === null) return;
+    this.#reader.holdBack();
+    this.#command({ type: "seek" });
+  }
+
+  onEvent(event: AlgorithmEvent): void {
+    const reader = this.#reader;
+    if (reader === null) return; // The others are on their way to hear that there is none.
+    if (event.type === "waiting") reader.holdBack();
+    else if (event.type === "placed") reader.forget();
+    else if (event.type === "founded") reader.goOn();
+    else if (event.type === "wanted") reader.mark(() => this.#give(Number(event.view), Number(event.place)));
+    else if (event.type === "state") this.#take(reader, (event.parts as string[]).join(""));
+  }
+
+  #give(view: number, place: number): void {
+    this.#command({ type: "snapshot", view, place, parts: this.#parts() } as Tagged);
+  }
+
+  #parts(): string[] {
+    const bytes = this.channel.partBytes();
+    try {
+      const text = `{"state":${jsonOf(this.#state())}}`;
+      requireSize(text, bytes);
+      return partsOf(text, bytes);
+    } catch (error) {
+      const refusal = (error instanceof Error ? error.message : String(error)).replace(
+        "the payload",
+        "what state() gives",
+      );
+      return partsOf(JSON.stringify({ refusal: refusal.slice(0, 1_000) }), bytes);
+    }
+  }
+
+  #take(reader: ChannelReader, text: string): void {
+    const said = read(text);
+    if ("state" in said) return reader.goOn({ state: said.state });
+    const why = `the reader of ${this.channel.what} got no state from the member that has it: ${said.refusal}`;
+    reader.fail(new CoordinationError("state-refused", "missed", why));
+  }
+
+  /** Not from within a step of the algorithm. */
+  #command(command: Tagged): void {
+    queueMicrotask(() => this.channel.command(command));
+  }
+}
+
+function requireSize(text: string, partBytes: number): void {
+  const most = Math.min(MAX_STATE_BYTES, MAX_PARTS * (partBytes - 3));
+  const bytes = Buffer.byteLength(text);
+  if (bytes > most)
+    throw new UsageError(
+      "payload-too-large",
+      `expected what state() gives to be at most ${most} bytes of JSON, got ${bytes}`,
+    );
+}
+
+/** Cut between characters. */
+export function partsOf(text: string, partBytes: number): string[] {
+  const bytes = Buffer.from(text);
+  const parts: string[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    let to = Math.min(bytes.length, from + partBytes);
+    while (to < bytes.length && ((bytes[to] as number) & 0xc0) === 0x80) to -= 1;
+    parts.push(bytes.toString("utf8", from, to));
+    from = to;
+  }
+  return parts;
+}
+
+/** It comes from another member, so it may be anything. */
+function read(text: string): Said {
+  try {
+    const said = JSON.parse(text) as Partial<{ state: unknown; refusal: unknown }> | null;
+    if (said !== null && Object.hasOwn(said, "state")) return { state: said.state };
+    if (typeof said?.refusal === "string") return { refusal: said.refusal };
+  } catch {
+    // Nor is it JSON.
+  }
+  return { refusal: "it is not what a member says" };
+}
