@@ -34,7 +34,7 @@ export interface StateStage extends GroupStage<Vocabulary> {
 
 export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, node) => node);
 
-export const system = (order: AnyMaker): Protocol<Vocabulary> => withReplica(monitored(order))();
+const system = (order: AnyMaker): Protocol<Vocabulary> => withReplica(monitored(order))();
 
 export function stateStage(order: AnyMaker, nodes: number, options: Partial<SimulationOptions<Any>> = {}): StateStage {
   const sim = simulation<Any>({

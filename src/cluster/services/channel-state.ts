@@ -10,7 +10,7 @@ import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent } from "./engine.ts";
 
 /** Of JSON, in UTF-8. */
-export const MAX_STATE_BYTES = 16 * 1024 * 1024;
+const MAX_STATE_BYTES = 16 * 1024 * 1024;
 /** As many as one that takes the state accepts. */
 const MAX_PARTS = 300;
 

@@ -2,8 +2,7 @@
  * Who uses state transfer, for simulator and checker: it sends messages, applies what is delivered, and its state is the list
  * of all that it has applied, behind the name of who founded it. So one look at two states tells whether they are of one past.
  */
-import type { Assembly } from "../../../../core/assemble.ts";
-import type { NodeId, Property, Protocol, Vocabulary, World } from "../../../../core/protocol.ts";
+import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
 import { list, natural, text } from "../../../../core/shape.ts";
 import { composed, type System } from "../../../system.ts";
 import { eventually } from "../eventually.ts";
@@ -201,8 +200,6 @@ const everybodyHolds: Property<Replica> = eventually(
   "a member that wants the state gets it or founds it, then or later",
   ({ state }, node) => !state(node).reads || state(node).holds,
 );
-
-export type ReplicatedOver<M extends Vocabulary> = Assembly<{ replica: Replica; multicast: M }>;
 
 /**
  * The system with a replica at every node. Its algorithm is the part `multicast`.
