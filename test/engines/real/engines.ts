@@ -1,8 +1,9 @@
 /** The engines that are tried for real, each by the server that Debian packages. */
+import { etcd } from "../../../src/engines/etcd.ts";
 import { postgres } from "../../../src/engines/postgres.ts";
 import { redis } from "../../../src/engines/redis.ts";
 import type { ExternalEngine } from "../../../src/index.ts";
-import { postgresServer, redisServer, type ServerKind } from "./servers.ts";
+import { etcdServer, postgresServer, redisServer, type ServerKind } from "./servers.ts";
 
 export interface RealEngine {
   readonly name: string;
@@ -24,5 +25,11 @@ export const realEngines: readonly RealEngine[] = [
     title: "Redis",
     server: redisServer,
     engine: (port) => redis({ url: `redis://127.0.0.1:${port}` }),
+  },
+  {
+    name: "etcd",
+    title: "etcd",
+    server: etcdServer,
+    engine: (port) => etcd({ endpoints: [`http://127.0.0.1:${port}`] }),
   },
 ];

@@ -56,6 +56,17 @@ export const redisServer: ServerKind = {
     ]),
 };
 
+export const etcdServer: ServerKind = {
+  package: "etcd-server",
+  find: () => ["/usr/bin/etcd"].find((path) => existsSync(path)) ?? null,
+  args(folder, port) {
+    const [client, peer] = [`http://127.0.0.1:${port}`, "http://127.0.0.1:0"];
+    const clients = ["--listen-client-urls", client, "--advertise-client-urls", client];
+    const peers = ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer];
+    return ["--data-dir", join(folder, "data"), ...clients, ...peers, "--initial-cluster", `default=${peer}`];
+  },
+};
+
 /** One server, over all its runs. */
 export class EngineServer {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));

@@ -1,0 +1,117 @@
+/** etcd's API as JSON over HTTP, which every etcd serves beside gRPC: calls, and streams of lines. */
+import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { StoreError } from "./store.ts";
+
+export interface EtcdPlace {
+  /** Such as `http://10.0.0.1:2379`. */
+  readonly endpoints: readonly string[];
+  /** PEM texts: whose certificates the members have, and this process's own where they ask for one. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
+}
+
+/** One answer. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_SOCKETS = 16;
+/** A member that has not answered by then is not asked again before the others. */
+const CALL_MS = 5_000;
+
+export class EtcdHttp {
+  readonly #endpoints: readonly string[];
+  readonly #agents;
+  readonly #tls: NonNullable<EtcdPlace["tls"]>;
+  readonly #open = new Set<ClientRequest>();
+  #at = 0;
+
+  constructor({ endpoints, tls = {} }: EtcdPlace) {
+    this.#endpoints = endpoints;
+    this.#tls = tls;
+    const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+    this.#agents = { plain: new PlainAgent(options), tls: new TlsAgent({ ...options, ...tls }) };
+  }
+
+  /** @throws StoreError */
+  call(path: string, body: object): Promise<Record<string, unknown>> {
+    return new Promise((resolve, reject) => {
+      let text = "";
+      const fail = (error: Error & { code?: unknown }): void => {
+        this.#at += 1;
+        const isUnheard = error.code === "ECONNREFUSED";
+        reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
+      };
+      const asked = this.#ask(path, body, (response) => {
+        response.setEncoding("utf8");
+        response.on("data", (more: string) => {
+          text += more;
+          if (text.length > MAX_ANSWER_BYTES)
+            asked.destroy(new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`));
+        });
+        response.on("error", fail);
+        response.on("end", () => {
+          if (response.statusCode !== 200) return fail(new Error(`${response.statusCode} ${text.slice(0, 300)}`));
+          try {
+            resolve(JSON.parse(text) as Record<string, unknown>);
+          } catch (error) {
+            fail(error as Error);
+          }
+        });
+      });
+      asked.setTimeout(CALL_MS, () => asked.destroy(new Error(`no answer within ${CALL_MS} ms`)));
+      asked.on("error", fail);
+    });
+  }
+
+  /** Each line that comes, until what is returned is called. @param onEnd also of one that could not be begun. */
+  stream(path: string, body: object, onLine: (line: Record<string, unknown>) => void, onEnd: (error: Error) => void) {
+    let isOver = false;
+    const end = (error: Error): void => {
+      if (isOver) return;
+      isOver = true;
+      asked.destroy();
+      onEnd(error);
+    };
+    const asked = this.#ask(path, body, (response) => {
+      let rest = "";
+      response.setEncoding("utf8");
+      response.on("data", (more: string) => {
+        const lines = (rest + more).split("\n");
+        rest = lines.pop() ?? "";
+        if (rest.length > MAX_ANSWER_BYTES) return end(new Error(`a line of more than ${MAX_ANSWER_BYTES} bytes`));
+        try {
+          for (const line of lines) if (line !== "" && !isOver) onLine(JSON.parse(line) as Record<string, unknown>);
+        } catch (error) {
+          end(error as Error);
+        }
+      });
+      response.on("error", end);
+      response.on("end", () => end(new Error("it ended")));
+    });
+    asked.on("error", (error) => {
+      this.#at += 1;
+      end(error);
+    });
+    return (): void => {
+      isOver = true;
+      asked.destroy();
+    };
+  }
+
+  close(): void {
+    for (const asked of this.#open) asked.destroy();
+    this.#agents.plain.destroy();
+    this.#agents.tls.destroy();
+  }
+
+  #ask(path: string, body: object, onResponse: (response: IncomingMessage) => void): ClientRequest {
+    const url = new URL(path, this.#endpoints[this.#at % this.#endpoints.length]);
+    const options = { method: "POST", headers: { "content-type": "application/json" } };
+    const asked =
+      url.protocol === "https:"
+        ? tlsRequest(url, { ...options, ...this.#tls, agent: this.#agents.tls }, onResponse)
+        : plainRequest(url, { ...options, agent: this.#agents.plain }, onResponse);
+    this.#open.add(asked);
+    asked.on("close", () => this.#open.delete(asked));
+    asked.end(JSON.stringify(body));
+    return asked;
+  }
+}
