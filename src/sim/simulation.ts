@@ -181,10 +181,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", ids.join(", "), known));
     kernel.continueFrom(at);
     for (const each of snapshot.nodes) adoptNode(each);
-    for (const { id, from, to, message } of inFlight) {
+    for (const { id, from, to, message, delayMs } of inFlight) {
       const receiver = population.node(to);
       const link = network.link(population.node(from), receiver);
-      kernel.carry(receiver, from, id, message, link.arrival(message, at, link.carrier.travel()));
+      kernel.carry(receiver, from, id, message, link.arrival(message, at, delayMs ?? link.carrier.travel()));
     }
   }
 

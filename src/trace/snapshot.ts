@@ -25,4 +25,6 @@ export interface MessageInFlight<V extends Vocabulary> {
   readonly from: NodeId;
   readonly to: NodeId;
   readonly message: MessageOf<V>;
+  /** Until it arrives, in milliseconds; unless told, the link draws a delay. */
+  readonly delayMs?: number;
 }

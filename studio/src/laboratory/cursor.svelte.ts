@@ -6,6 +6,8 @@ export class Cursor {
   step = $state(-1);
   last = $state(-1);
   plays = $state(false);
+  /** Where the keys with Shift go: along causes. */
+  along: { back(step: number): number; on(step: number): number } | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   begin(count: number, step: number): void {
@@ -39,9 +41,11 @@ export class Cursor {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target instanceof HTMLElement && target.closest("input, select, textarea, button, summary, a") !== null) return;
+    const { along } = this;
+    const isAlong = event.shiftKey && along !== null && this.step >= 0;
     const moves: Readonly<Record<string, () => void>> = {
-      ArrowRight: () => this.go(this.step + 1),
-      ArrowLeft: () => this.go(this.step - 1),
+      ArrowRight: () => this.go(isAlong ? along.on(this.step) : this.step + 1),
+      ArrowLeft: () => this.go(isAlong ? along.back(this.step) : this.step - 1),
       Home: () => this.go(-1),
       End: () => this.go(this.last),
       " ": () => this.toggle(),

@@ -53,6 +53,18 @@ export function historyOf(drawing: ShownDrawing, axis: ShownAxis): History<RunMe
   };
 }
 
+/** What of it happened in some steps. */
+export function only(drawing: ShownDrawing, steps: ReadonlySet<number>): ShownDrawing {
+  const isIn = (step: number | null): boolean => step === null || steps.has(step);
+  return {
+    ...drawing,
+    messages: drawing.messages.filter(({ sent, ended, lost }) => isIn(sent) && (lost !== null || isIn(ended))),
+    marks: drawing.marks.filter(({ step }) => steps.has(step)),
+    held: [],
+    states: [],
+  };
+}
+
 function messageOf(shown: ShownMessage, at: (step: number) => number): RunMessage {
   const { id, name, from, to, label, sent, ended, lost } = shown;
   const endAt = ended === null ? null : at(ended);

@@ -56,6 +56,8 @@ export interface ShownRun {
   readonly about: string;
   readonly protocol: string;
   readonly family: string;
+  /** What a node can be asked to do, such as `request`; null where there is nothing. */
+  readonly verb: string | null;
   readonly unit: "ms" | "move";
   readonly lanes: readonly { readonly node: number }[];
   readonly drawing: ShownDrawing;

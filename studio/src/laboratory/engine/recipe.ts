@@ -43,18 +43,23 @@ export function placeOf(hash: string): Place {
   return { page, words: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-export type ActKind = "crash" | "start" | "timer" | "lose" | "duplicate";
+/** In the words of a fork. Whose `what` is a node is done to the link between both, in both directions. */
+const acts = [
+  ...(["crash", "start", "pause", "resume", "timer", "command"] as const),
+  ...(["lose", "duplicate", "delay"] as const),
+  ...(["cut", "isolate", "slow", "heal"] as const),
+];
+
+export type ActKind = (typeof acts)[number];
 
 /** Something that is done to a run at one of its entries. */
 export interface Fork {
   readonly entries: number;
   readonly act: ActKind;
   readonly node: number;
-  /** The timer, or the message's id. */
+  /** The timer, the message's id, or the other end of a link. */
   readonly what: string;
 }
-
-const acts: readonly ActKind[] = ["crash", "start", "timer", "lose", "duplicate"];
 
 /** `57 crash 2;80 timer 3 answer`. */
 export const forksText = (forks: readonly Fork[]): string =>

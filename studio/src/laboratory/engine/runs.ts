@@ -9,7 +9,7 @@ import { continuationOf, scenarioOf } from "../../../../src/experiment/simulatio
 import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
 import type { PropertyVerdict } from "../../../../src/experiment/verdicts.ts";
 import { flagOf, words as known } from "../../../../src/experiment/words.ts";
-import { hasToStart } from "../../../../src/protocols/index.ts";
+import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
@@ -23,7 +23,8 @@ export interface Run {
   readonly trace: Trace;
   /** Of a simulated run; those of a counterexample follow from its trace. */
   readonly verdicts: readonly PropertyVerdict[];
-  /** What was done to the network. */
+  /** What was done to the network: as steps, and as words. */
+  readonly turns: readonly Turn[];
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
@@ -31,6 +32,15 @@ export interface Run {
   readonly words: Words;
 }
 
+type Step = Scenario["steps"][number];
+
+interface Turn {
+  readonly at: number;
+  readonly step: Step;
+}
+
+/** How late a message comes that is delayed by hand, and each on a slow link, in milliseconds. */
+const LATE_MS = 100;
 /** So long a fork goes on, and what starts and does not come to rest, in milliseconds. */
 const FORK_MS = 1_000;
 const UNTIL_MS = 1_000;
@@ -84,13 +94,23 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
   if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
   const { property = "", claim = "" } = trace.header.violation ?? {};
   const title = `${words.protocol}: ${property} is broken`;
-  return { title, about: `Claimed: ${claim}.`, trace, verdicts: [], networks: [], formulas: [], forks: [], words };
+  return {
+    title,
+    about: `Claimed: ${claim}.`,
+    trace,
+    verdicts: [],
+    turns: [],
+    networks: [],
+    formulas: [],
+    forks: [],
+    words,
+  };
 }
 
 function recorded(name: string, trace: Trace, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
-  return { title: name, about, trace, verdicts: [], networks: [], formulas: [], forks: [], words };
+  return { title: name, about, trace, verdicts: [], turns: [], networks: [], formulas: [], forks: [], words };
 }
 
 /** What keeps going for ever is ended, unless somebody says when. */
@@ -102,15 +122,16 @@ function endingWords(words: Words): Words {
 
 function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   const entries: TraceEntry[] = [];
-  const networks: NetworkTurn[] = [];
-  const result = playedOut(made, entries, networks, onEvents);
+  const turns: Turn[] = [];
+  const result = playedOut(made, entries, turns, onEvents);
   const { scenario, cast } = made;
   return {
     title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
     about: scenario.about ?? "",
     trace: { header: simulatedHeader(made, result), entries, clocks: vectorClocks(entries) },
     verdicts: result.properties,
-    networks,
+    turns,
+    networks: networksOf(turns, cast.ids),
     formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
     forks: [],
   };
@@ -119,13 +140,13 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
 /** So many events are made between two words about how many there are. */
 const TOLD_EVENTS = 2_000;
 
-function playedOut(made: Staged, entries: TraceEntry[], networks: NetworkTurn[], onEvents: OnEvents): Result {
+function playedOut(made: Staged, entries: TraceEntry[], turns: Turn[], onEvents: OnEvents): Result {
   const slices = play(made, {
     see: (entry) => {
       entries.push(entry);
       if (entries.length % TOLD_EVENTS === 0) onEvents(entries.length);
     },
-    took: (step, at) => void networks.push(...turnedBy(step, at, networks.at(-1)?.words ?? "", made.cast.ids)),
+    took: (step, at) => void turns.push(...turnOf(step, at)),
     deliveredOnly: false,
   });
   for (;;) {
@@ -136,51 +157,107 @@ function playedOut(made: Staged, entries: TraceEntry[], networks: NetworkTurn[],
 
 /** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
+  const { nodes } = trace.header;
   const before = trace.entries.slice(0, fork.entries);
   const point = snapshotFrom({ ...trace, entries: before }, "this run", { entries: fork.entries });
-  const { snapshot, steps } = doneTo(point.snapshot, fork);
+  const done = doneTo(point.snapshot, fork, trace.header);
+  const until = before.at(-1)?.at ?? 0;
+  const earlier = run.turns.filter(({ at }) => at <= until);
+  const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
+  const standing = [...pausedIn(before).map((node): Step => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
-  const scenario: Scenario = { ...continuationOf(point, words), steps };
+  const scenario: Scenario = { ...continuationOf(point, words), steps: [...standing, ...done.steps] };
   const entries = [...before];
   const slices = playScenario(scenario, {
-    from: { protocol: point.protocol, snapshot },
+    from: { protocol: point.protocol, snapshot: done.snapshot },
     trace: (entry) => void entries.push(entry),
   });
   let slice = slices.next();
   while (slice.done !== true) slice = slices.next();
   const header = { ...trace.header, violation: null };
   const made = { header, entries, clocks: vectorClocks(entries) };
-  const until = before.at(-1)?.at ?? 0;
-  const networks = run.networks.filter(({ at }) => at <= until);
-  return { ...run, networks, trace: made, verdicts: [], formulas: [], forks: [...run.forks, fork] };
+  return {
+    ...run,
+    turns,
+    networks: networksOf(turns, nodes),
+    trace: made,
+    verdicts: [],
+    formulas: [],
+    forks: [...run.forks, fork],
+  };
+}
+
+/** What of a step turns the network. */
+function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] {
+  const all = Object.entries({ partition, cut, mend, heal, link }).filter(([, value]) => value !== undefined);
+  return all.length === 0 ? [] : [{ at, step: Object.fromEntries(all) as Step }];
+}
+
+function networksOf(turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
+  const networks: NetworkTurn[] = [];
+  for (const { at, step } of turns) networks.push(...turnedBy(step, at, networks.at(-1)?.words ?? "", nodes));
+  return networks;
+}
+
+function pausedIn(entries: readonly TraceEntry[]): number[] {
+  const paused = new Set<number>();
+  for (const { kind, node } of entries) {
+    if (kind === "pause") paused.add(node);
+    else if (kind === "resume" || kind === "crash") paused.delete(node);
+  }
+  return [...paused];
 }
 
 type Snapshot = ReturnType<typeof snapshotFrom>["snapshot"];
 
-function doneTo(snapshot: Snapshot, { act, node, what }: Fork): { snapshot: Snapshot; steps: Scenario["steps"] } {
-  const { nodes, inFlight } = snapshot;
+/** What to begin with, and what to do then. */
+function doneTo(
+  snapshot: Snapshot,
+  { act, node, what }: Fork,
+  { protocol, nodes }: Trace["header"],
+): { readonly snapshot: Snapshot; readonly steps: Scenario["steps"] } {
+  const { inFlight } = snapshot;
+  const other = Number(what);
+  if (!nodes.includes(node) || ((act === "cut" || act === "slow") && !nodes.includes(other)))
+    throw new UsageError("bad-argument", `expected nodes of the run in ${act}, got ${node} ${what}`);
+  const steps = (...own: Step[]) => ({ snapshot, steps: own });
+  const flying = (left: Snapshot["inFlight"]) => ({ snapshot: { ...snapshot, inFlight: left }, steps: [] });
   switch (act) {
     case "crash":
-      return { snapshot, steps: [{ crash: [node] }] };
+      return steps({ crash: [node] });
     case "start":
-      return { snapshot, steps: [{ start: [node] }] };
-    case "timer": {
-      const ringing = nodes.map((each) =>
-        each.id === node
-          ? {
-              ...each,
-              timers: each.timers.map((timer) => (timer.timer === what ? { ...timer, remainingMs: 0 } : timer)),
-            }
-          : each,
-      );
-      return { snapshot: { ...snapshot, nodes: ringing }, steps: [] };
+      return steps({ start: [node] });
+    case "pause":
+      return steps({ pause: [node] });
+    case "resume":
+      return steps({ resume: [node] });
+    case "command": {
+      const command = protocolNamed(protocol).family.ask(node, 1);
+      return command === null ? steps() : steps({ command: { node: [node], command } });
     }
+    case "timer":
+      return { snapshot: { ...snapshot, nodes: snapshot.nodes.map((each) => ringing(each, node, what)) }, steps: [] };
     case "lose":
-      return { snapshot: { ...snapshot, inFlight: inFlight.filter(({ id }) => id !== what) }, steps: [] };
+      return flying(inFlight.filter(({ id }) => id !== what));
     case "duplicate":
-      return {
-        snapshot: { ...snapshot, inFlight: inFlight.flatMap((each) => (each.id === what ? [each, each] : [each])) },
-        steps: [],
-      };
+      return flying(inFlight.flatMap((each) => (each.id === what ? [each, each] : [each])));
+    case "delay":
+      return flying(inFlight.map((each) => (each.id === what ? { ...each, delayMs: LATE_MS } : each)));
+    case "cut":
+      return steps({ cut: { from: [node], to: [other] } }, { cut: { from: [other], to: [node] } });
+    case "isolate":
+      return steps({ partition: [[node], nodes.filter((each) => each !== node)] });
+    case "slow":
+      return steps(
+        { link: { from: [node], to: [other], delayMs: LATE_MS } },
+        { link: { from: [other], to: [node], delayMs: LATE_MS } },
+      );
+    case "heal":
+      return steps({ heal: "all" });
   }
+}
+
+function ringing(each: Snapshot["nodes"][number], node: number, name: string): Snapshot["nodes"][number] {
+  if (each.id !== node) return each;
+  return { ...each, timers: each.timers.map((timer) => (timer.timer === name ? { ...timer, remainingMs: 0 } : timer)) };
 }

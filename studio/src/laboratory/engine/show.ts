@@ -38,6 +38,7 @@ export function shown(run: Run): ShownRun {
     about: run.about,
     protocol: header.protocol,
     family: family.name,
+    verb: family.ask(header.nodes[0] ?? 0, 1) === null ? null : family.verb,
     unit: isChecked ? "move" : "ms",
     lanes: header.nodes.map((node) => ({ node })),
     drawing: drawingOf(excerpt, presentation, inks, run.networks),

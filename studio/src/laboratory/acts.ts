@@ -1,0 +1,75 @@
+/** What can be done at the cursor, in words: what the menus and the palette list. */
+import type { Look, ShownRun } from "./engine/answers.ts";
+import type { Fork } from "./engine/recipe.ts";
+
+export interface Act {
+  readonly label: string;
+  /** The node that it is done to; null for a message or the network. */
+  readonly node: number | null;
+  /** The message's id, where it is done to one. */
+  readonly message: string | null;
+  readonly done: Omit<Fork, "entries">;
+}
+
+/** None where states are not known: a run cannot go on from there. */
+export function actsAt(
+  { nodes, inFlight, hasStates }: Look,
+  { verb, drawing }: Pick<ShownRun, "verb" | "drawing">,
+): Act[] {
+  if (!hasStates) return [];
+  const ids = nodes.map(({ node }) => node);
+  const isTurned = (drawing.axes.time.networks.at(-1)?.words ?? "") !== "";
+  return [
+    ...nodes.flatMap((node) => actsOn(node, ids, verb)),
+    ...inFlight.flatMap(({ id, from, to, text }): Act[] => {
+      const what = `${text}, ${from} → ${to}`;
+      const act = (label: string, name: Fork["act"]): Act => ({
+        label: `${label}: ${what}`,
+        node: null,
+        message: id,
+        done: { act: name, node: to, what: id },
+      });
+      return [act("Lose", "lose"), act("Duplicate", "duplicate"), act("Delay by 100 ms", "delay")];
+    }),
+    ...(isTurned
+      ? [
+          {
+            label: "Heal all cuts",
+            node: null,
+            message: null,
+            done: { act: "heal" as const, node: ids[0] ?? 0, what: "" },
+          },
+        ]
+      : []),
+  ];
+}
+
+function actsOn(
+  { node, condition, timers }: Look["nodes"][number],
+  ids: readonly number[],
+  verb: string | null,
+): Act[] {
+  const act = (label: string, name: Fork["act"], what = ""): Act => ({
+    label,
+    node,
+    message: null,
+    done: { act: name, node, what },
+  });
+  if (condition === "down") return [act(`Recover node ${node}`, "start")];
+  const others = ids.filter((other) => other !== node);
+  return [
+    act(`Crash node ${node}`, "crash"),
+    condition === "paused" ? act(`Resume node ${node}`, "resume") : act(`Pause node ${node}`, "pause"),
+    ...(condition === "paused" ? [] : timers.map((timer) => act(`Fire ${timer} of node ${node} now`, "timer", timer))),
+    ...(verb === null || condition === "paused" ? [] : [act(`Command node ${node}: ${verb}`, "command", verb)]),
+    act(`Cut node ${node} off from all`, "isolate"),
+    ...others.map((other) => act(`Cut the link ${node} – ${other}`, "cut", String(other))),
+    ...others.map((other) => act(`Slow the link ${node} – ${other} to 100 ms`, "slow", String(other))),
+  ];
+}
+
+/** Those whose words hold all that was written, in whatever order. */
+export function matching<T extends { readonly label: string }>(items: readonly T[], written: string): T[] {
+  const words = written.toLowerCase().split(/\s+/);
+  return items.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+}

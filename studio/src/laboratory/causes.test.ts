@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { Causes } from "./causes.ts";
+import type { ShownMessage } from "./engine/drawing.ts";
+import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
+
+const message = (sent: number, ended: number, lost: string | null = null) => ({ sent, ended, lost }) as ShownMessage;
+const steps = [0, 1, 2, 1, 0, 2].map((node) => ({ node })) as never;
+
+test("a step's past and future go along nodes and messages, and not along what was lost", () => {
+  const causes = new Causes({ steps, drawing: { messages: [message(0, 3), message(1, 2, "dropped"), message(3, 5)] } });
+  expect([...causes.coneOf(3)].toSorted()).toEqual([0, 1, 3, 5]);
+  expect([...causes.coneOf(2)].toSorted()).toEqual([2, 5]);
+  expect([causes.causeOf(3), causes.causeOf(4), causes.causeOf(0)]).toEqual([0, 0, 0]);
+  expect([causes.effectOf(0), causes.effectOf(2), causes.effectOf(5)]).toEqual([3, 5, 5]);
+});
+
+test.each(["bully", "ricart-agrawala", "isis", "paxos", "raft", "chang-roberts"])(
+  "in a run of %s it is what vector clocks say",
+  async (protocol) => {
+    const run = await new TestedLaboratory().run({ protocol, nodes: "4" });
+    const clocks = run.drawing.clocks.map((text) => [...text.matchAll(/\d+/g)].map(Number));
+    const isBefore = (a: readonly number[], b: readonly number[]) => a.every((count, at) => count <= (b[at] ?? 0));
+    const causes = new Causes(run);
+    const eventful = run.steps.flatMap((_, step) => (clocks[step]?.length === 0 ? [] : [step]));
+    const picked = eventful.filter((_, place) => place % Math.ceil(eventful.length / 12) === 0);
+    expect(picked.length).toBeGreaterThan(4);
+    for (const step of picked) {
+      const cone = causes.coneOf(step);
+      const own = clocks[step] ?? [];
+      const related = eventful.filter(
+        (other) => isBefore(clocks[other] ?? [], own) || isBefore(own, clocks[other] ?? []),
+      );
+      expect(eventful.filter((other) => cone.has(other))).toEqual(related);
+    }
+  },
+);

@@ -1,0 +1,49 @@
+/** What led to a step and what it led to: along the lines of nodes and along messages that arrived (Lamport's happened-before). */
+import type { ShownRun } from "./engine/answers.ts";
+
+export class Causes {
+  /** Of each step, the steps right before it, the sending of what it received first, and right after it. */
+  readonly #causes: number[][];
+  readonly #effects: number[][];
+
+  constructor({
+    steps,
+    drawing,
+  }: Pick<ShownRun, "steps"> & { readonly drawing: Pick<ShownRun["drawing"], "messages"> }) {
+    this.#causes = steps.map(() => []);
+    this.#effects = steps.map(() => []);
+    for (const { sent, ended, lost } of drawing.messages) if (lost === null) this.#link(sent, ended);
+    const last = new Map<number, number>();
+    for (const [place, { node }] of steps.entries()) {
+      this.#link(last.get(node) ?? null, place);
+      last.set(node, place);
+    }
+  }
+
+  #link(cause: number | null, effect: number | null): void {
+    if (cause === null || effect === null || cause === effect) return;
+    this.#causes[effect]?.push(cause);
+    this.#effects[cause]?.push(effect);
+  }
+
+  /** The step itself, its causal past and its causal future. */
+  coneOf(step: number): ReadonlySet<number> {
+    return new Set([...reached(step, this.#causes), ...reached(step, this.#effects)]);
+  }
+
+  /** Where the message was sent that it received, else what its node did before; itself where nothing was. */
+  causeOf(step: number): number {
+    return this.#causes[step]?.[0] ?? step;
+  }
+
+  /** Where the first of its messages arrives, else what its node does next; itself where nothing follows. */
+  effectOf(step: number): number {
+    return this.#effects[step]?.[0] ?? step;
+  }
+}
+
+function reached(from: number, edges: readonly (readonly number[])[]): Set<number> {
+  const seen = new Set([from]);
+  for (const step of seen) for (const next of edges[step] ?? []) seen.add(next); // A set is walked with what is added.
+  return seen;
+}

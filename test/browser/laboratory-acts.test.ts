@@ -1,0 +1,134 @@
+/**
+ * Acting at the cursor in a real browser, by mouse and by keyboard: what the page shows is the run that the same acts make in Node.
+ *
+ * @module-tag long
+ */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { Causes } from "../../studio/src/laboratory/causes.ts";
+import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
+import { placeOf } from "../../studio/src/laboratory/engine/recipe.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+
+/** One of each family, and one on a ring. */
+const cases = [
+  ["bully", 4],
+  ["chang-roberts", 4],
+  ["ricart-agrawala", 3],
+  ["isis", 3],
+  ["paxos", 3],
+  ["heartbeat", 3],
+] as const;
+
+describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
+  const laboratory = laboratoryForTests();
+  const node = new TestedLaboratory();
+
+  /** The page shows the run of its own address, as Node makes it. */
+  async function expectSame(page: Page): Promise<void> {
+    await settled(page);
+    const { words } = placeOf(await hashOf(page));
+    const run = await node.run(words);
+    const rows = run.steps.map(({ lines }) => lines.join("; "));
+    await expect.poll(() => page.locator("tbody button").allInnerTexts(), { timeout: PATIENCE_MS }).toEqual(rows);
+    const look = await node.look(await stepOf(page));
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe(look.headline);
+    for (const { node: id, condition } of look.nodes)
+      expect(await page.getByTestId(`state-${id}`).getAttribute("data-condition")).toBe(condition);
+  }
+
+  /** By the palette: its key, some words, Enter. */
+  async function act(page: Page, words: string): Promise<void> {
+    await settled(page);
+    const before = await hashOf(page);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "What to do" }).fill(words);
+    await page.locator("#palette-list li").first().waitFor();
+    await page.keyboard.press("Enter");
+    const forkIn = (hash: string) => placeOf(hash).words.fork;
+    await expect.poll(async () => forkIn(await hashOf(page)), { timeout: PATIENCE_MS }).not.toBe(forkIn(before));
+    await page.waitForFunction(`document.querySelectorAll("tbody button").length > 0`);
+  }
+
+  test.each(cases)("%s: each verb by keyboard alone, and undo", async (protocol, nodes) => {
+    const page = await laboratory.open(`#/run?protocol=${protocol}&nodes=${nodes}`);
+    await ready(page);
+    await expectSame(page);
+    for (const words of ["pause node 1", "resume node 1", "crash node 2", "recover node 2", "link 0 cut 1", "heal"]) {
+      await act(page, words);
+      await expectSame(page);
+    }
+    for (const words of ["slow link 0 1", "cut node 1 off"]) {
+      await act(page, words);
+      await expectSame(page);
+    }
+    const { verb } = await node.run({ protocol, nodes: String(nodes) });
+    if (verb !== null) {
+      await act(page, `command node 0 ${verb}`);
+      await expectSame(page);
+    }
+    const forks = (placeOf(await hashOf(page)).words.fork ?? "").split(";");
+    await page.keyboard.press("Control+z");
+    await expect
+      .poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS })
+      .toBe(forks.slice(0, -1).join(";"));
+    await expectSame(page);
+  });
+
+  test("a message is lost, doubled and delayed, a timer fired, by right click and by keyboard", async () => {
+    const words = { protocol: "bully", nodes: "4" };
+    const run = await node.run(words);
+    const asked = run.drawing.messages[0]?.sent ?? 0;
+    for (const name of ["Lose", "Duplicate", "Delay", "Fire"]) {
+      const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
+      await ready(page);
+      await act(page, name);
+      await expectSame(page);
+      await page.close();
+    }
+    const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
+    await ready(page);
+    await settled(page);
+    const middle = await page.evaluate<{ x: number; y: number }>(`(() => {
+      const canvas = document.querySelector(".view canvas");
+      const { start, end } = canvas.picture.arrows[0];
+      const box = canvas.getBoundingClientRect();
+      return { x: box.left + (start.x + end.x) / 2, y: box.top + (start.y + end.y) / 2 };
+    })()`);
+    await page.mouse.click(middle.x, middle.y, { button: "right" });
+    await page.getByRole("menuitem", { name: /^Lose: / }).click();
+    await expect.poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS }).toMatch(/ lose /);
+    await expectSame(page);
+    await page.keyboard.press("Shift+F10");
+    await page.getByRole("menuitem", { name: /^Crash node/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await expect.poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS }).toMatch(/ crash /);
+    await expectSame(page);
+  });
+
+  test("selecting dims all but the causal past and future, and Shift with the arrows goes along causes", async () => {
+    const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3&at=4");
+    await ready(page);
+    await settled(page);
+    const run = await node.run({ protocol: "ricart-agrawala", nodes: "3" });
+    const causes = new Causes(run);
+    const shown = () =>
+      page.evaluate<number>(`document.querySelector(".related canvas")?.picture?.arrows.length ?? -1`);
+    const relatedTo = (step: number) => {
+      const cone = causes.coneOf(step);
+      return run.drawing.messages.filter(({ sent, ended }) => cone.has(sent ?? -1) && cone.has(ended ?? -1)).length;
+    };
+    expect(await shown()).toBe(-1);
+    await page.keyboard.press("c");
+    await expect.poll(shown, { timeout: PATIENCE_MS }).toBe(relatedTo(4));
+    expect(relatedTo(4)).toBeLessThan(run.drawing.messages.length);
+    await page.keyboard.press("Shift+ArrowRight");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(causes.effectOf(4));
+    await page.keyboard.press("Shift+ArrowLeft");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(causes.causeOf(causes.effectOf(4)));
+    await page.keyboard.press("Escape");
+    await expect.poll(shown, { timeout: PATIENCE_MS }).toBe(-1);
+  });
+});
