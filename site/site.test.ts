@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
+import { TestedLaboratory } from "../studio/src/laboratory/engine/laboratory-under-test.ts";
 import { placeOf } from "../studio/src/laboratory/engine/recipe.ts";
 import { tours } from "../studio/src/laboratory/tours/tours.ts";
 import { idsOf, linksOf, reachedFrom } from "./crawl.ts";
@@ -42,6 +43,23 @@ describe("the documentation site", () => {
     });
     expect(broken.map(({ from, href }) => `${from}: ${href}`)).toEqual([]);
     expect([...site.pictures.values()].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  const runsOf = (address: string): string[] =>
+    linksOf(address, pages.get(address) ?? "").flatMap(({ to, hash }) =>
+      to.startsWith("laboratory/") && hash.startsWith("/run?") ? [`#${hash}`] : [],
+    );
+
+  it("leads from the page of each protocol to a run of it in the laboratory", () => {
+    const addresses = [...pages.keys()].filter((address) => address.startsWith("protocols/"));
+    expect(addresses.length).toBeGreaterThan(35);
+    expect(addresses.filter((address) => runsOf(address).length === 0)).toEqual([]);
+  });
+
+  it("opens there the runs that the pages of the protocols lead to", { tags: ["long"] }, async () => {
+    const laboratory = new TestedLaboratory();
+    for (const hash of new Set([...pages.keys()].filter((address) => address.startsWith("protocols/")).flatMap(runsOf)))
+      expect.soft((await laboratory.run(placeOf(hash).words)).steps.length, hash).toBeGreaterThan(1);
   });
 
   it("names scenarios and tours of the laboratory that are there", () => {
