@@ -42,6 +42,10 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     expect((await laboratory.look(crashed.steps.length - 1)).nodes[1]?.condition).toBe("paused");
     const resumed = await laboratory.run({ ...words, fork: `${fork.words.fork};${last} resume 1` });
     expect((await laboratory.look(resumed.steps.length - 1)).nodes[1]?.condition).toBe("up");
+    const turns = resumed.steps
+      .flatMap(({ node, lines }) => (node === 1 ? lines : []))
+      .filter((line) => /^(pauses|resumes|goes on)/.test(line));
+    expect(turns).toHaveLength(2);
   });
 
   test("a split lasts through further acts, until it is healed", async () => {

@@ -164,13 +164,18 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   const until = before.at(-1)?.at ?? 0;
   const earlier = run.turns.filter(({ at }) => at <= until);
   const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
-  const standing = [...pausedIn(before).map((node): Step => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
+  const paused = pausedIn(before);
+  const standing = [...paused.map((node): Step => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
   const scenario: Scenario = { ...continuationOf(point, words), steps: [...standing, ...done.steps] };
   const entries = [...before];
+  let known = paused.length; // That they pause stands in the trace already.
   const slices = playScenario(scenario, {
     from: { protocol: point.protocol, snapshot: done.snapshot },
-    trace: (entry) => void entries.push(entry),
+    trace: (entry) => {
+      if (known > 0 && entry.kind === "pause") known--;
+      else entries.push(entry);
+    },
   });
   let slice = slices.next();
   while (slice.done !== true) slice = slices.next();
