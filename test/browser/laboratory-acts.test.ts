@@ -12,14 +12,13 @@ import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
 import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
-/** One of each family, and one on a ring. */
+/** Elections, one of them on a ring; a lock, a multicast and consensus. */
 const cases = [
   ["bully", 4],
   ["chang-roberts", 4],
   ["ricart-agrawala", 3],
   ["isis", 3],
   ["paxos", 3],
-  ["heartbeat", 3],
 ] as const;
 
 describe.skipIf(noBrowser !== null)("acting at the cursor", () => {

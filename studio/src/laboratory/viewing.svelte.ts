@@ -77,7 +77,10 @@ export class Viewing {
 export function beginning({ properties, steps, forks }: ShownRun, { at }: Words): number {
   if (at !== undefined && /^-?\d+$/.test(at)) return Number(at);
   const fork = forks.at(-1);
-  if (fork !== undefined) return steps.findIndex(({ entries }) => entries > fork.entries);
+  if (fork !== undefined) {
+    const next = steps.findIndex(({ entries }) => entries > fork.entries);
+    return next === -1 ? steps.length - 1 : next; // Nothing followed, or only what is folded.
+  }
   const broken = properties.find(({ step }) => step !== null)?.step;
   // Before anything is done, all that begin at once have begun.
   const opening = steps.findIndex(({ lines }) => !lines.every((line) => /^(starts|is now )/.test(line)));
