@@ -8,8 +8,8 @@ const steps = [0, 1, 2, 1, 0, 2].map((node) => ({ node })) as never;
 
 test("a step's past and future go along nodes and messages, and not along what was lost", () => {
   const causes = new Causes({ steps, drawing: { messages: [message(0, 3), message(1, 2, "dropped"), message(3, 5)] } });
-  expect([...causes.coneOf(3)].toSorted()).toEqual([0, 1, 3, 5]);
-  expect([...causes.coneOf(2)].toSorted()).toEqual([2, 5]);
+  expect(causes.coneOf(3)).toEqual(new Set([0, 1, 3, 5]));
+  expect(causes.coneOf(2)).toEqual(new Set([2, 5]));
   expect([causes.causeOf(3), causes.causeOf(4), causes.causeOf(0)]).toEqual([0, 0, 0]);
   expect([causes.effectOf(0), causes.effectOf(2), causes.effectOf(5)]).toEqual([3, 5, 5]);
 });
