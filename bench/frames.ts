@@ -13,6 +13,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
 import { type Frames, firstPaint, framesWhile, openPage, sizes } from "./frames/pages.ts";
 import { BEFORE_MS, BURST_MS, REST_MS, recorded } from "./frames/recorded.ts";
+import { quantile } from "./services/figures.ts";
 import { helpIfAsked } from "./usage.ts";
 
 const { values } = parseArgs({
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     protocol: { type: "string", default: protocolNames.join() },
     nodes: { type: "string", default: "5" },
     commands: { type: "string", default: "300" },
+    long: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -31,6 +33,7 @@ helpIfAsked(
     "--protocol <a,b>": "which protocols (default: all)",
     "--nodes <n>": "how many nodes (default: 5)",
     "--commands <n>": "how many commands make the burst (default: 300)",
+    "--long": "also a run of 100,000 events in the laboratory",
     "--json": "one object for each protocol, a line each",
   },
   "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about seven minutes.",
@@ -93,20 +96,35 @@ async function live(browser: Browser, protocol: string) {
   }
 }
 
-async function laboratory(browser: Browser, protocol: string) {
-  const { count } = protocolNamed(protocol).family;
-  const often = count === null ? "" : `&${count}=${Math.ceil(commands / nodes)}`;
+async function laboratory(browser: Browser, protocol: string, often: string) {
   const page = await openPage(browser, `/laboratory.html#/run?protocol=${protocol}&nodes=${nodes}${often}`);
   try {
     const paintMs = await firstPaint(page);
+    const asked = Date.now();
     await page.waitForSelector('[data-testid^="state-"], [role="alert"]');
+    const openedS = (Date.now() - asked) / 1_000;
     await sleep(SETTLES_MS);
     const rest = await framesWhile(page, () => sleep(1_000));
     const moved = await framesWhile(page, () => handled(page));
-    return { paintMs, rest, moved };
+    return { paintMs, openedS, rest, moved, stepMs: await stepped(page) };
   } finally {
     await page.close();
   }
+}
+
+/** From a key to the state at the next step of a long run: the median of some, forwards and back. */
+async function stepped(page: Page): Promise<number> {
+  await page.keyboard.press("End");
+  const times: number[] = [];
+  for (let turn = 0; turn < 20; turn++) {
+    const asked = Date.now();
+    await page.keyboard.press(turn % 3 === 0 ? "ArrowRight" : "ArrowLeft");
+    const arrived = `document.querySelector('[data-testid="headline"]').dataset.step + "" ===
+      document.querySelector('[data-testid="cursor"]').dataset.step + ""`;
+    await page.waitForFunction(arrived);
+    times.push(Date.now() - asked);
+  }
+  return quantile(times, 0.5);
 }
 
 /** What a person does who looks for something: to the end, back, step by step, to the side, closer and further. */
@@ -130,6 +148,15 @@ const three = (frames: Frames | null): string =>
     .map((cell) => cell.padStart(7))
     .join("");
 
+/** As words of the laboratory's form. */
+function burst(protocol: string): string {
+  const { count } = protocolNamed(protocol).family;
+  return count === null ? "" : `&${count}=${Math.ceil(commands / nodes)}`;
+}
+
+/** So often each of five members of isis sends for 100,000 events. */
+const LONG = "&messages=555";
+
 const browser = await chromium.launch({
   executablePath,
   // The sandbox needs privileges that a container lacks.
@@ -145,7 +172,7 @@ Milliseconds between frames: the median, what 95 of 100 keep within, and the lon
 const all: Measured[] = [];
 try {
   for (const protocol of protocols) {
-    const [feed, run] = [await live(browser, protocol), await laboratory(browser, protocol)];
+    const [feed, run] = [await live(browser, protocol), await laboratory(browser, protocol, burst(protocol))];
     const measured = {
       protocol,
       livePaintMs: feed.paintMs,
@@ -159,6 +186,16 @@ try {
     const figures = [feed.rest, feed.burst, run.rest, run.moved].map(three).join("");
     const paints = `${feed.paintMs.toFixed(0).padStart(11)}${run.paintMs.toFixed(0).padStart(6)}`;
     console.log(values.json ? JSON.stringify(measured) : `${protocol.padEnd(20)}${figures}${paints}`);
+  }
+  if (values.long) {
+    const { openedS, rest, moved, stepMs } = await laboratory(browser, "isis", LONG);
+    const figures = [rest, moved].map(three).join("");
+    const words = `isis, 100,000 events, in the laboratory: opened in ${openedS.toFixed(1)} s, a step of the cursor in ${stepMs} ms`;
+    console.log(
+      values.json
+        ? JSON.stringify({ long: { openedS, stepMs, rest, moved } })
+        : `${words}; at rest and moved${figures}`,
+    );
   }
 } finally {
   await browser.close();

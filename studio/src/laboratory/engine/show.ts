@@ -14,6 +14,10 @@ import type { Run } from "./runs.ts";
 /** More takes long to hand over. */
 const MAX_ENTRIES = 150_000;
 
+/** In characters; a message can hold all that its sender knows. */
+const MAX_LINE = 240;
+const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
+
 export function shown(run: Run): ShownRun {
   const { trace } = run;
   const { header } = trace;
@@ -29,7 +33,7 @@ export function shown(run: Run): ShownRun {
     return {
       node,
       at: first.at - origin,
-      lines: own.map((index) => actionText(trace.entries[index] as TraceEntry)),
+      lines: own.map((index) => shortened(actionText(trace.entries[index] as TraceEntry))),
       entries: own.reduce((most, index) => Math.max(most, index), 0) + 1,
     };
   });
