@@ -148,7 +148,7 @@ const three = (frames: Frames | null): string =>
     .map((cell) => cell.padStart(7))
     .join("");
 
-/** As words of the laboratory's form. */
+/** As words of a link. */
 function burst(protocol: string): string {
   const { count } = protocolNamed(protocol).family;
   return count === null ? "" : `&${count}=${Math.ceil(commands / nodes)}`;
