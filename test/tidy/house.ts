@@ -40,8 +40,18 @@ function walk(folder: string): string[] {
   });
 }
 
+const trees = new WeakMap<HouseFile, ParseResult>();
+
 /** The syntax tree. Of a component, that of its scripts. */
-export function parsed({ path, text }: HouseFile): ParseResult {
+export function parsed(file: HouseFile): ParseResult {
+  const known = trees.get(file);
+  if (known !== undefined) return known;
+  const tree = parse(file);
+  trees.set(file, tree);
+  return tree;
+}
+
+function parse({ path, text }: HouseFile): ParseResult {
   const result = parseSync("any.ts", path.endsWith(".svelte") ? scriptsOf(text) : text);
   if (result.errors.length > 0) throw new Error(`${path} cannot be read: ${result.errors[0]?.message}`);
   return result;
@@ -60,7 +70,12 @@ function scriptsOf(component: string): string {
   return scripts + blank(component.slice(end));
 }
 
-export const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length;
+/** The line, from 1, that the character at `offset` stands in. */
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) line++;
+  return line;
+}
 
 /** Imports and re-exports of a file, `import("…")` in values and in types among them. */
 export function importsOf(file: HouseFile): Import[] {

@@ -147,13 +147,23 @@ function namesIn(file: HouseFile): { names: string[]; fields: string[] } {
   return { names, fields };
 }
 
+/** How often each part of a name stands among `names`. */
+function partsIn(names: readonly string[]): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const part of names.flatMap(partsOf)) times.set(part, (times.get(part) ?? 0) + 1);
+  return times;
+}
+
+function among(parts: ReadonlyMap<string, number>, pattern: RegExp | undefined): number {
+  if (pattern === undefined) return 0;
+  return [...parts].reduce((sum, [part, times]) => sum + (pattern.test(part) ? times : 0), 0);
+}
+
 function counted(files: readonly HouseFile[]): Map<string, Map<string, number>> {
   const found = new Map(Object.keys(words).map((word) => [word, new Map<string, number>()]));
   for (const file of files) {
     const { names, fields } = namesIn(file);
-    const [parts, declared] = [names.flatMap(partsOf), fields.flatMap(partsOf)];
-    const among = (all: readonly string[], pattern: RegExp | undefined): number =>
-      pattern === undefined ? 0 : all.filter((part) => pattern.test(part)).length;
+    const [parts, declared] = [partsIn(names), partsIn(fields)];
     for (const [word, { inIdentifiers, inFields, inTexts }] of Object.entries(words)) {
       const times =
         (inTexts === undefined ? 0 : [...file.text.matchAll(inTexts)].length) +
