@@ -57,6 +57,7 @@ describe("plain data", () => {
           same = false;
         }
         expect(canonical(a) === canonical(b)).toBe(same);
+        expect(equal(a, b)).toBe(same);
       }),
     );
   });
@@ -68,6 +69,9 @@ describe("plain data", () => {
     [0, -0],
     [[[]], []],
     [{}, []],
+    [{ a: undefined }, {}],
+    [{ a: undefined }, { b: undefined }],
+    [JSON.parse('{"__proto__":{}}'), { a: {} }],
   ])("tells %j from %j", (a, b) => {
     expect(equal(a, b)).toBe(false);
     expect(hash(a)).not.toBe(hash(b));
@@ -81,7 +85,9 @@ describe("plain data", () => {
   it.each([new Map(), new Date(0), () => 0, Symbol("x"), 1n, new (class Secret {})()])(
     "refuses what is not plain data",
     (value) => {
-      expect(() => clone({ value })).toThrow("expected state, messages and records to be plain data");
+      const refusal = "expected state, messages and records to be plain data";
+      expect(() => clone({ value })).toThrow(refusal);
+      expect(() => equal({ value }, { value })).toThrow(refusal);
     },
   );
 });

@@ -6,12 +6,8 @@ import { UsageError, unexpected } from "./errors.ts";
 
 /** A deep copy. @throws UsageError for anything that is not plain data. */
 export function clone<T>(value: T): T {
-  if (typeof value !== "object" || value === null) {
-    if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") throw notPlain(value);
-    return value;
-  }
+  if (!isComposite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
-  requireLiteral(value);
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     if (key === "__proto__") Object.defineProperty(copy, key, ownKey); // Or the assignment would set the prototype.
@@ -22,8 +18,13 @@ export function clone<T>(value: T): T {
 
 const ownKey: PropertyDescriptor = { configurable: true, enumerable: true, writable: true };
 
-/** Deep equality. The order of an object's keys does not count. */
-export const equal = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+/** Deep equality: whether `canonical` is the same. The order of an object's keys does not count. */
+export function equal(a: unknown, b: unknown): boolean {
+  if (!isComposite(a) || !isComposite(b) || a === b) return Object.is(a, b);
+  const keys = Object.keys(a);
+  const isAlike = Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length;
+  return isAlike && keys.every((key) => Object.hasOwn(b, key) && equal(a[key], b[key]));
+}
 
 /** The canonical text of a value: equal values, and only those, have the same text. */
 export const canonical = (value: unknown): string => textOf(value, (keys) => keys.sort());
@@ -33,17 +34,15 @@ export const verbatim = (value: unknown): string => textOf(value, (keys) => keys
 
 function textOf(value: unknown, arranged: (keys: string[]) => string[]): string {
   if (Array.isArray(value)) return `[${value.map((item) => textOf(item, arranged)).join(",")}]`;
-  if (typeof value === "object" && value !== null) {
-    requireLiteral(value);
-    const inner = (key: string): string => textOf((value as Record<string, unknown>)[key], arranged);
+  if (isComposite(value)) {
+    const inner = (key: string): string => textOf(value[key], arranged);
     return `{${arranged(Object.keys(value))
       .map((key) => `${JSON.stringify(key)}:${inner(key)}`)
       .join(",")}}`;
   }
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
-  if (typeof value === "boolean" || value === null || value === undefined) return String(value);
-  throw notPlain(value);
+  return String(value);
 }
 
 /** A 53-bit hash of the canonical text (cyrb53's mixing: two 32-bit lanes, multiplied and folded). */
@@ -61,9 +60,15 @@ export function hash(value: unknown): number {
   return 4294967296 * (2097151 & high) + (low >>> 0);
 }
 
-function requireLiteral(value: object): void {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) throw notPlain(value);
+/** Whether it is an array or an object. @throws UsageError for what is not plain data */
+function isComposite(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null) {
+    const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) throw notPlain(value);
+    return true;
+  }
+  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") throw notPlain(value);
+  return false;
 }
 
 function notPlain(value: unknown): UsageError {

@@ -2,16 +2,70 @@
 import type { NodeId } from "../core/protocol.ts";
 import type { Scene } from "../protocols/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { type Standing, standingAfter, standingsBefore } from "../trace/standing.ts";
+import { type Standing, type Standings, standingAfter, standingsBefore } from "../trace/standing.ts";
 
 /** After the first `count` entries. */
-export function sceneAt(nodes: readonly NodeId[], entries: readonly TraceEntry[], count = entries.length): Scene {
-  const standings = new Map<NodeId, Standing>(standingsBefore(nodes, entries));
-  const events: { node: NodeId; event: Scene["events"][number]["event"] }[] = [];
-  for (const entry of entries.slice(0, count)) {
-    standings.set(entry.node, standingAfter(standings.get(entry.node) ?? { condition: "down", view: null }, entry));
-    if (entry.kind === "event") events.push({ node: entry.node, event: entry.event });
+export const sceneAt = (nodes: readonly NodeId[], entries: readonly TraceEntry[], count = entries.length): Scene =>
+  new Scenes(nodes, entries).at(count);
+
+/** Entries from one moment that is kept to the next. */
+const APART = 500;
+
+interface Kept {
+  readonly standings: Standings;
+  /** Messages to others so far. */
+  readonly sent: number;
+}
+
+/** A run of which many moments are asked for: it is gone through once, and then a little for each. */
+export class Scenes {
+  readonly #entries: readonly TraceEntry[];
+  readonly #kept: Kept[];
+  readonly #events: Scene["events"];
+  /** How many entries there are up to each event, with it. Ascends. */
+  readonly #countAtEvent: readonly number[];
+
+  constructor(nodes: readonly NodeId[], entries: readonly TraceEntry[]) {
+    this.#entries = entries;
+    this.#kept = [{ standings: standingsBefore(nodes, entries), sent: 0 }];
+    for (let count = APART; count <= entries.length; count += APART) this.#kept.push(this.#after(count));
+    const events = entries.flatMap((entry, index) => (entry.kind === "event" ? [{ entry, count: index + 1 }] : []));
+    this.#events = events.map(({ entry: { node, event } }) => ({ node, event }));
+    this.#countAtEvent = events.map(({ count }) => count);
   }
-  const shown = [...standings].map(([node, standing]) => ({ node, ...standing }));
-  return { nodes: shown.toSorted((a, b) => a.node - b.node), events };
+
+  /** After the first `count` entries. */
+  at(count: number): Scene {
+    const shown = [...this.#after(count).standings].map(([node, standing]) => ({ node, ...standing }));
+    const events = this.#events.slice(0, countUpTo(this.#countAtEvent, count));
+    return { nodes: shown.toSorted((a, b) => a.node - b.node), events };
+  }
+
+  /** Messages to others among the first `count` entries. */
+  sentUntil(count: number): number {
+    return this.#after(count).sent;
+  }
+
+  #after(count: number): Kept {
+    const place = Math.min(Math.floor(count / APART), this.#kept.length - 1);
+    const { standings: before, sent: sentBefore } = this.#kept[place] as Kept;
+    const standings = new Map<NodeId, Standing>(before);
+    let sent = sentBefore;
+    for (const entry of this.#entries.slice(place * APART, count)) {
+      standings.set(entry.node, standingAfter(standings.get(entry.node) ?? { condition: "down", view: null }, entry));
+      if (entry.kind === "send" && entry.to !== entry.node) sent += 1;
+    }
+    return { standings, sent };
+  }
+}
+
+/** How many of numbers that ascend are at most `limit`. */
+function countUpTo(ascending: readonly number[], limit: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] as number) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

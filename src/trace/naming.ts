@@ -38,23 +38,29 @@ export function deliveredId(event: Tagged): string | null {
 
 /** Name and fields in a few words: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most so many characters. */
 export function labelOf(tagged: Tagged, maxLength = 28): string {
-  const text = [nameOf(tagged).short, ...Object.values(fieldsOf(tagged)).map(valueText)].filter((word) => word !== "");
-  return shortened(text.join(" "), maxLength);
+  const values = Object.values(fieldsOf(tagged)).map((value) => valueText(value, unitsOf(maxLength)));
+  return shortened([nameOf(tagged).short, ...values].filter((word) => word !== "").join(" "), maxLength);
 }
 
 export function shortened(text: string, maxLength: number): string {
-  const letters = [...text];
+  if (text.length <= maxLength) return text; // Its letters are no more than its code units.
+  const letters = [...text.slice(0, unitsOf(maxLength))];
   return letters.length <= maxLength ? text : `${letters.slice(0, maxLength - 1).join("")}…`;
 }
+
+/** So many code units hold one letter more than that at least: what comes behind them is not shown. */
+const unitsOf = (letters: number): number => 2 * (letters + 1);
 
 /** Why a message was lost, in a word or two. */
 export const lossWords = (why: LossReason): string => (why === "down" ? "not running" : why);
 
-/** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. */
-function valueText(value: unknown): string {
+/** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. Of a long text the beginning. */
+function valueText(value: unknown, most: number): string {
   if (value === null || value === undefined) return "–";
-  if (Array.isArray(value)) return `[${value.map(valueText).join(" ")}]`;
-  if (typeof value !== "object") return typeof value === "string" ? value : JSON.stringify(value);
+  const inner = (part: unknown): string => valueText(part, most);
+  if (Array.isArray(value)) return `[${value.map(inner).join(" ")}]`;
+  if (typeof value === "string") return value.length > most ? value.slice(0, most) : value;
+  if (typeof value !== "object") return JSON.stringify(value);
   const parts = Object.values(value);
-  return parts.map(valueText).join(parts.every((part) => typeof part === "number") ? "." : " ");
+  return parts.map(inner).join(parts.every((part) => typeof part === "number") ? "." : " ");
 }

@@ -64,3 +64,19 @@ describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", 
     expect(moments.walked - before).toBeLessThanOrEqual(200);
   });
 });
+
+it("a step that differs from what is recorded of it does so whenever one comes back to it", () => {
+  const { model, family } = protocolNamed("isis");
+  const protocol: Protocol<Vocabulary> = { ...model(), properties: [] };
+  const honest = recorded(model(), (node, count) => family.ask(node, count));
+  const told = honest.findLastIndex(({ kind }) => kind === "event");
+  const entries = honest.map((entry, index) =>
+    index === told ? ({ ...entry, event: { type: "invented" } } as TraceEntry) : entry,
+  );
+  const moments = new ReplayMoments(protocol, nodes, entries as never[]);
+  for (const until of [entries.length, told, told + 1, 0, told - 150, entries.length]) {
+    const { snapshot, doubts, lost } = replay(protocol, nodes, entries as never[], { until });
+    expect(moments.after(until)).toEqual({ snapshot, doubts, lost });
+  }
+  expect(moments.after(entries.length).doubts.map(({ why }) => why)).toContain("mismatch");
+});

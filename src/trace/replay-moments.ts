@@ -25,6 +25,8 @@ export class ReplayMoments<V extends Vocabulary> {
   readonly #kept: SavedReplay<V>[];
   /** How many entries the walker has behind it. */
   #place = 0;
+  /** Up to here it has been compared with what was recorded, once. */
+  #furthest = 0;
   #walked = 0;
 
   /** Its properties are not looked at. */
@@ -77,9 +79,10 @@ export class ReplayMoments<V extends Vocabulary> {
       this.#place = last * this.#apart;
     }
     while (this.#place < place) {
-      this.#walker.walk(this.#place);
+      this.#walker.walk(this.#place, this.#place < this.#furthest);
       this.#place += 1;
       this.#walked += 1;
+      this.#furthest = Math.max(this.#furthest, this.#place);
       if (this.#place === this.#kept.length * this.#apart) this.#kept.push(this.#walker.save());
     }
   }

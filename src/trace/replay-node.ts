@@ -28,13 +28,13 @@ interface Armed {
   readonly duration: Duration;
 }
 
-/** What a handler did, as JSON: what it passes on may change afterwards. */
-interface Deed<V extends Vocabulary> {
-  readonly kind: "send" | "emit" | "reply";
-  readonly what: string;
-  readonly to: NodeId | null;
-  readonly message: MessageOf<V> | null;
-}
+/** Something that a handler did, or was recorded to do. Of what it passes on this is a copy: that may change afterwards. */
+type Deed<V extends Vocabulary> =
+  | { readonly kind: "send"; readonly to: NodeId; readonly what: MessageOf<V> }
+  | { readonly kind: "emit"; readonly to: null; readonly what: unknown }
+  | { readonly kind: "reply"; readonly to: RequestId | undefined; readonly what: unknown };
+
+type Sending<V extends Vocabulary> = Extract<Deed<V>, { kind: "send" }>;
 
 /** Why a node cannot be followed any further. */
 class Mismatch extends Error {}
@@ -61,7 +61,8 @@ export class ReplayedNode<V extends Vocabulary> {
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /** Of the step that runs. */
   #now = 0;
-  #deeds: Deed<V>[] = [];
+  /** Null where nobody asks. */
+  #deeds: Deed<V>[] | null = [];
   #choices: RecordedStep<V>["choices"] = [];
   /** What it is to answer. */
   readonly #open = new Set<RequestId>();
@@ -84,10 +85,16 @@ export class ReplayedNode<V extends Vocabulary> {
   /**
    * Runs one step. Returns what it sent beyond what was recorded, which can only be where the recording breaks off, or a
    * sentence that says why the recording cannot be of this protocol.
+   * @param isKnown it was compared with the recording before, and did what that says
    */
-  step(stimulus: Stimulus<V>, at: number, recorded: RecordedStep<V>, isIdle: boolean): Deed<V>[] | string {
+  step(
+    stimulus: Stimulus<V>,
+    at: number,
+    recorded: RecordedStep<V>,
+    { isIdle, isKnown }: { readonly isIdle: boolean; readonly isKnown: boolean },
+  ): readonly Sending<V>[] | string {
     this.#now = at;
-    this.#deeds = [];
+    this.#deeds = isKnown && recorded.cut === null ? null : [];
     this.#choices = [...recorded.choices];
     try {
       if (stimulus.kind === "start") this.#boot();
@@ -95,7 +102,7 @@ export class ReplayedNode<V extends Vocabulary> {
       const request = stimulus.kind === "command" ? (this.#requestIn?.(stimulus.command) ?? null) : null;
       if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
-      return this.#compare(recorded);
+      return this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
     } catch (error) {
       return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
     }
@@ -184,27 +191,26 @@ export class ReplayedNode<V extends Vocabulary> {
     if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} runs out, but nobody has set it`);
   }
 
-  #compare({ sends, events, replies, view, cut }: RecordedStep<V>): Deed<V>[] {
-    const compared = (kind: Deed<V>["kind"], recorded: readonly string[]): Deed<V>[] =>
-      differ(
-        this.#deeds.filter((deed) => deed.kind === kind),
-        recorded,
-        cut !== null,
-      );
-    const left = compared(
-      "send",
-      sends.map(({ to, message }) => sending(to, message)),
+  #compare({ sends, events, replies, view, cut }: RecordedStep<V>, deeds: readonly Deed<V>[]): Sending<V>[] {
+    const of = <K extends Deed<V>["kind"]>(kind: K) =>
+      deeds.filter((deed): deed is Extract<Deed<V>, { kind: K }> => deed.kind === kind);
+    const left = differ(
+      of("send"),
+      sends.map(({ to, message }): Sending<V> => ({ kind: "send", to, what: message })),
+      cut !== null,
     );
-    compared(
-      "emit",
-      events.map(({ event }) => emission(event)),
+    differ(
+      of("emit"),
+      events.map(({ event }) => ({ kind: "emit", to: null, what: event })),
+      cut !== null,
     );
-    compared(
-      "reply",
-      replies.map(({ event, request }) => answering(request, event)),
+    differ(
+      of("reply"),
+      replies.map(({ event, request }) => ({ kind: "reply", to: request, what: event })),
+      cut !== null,
     );
     if (this.#choices.length > 0) throw new Mismatch(`the handlers do not choose ${this.#choices[0]?.label}`);
-    if (view?.state !== undefined && !equal(plain(view.state), plain(this.#state)))
+    if (view?.state !== undefined && !isSame(view.state, this.#state))
       throw new Mismatch(`its state is ${short(plain(this.#state))}, the recording has ${short(view.state)}`);
     return left;
   }
@@ -227,7 +233,7 @@ export class ReplayedNode<V extends Vocabulary> {
 
   #context(): Context<V> {
     const send = (to: NodeId, message: MessageOf<V>): void =>
-      void this.#deeds.push({ kind: "send", what: sending(to, message), to, message: clone(message) });
+      void this.#deeds?.push({ kind: "send", to, what: clone(message) });
     return {
       self: this.id,
       peers: this.#peers,
@@ -241,16 +247,16 @@ export class ReplayedNode<V extends Vocabulary> {
       compact: (records) => {
         this.#journal = compacted(this.#journal, clone(records), slotFinder(this.protocol));
       },
-      emit: (event) => void this.#deeds.push({ kind: "emit", what: emission(event), to: null, message: null }),
+      emit: (event) => void this.#deeds?.push({ kind: "emit", to: null, what: clone(event) }),
       reply: (request, reply) => {
         if (!this.#open.delete(request)) return; // Nobody waits for it.
-        this.#deeds.push({ kind: "reply", what: answering(request, reply), to: null, message: null });
+        this.#deeds?.push({ kind: "reply", to: request, what: clone(reply) });
       },
       signatures: this.#signatures(),
       choose: (label, options) => {
         const taken = this.#choices.shift();
         if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);
-        const option = options.find((candidate) => equal(plain(candidate), plain(taken.option)));
+        const option = options.find((candidate) => isSame(candidate, taken.option));
         if (taken.label !== label || option === undefined)
           throw new Mismatch(
             `the handlers choose ${label} among ${short(options)}, the recording has ${taken.label}: ${short(taken.option)}`,
@@ -262,24 +268,32 @@ export class ReplayedNode<V extends Vocabulary> {
 }
 
 /** Returns what was done beyond what was recorded, which may only be at a place where the recording breaks off. */
-function differ<V extends Vocabulary>(
-  done: readonly Deed<V>[],
-  recorded: readonly string[],
+function differ<V extends Vocabulary, D extends Deed<V>>(
+  done: readonly D[],
+  recorded: readonly Deed<V>[],
   isCut: boolean,
-): Deed<V>[] {
-  const at = recorded.findIndex((what, i) => done[i]?.what !== what);
-  if (at >= 0) throw new Mismatch(`the handlers ${done[at]?.what ?? "stop there"}, the recording has ${recorded[at]}`);
+): D[] {
+  for (const [at, deed] of recorded.entries()) {
+    const own = done[at];
+    if (own === undefined || own.to !== deed.to || !isSame(own.what, deed.what))
+      throw new Mismatch(
+        `the handlers ${own === undefined ? "stop there" : inWords(own)}, the recording has ${inWords(deed)}`,
+      );
+  }
   const more = done.slice(recorded.length);
   const [first] = more;
-  if (first !== undefined && !isCut) throw new Mismatch(`the handlers ${first.what}, the recording does not`);
+  if (first !== undefined && !isCut) throw new Mismatch(`the handlers ${inWords(first)}, the recording does not`);
   return more;
 }
 
-/** Messages and events are values: the order of their fields says nothing. */
-const sending = (to: NodeId, message: unknown): string => `send ${canonical(plain(message))} to ${to}`;
-const answering = (request: RequestId | undefined, reply: unknown): string =>
-  `reply ${canonical(plain(reply))} to request ${request}`;
-const emission = (event: unknown): string => `say ${canonical(plain(event))}`;
+function inWords<V extends Vocabulary>({ kind, to, what }: Deed<V>): string {
+  const said = canonical(plain(what));
+  if (kind === "send") return `send ${said} to ${to}`;
+  return kind === "emit" ? `say ${said}` : `reply ${said} to request ${to}`;
+}
+
+/** Values that are the same once they have gone through JSON. Nearly all are so without it. */
+const isSame = (a: unknown, b: unknown): boolean => equal(a, b) || equal(plain(a), plain(b));
 /** As it is after a way through JSON. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 const short = (value: unknown): string => {

@@ -101,6 +101,8 @@ export class Replaying<V extends Vocabulary> {
   readonly #unheard = new Map<NodeId, Unheard>();
   #alive: readonly NodeId[] = [];
   #lost: readonly NodeId[] = [];
+  /** Steps that differ from what is recorded of them. */
+  readonly #mismatched = new Set<number>();
   #steps = 0;
 
   constructor(
@@ -128,12 +130,13 @@ export class Replaying<V extends Vocabulary> {
     this.#count();
   }
 
-  walk(index: number): void {
+  /** @param isKnown it has been walked before, so it does what it did then */
+  walk(index: number, isKnown = false): void {
     const entry = this.entries[index] as TraceEntry<V>;
     const node = this.#nodes.get(entry.node);
     if (node === undefined)
       return this.#lose(index, entry.node, "mismatch", `node ${entry.node} is not one of the nodes of this recording`);
-    if (stimulusOf(entry) !== null) this.#step(index, node, entry);
+    if (stimulusOf(entry) !== null) this.#step(index, node, entry, isKnown && !this.#mismatched.has(index));
     else if (entry.kind === "crash") this.#crash(node, entry.journal as readonly RecordOf<V>[] | undefined);
     else if (entry.kind === "lost") this.#land(entry.id);
     else if (entry.kind === "gap" && node.status !== "down")
@@ -183,7 +186,7 @@ export class Replaying<V extends Vocabulary> {
     };
   }
 
-  #step(index: number, node: ReplayedNode<V>, entry: TraceEntry<V>): void {
+  #step(index: number, node: ReplayedNode<V>, entry: TraceEntry<V>, isKnown: boolean): void {
     const { id } = node;
     const unheard = this.#unheard.get(id);
     if (unheard !== undefined)
@@ -203,14 +206,16 @@ export class Replaying<V extends Vocabulary> {
     if (isStart && Array.isArray(entry.journal)) node.remember(entry.journal);
     if (isStart ? !node.canStart : node.status !== "up") return this.#refuse(index, node, entry);
     if (node.status === "lost") node.crash();
-    const outcome = node.step(stimulus, entry.at, recorded, isStart && entry.idle === true);
+    const outcome = node.step(stimulus, entry.at, recorded, { isIdle: isStart && entry.idle === true, isKnown });
     this.#steps += 1;
-    if (typeof outcome === "string") return this.#lose(index, id, "mismatch", outcome);
+    if (typeof outcome === "string") {
+      this.#mismatched.add(index);
+      return this.#lose(index, id, "mismatch", outcome);
+    }
     if (isStart) this.#count();
     // Said where the recording ends: under way for all we know.
     if (recorded.cut === "end")
-      for (const [i, { to, message }] of outcome.entries())
-        if (to !== null && message !== null) this.#send(`${id}-${index}-${i}`, id, to, message);
+      for (const [i, { to, what }] of outcome.entries()) this.#send(`${id}-${index}-${i}`, id, to, what);
   }
 
   #rememberedAfter(before: Remembered, stimulus: Stimulus<V>, { events, replies }: RecordedStep<V>): Remembered {

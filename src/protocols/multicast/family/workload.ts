@@ -74,11 +74,14 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
 
   /** Where there is one group, a node that has delivered a message has delivered all that happened before it, or that was seen. */
-  const knownTo = ({ sent, delivered }: State): Set<string> =>
-    new Set([
-      ...sent,
-      ...delivered.flatMap((letter) => (groups.length > 1 ? [letter.name, ...pastOf(letter)] : [letter.name])),
-    ]);
+  function knownTo({ sent, delivered }: State): Set<string> {
+    const known = new Set(sent);
+    for (const letter of delivered) {
+      known.add(letter.name);
+      if (groups.length > 1) for (const name of pastOf(letter)) known.add(name);
+    }
+    return known;
+  }
 
   function say(state: State, ctx: Ctx): void {
     state.left -= 1;

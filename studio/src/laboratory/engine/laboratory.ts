@@ -2,6 +2,7 @@
 
 import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
+import { Scenes } from "../../../../src/experiment/scene.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
@@ -21,6 +22,7 @@ interface Made {
   readonly run: Run;
   readonly shown: ShownRun;
   readonly moments: Moments;
+  readonly scenes: Scenes;
 }
 
 export class Laboratory {
@@ -53,7 +55,7 @@ export class Laboratory {
         return this.#compare(question.words, onProgress);
       case "looks":
         return this.#compared.map((made, place) =>
-          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1, made.moments),
+          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1, made),
         );
       case "check":
         return (await explored(question.words, onProgress)).shown;
@@ -77,7 +79,7 @@ export class Laboratory {
     const drawn = shown(run);
     const moments = momentsOf(run.trace);
     moments.keepAll(told("ready to be looked into"));
-    return { run, shown: drawn, moments };
+    return { run, shown: drawn, moments, scenes: new Scenes(run.trace.header.nodes, run.trace.entries) };
   }
 
   /** What makes no sense under one of them is said there, and the others are shown. */
@@ -125,8 +127,7 @@ export class Laboratory {
 
   #look(step: number): Look {
     if (this.#made === null) throw new Error("expected a run to look into");
-    const { run, shown: drawn, moments } = this.#made;
-    return lookAt(run, drawn, step, moments);
+    return lookAt(this.#made.run, this.#made.shown, step, this.#made);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Everything at one step of a run: every state, what changed in it, what is on its way. */
 import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
-import { sceneAt } from "../../../../src/experiment/scene.ts";
+import type { Scenes } from "../../../../src/experiment/scene.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { labelOf } from "../../../../src/trace/naming.ts";
 import type { Look, LookNode, ShownRun } from "./answers.ts";
@@ -9,8 +9,12 @@ import type { Run } from "./runs.ts";
 export type Moments = ReturnType<typeof momentsOf>;
 
 /** @param step −1: before the first */
-export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: number, moments: Moments): Look {
-  const { trace } = run;
+export function lookAt(
+  { trace }: Run,
+  { steps }: Pick<ShownRun, "steps">,
+  step: number,
+  { moments, scenes }: { readonly moments: Moments; readonly scenes: Scenes },
+): Look {
   const { header, entries } = trace;
   const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
   const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
@@ -21,7 +25,7 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
   const now = moments.after(count);
   const protocol = protocolOf(header);
   const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
-  const told = sceneAt(header.nodes, entries, count);
+  const told = scenes.at(count);
   // Not every change of a picture is recorded, but what it is made from is known.
   const seen = told.nodes.map((shown) => {
     const state = states.get(shown.node) ?? null;
@@ -48,7 +52,7 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
     to,
     text: labelOf(message, 40),
   }));
-  const messages = entries.slice(0, count).filter((entry) => entry.kind === "send" && entry.to !== entry.node).length;
+  const messages = scenes.sentUntil(count);
   return { step, headline: headline(scene), messages, nodes, inFlight, hasStates };
 }
 
