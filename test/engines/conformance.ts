@@ -196,7 +196,8 @@ export const conformance: readonly Conformance[] = [
     name: "a leased key goes with its process, and watches are told",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
-      const seen = b.map<string>("present").watch();
+      const { revision } = await b.map("present").range();
+      const seen = b.map<string>("present").watch({ after: revision });
       await a.map<string>("present").put("a", "here", { leased: true });
       expect((await seen.next()).value).toMatchObject({ type: "put", key: "a" });
       await a.leave();

@@ -1,9 +1,10 @@
 /** The engines that are tried for real, each by the server that Debian packages. */
 import { etcd } from "../../../src/engines/etcd.ts";
+import { nats } from "../../../src/engines/nats.ts";
 import { postgres } from "../../../src/engines/postgres.ts";
 import { redis } from "../../../src/engines/redis.ts";
 import type { ExternalEngine } from "../../../src/index.ts";
-import { etcdServer, postgresServer, redisServer, type ServerKind } from "./servers.ts";
+import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind } from "./servers.ts";
 
 export interface RealEngine {
   readonly name: string;
@@ -31,5 +32,11 @@ export const realEngines: readonly RealEngine[] = [
     title: "etcd",
     server: etcdServer,
     engine: (port) => etcd({ endpoints: [`http://127.0.0.1:${port}`] }),
+  },
+  {
+    name: "nats",
+    title: "NATS",
+    server: natsServer,
+    engine: (port) => nats({ servers: [`nats://127.0.0.1:${port}`] }),
   },
 ];

@@ -67,6 +67,12 @@ export const etcdServer: ServerKind = {
   },
 };
 
+export const natsServer: ServerKind = {
+  package: "nats-server",
+  find: () => ["/usr/sbin/nats-server"].find((path) => existsSync(path)) ?? null,
+  args: (folder, port) => ["--jetstream", "--store_dir", folder, "--addr", "127.0.0.1", "--port", String(port)],
+};
+
 /** One server, over all its runs. */
 export class EngineServer {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));

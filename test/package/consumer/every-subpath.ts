@@ -13,6 +13,7 @@ import {
 import { type Client, connect } from "coterie/client";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
 import { etcd } from "coterie/engines/etcd";
+import { nats } from "coterie/engines/nats";
 import { postgres } from "coterie/engines/postgres";
 import { redis } from "coterie/engines/redis";
 import { runScenario, scenarioSchema } from "coterie/experiment";
@@ -35,6 +36,7 @@ export const member = (id: NodeId): Promise<RunningMember> =>
 export const atEngine = (url: string): Promise<EngineMember> => join({ engine: postgres({ url }) });
 export const atRedis = (url: string): Promise<EngineMember> => join({ engine: redis({ url, prefix: "demo" }) });
 export const atEtcd = (endpoint: string): Promise<EngineMember> => join({ engine: etcd({ endpoints: [endpoint] }) });
+export const atNats = (server: string): Promise<EngineMember> => join({ engine: nats({ servers: [server] }) });
 export const joined = (id: NodeId): Promise<Member> => join({ id, members: { 1: "127.0.0.1:7403" }, dataDir: "." });
 export async function services(member: Member): Promise<void> {
   const lock: AsyncDisposable & Grant = await member.mutex("invoice-42").acquire({ signal: member.signal });

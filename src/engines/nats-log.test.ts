@@ -1,0 +1,272 @@
+/** Processes that follow one stream: whatever is cut off of it, and whenever they come, they have the same state. */
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { random } from "../core/random.ts";
+import { type KeptMessage, NatsLog, type Stream } from "./nats-log.ts";
+import { readRecord } from "./nats-record.ts";
+import { type LogRequest, LogState } from "./nats-state.ts";
+import { StoreError } from "./store.ts";
+
+/** A stream of one server, in memory. */
+class Kept {
+  messages: KeptMessage[] = [];
+  last = 0;
+  ms = 1_000;
+  made = "1";
+  /** Whoever follows is told to begin anew. */
+  #turn = 0;
+  #woken: (() => void)[] = [];
+
+  add(data: Uint8Array): number {
+    this.last += 1;
+    this.messages.push({ seq: this.last, ms: this.ms, data });
+    this.wake();
+    return this.last;
+  }
+
+  /** All connections end. */
+  drop(): void {
+    this.#turn += 1;
+    this.wake();
+  }
+
+  /** As a power cut takes what was not synced. */
+  lose(count: number): void {
+    this.messages = this.messages.slice(0, Math.max(0, this.messages.length - count));
+    this.last -= count;
+    this.drop();
+  }
+
+  wake(): void {
+    const woken = this.#woken;
+    this.#woken = [];
+    for (const each of woken) each();
+  }
+
+  /** As one process sees it. @param maxBytes of a message */
+  stream(maxBytes = 4_000): Stream {
+    const kept = this;
+    return {
+      maxBytes,
+      bounds: () =>
+        Promise.resolve({ first: kept.messages[0]?.seq ?? kept.last + 1, last: kept.last, made: kept.made }),
+      append: (data) => Promise.resolve({ seq: kept.add(data) }),
+      async *follow(from) {
+        const turn = kept.#turn;
+        for (let next = from; ; ) {
+          if (turn !== kept.#turn) return;
+          const message = kept.messages.find(({ seq }) => seq >= next);
+          if (message !== undefined) {
+            next = message.seq + 1;
+            yield message;
+          } else await new Promise<void>((resolve) => kept.#woken.push(resolve));
+        }
+      },
+      cutOff(below) {
+        kept.messages = kept.messages.filter(({ seq }) => seq >= below);
+        return Promise.resolve();
+      },
+    };
+  }
+}
+
+let writers = 0;
+function following(kept: Kept, maxBytes?: number): NatsLog {
+  writers += 1;
+  const sleep = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const log = new NatsLog({ stream: kept.stream(maxBytes), writer: `w${writers}`, sleep, changed() {}, saveEvery: 25 });
+  log.start();
+  return log;
+}
+
+const written = (key: string, value: string, revision?: number): LogRequest => ({
+  type: "commit",
+  checks: revision === undefined ? [] : [{ key, revision }],
+  writes: [{ key, value }],
+});
+
+/** Nobody saves any more. */
+async function settled(kept: Kept): Promise<void> {
+  for (let quiet = 0, last = 0; quiet < 20; quiet = kept.last === last ? quiet + 1 : 0, last = kept.last) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** A state is long, and nobody reads where two differ. */
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const readAnew = (error: unknown): void => {
+  if (!(error instanceof StoreError)) throw error;
+};
+
+/** Null: it is being read anew. */
+const savedBy = (log: NatsLog): Promise<string | null> =>
+  log.read().then(
+    (state) => state.save(),
+    () => null,
+  );
+
+describe("a stream that is followed", () => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
+    "comes to what all of its records come to, cut off and followed anew at any time (seed %i)",
+    async (seed) => {
+      const draw = random(seed);
+      const kept = new Kept();
+      const all: KeptMessage[] = [];
+      const add = kept.add.bind(kept);
+      kept.add = (data) => {
+        const seq = add(data);
+        all.push(kept.messages.at(-1) as KeptMessage);
+        return seq;
+      };
+      const logs = [following(kept, 2_000), following(kept, 2_000)];
+      let longest = 0;
+      for (let step = 0; step < 300; step++) {
+        kept.ms += draw.below(400);
+        const log = logs[draw.below(logs.length)] as NatsLog;
+        const action = draw.below(20);
+        if (action === 0) kept.drop();
+        else if (action === 1) logs.push(following(kept, 2_000));
+        else if (action === 2) await log.append({ type: "open", ttlMs: 500 }).catch(readAnew);
+        else if (action === 3) await log.append({ type: "keep", session: 1 + draw.below(kept.last) }).catch(readAnew);
+        else {
+          const value = "é🙂".repeat(1 + draw.below(3));
+          await log.append(written(`m/${draw.below(6)}`, value)).catch(readAnew);
+        }
+        longest = Math.max(longest, kept.messages.length);
+      }
+      await settled(kept);
+      const naive = new LogState();
+      for (const { seq, ms, data } of all) {
+        const record = readRecord(data);
+        naive.apply(seq, ms, record?.type === "request" ? record.request : null);
+      }
+      const late = following(kept, 2_000);
+      for (const log of [...logs, late]) expect(digest((await log.read()).save())).toBe(digest(naive.save()));
+      expect(kept.messages[0]?.seq).toBeGreaterThan(1); // It was cut off,
+      expect(longest).toBeLessThan(300); // and never was long.
+      for (const log of [...logs, late]) log.close();
+    },
+  );
+
+  it("that lost what it had kept is read anew: nobody goes on from what others do not have", async () => {
+    const kept = new Kept();
+    const [a, b] = [following(kept), following(kept)];
+    await a.append(written("m/1", "kept"));
+    await a.append(written("m/1", "lost"));
+    await b.read();
+    kept.lose(1);
+    kept.ms += 10;
+    await a.append(written("m/2", "other")).catch(() => {});
+    await a.append(written("m/3", "more")).catch(() => {});
+    const late = following(kept);
+    const expected = (await late.read()).save();
+    const patient = { timeout: 30_000 };
+    for (const log of [a, b]) await expect.poll(() => savedBy(log), patient).toBe(expected);
+    expect((await late.read()).get("m/1")?.value).toBe("kept");
+    for (const log of [a, b, late]) log.close();
+  });
+
+  it("that was made again begins with nothing", async () => {
+    const kept = new Kept();
+    const log = following(kept);
+    await log.append(written("m/1", "before"));
+    kept.lose(1);
+    kept.made = "2";
+    await expect.poll(() => savedBy(log), { timeout: 30_000 }).toBe(new LogState().save());
+    log.close();
+  });
+
+  it("takes no change that is longer than a message", async () => {
+    const kept = new Kept();
+    const log = following(kept, 1_000);
+    await expect(log.append(written("m/1", "x".repeat(1_000)))).rejects.toMatchObject({ code: "too-large" });
+    expect(kept.last).toBe(0);
+    log.close();
+  });
+
+  it("has no answer for what it lost, and says that it may have been done", async () => {
+    const kept = new Kept();
+    const log = following(kept);
+    await log.read();
+    const stream = kept.stream();
+    kept.made = "2"; // As it is seen at the next look.
+    const waiting = new NatsLog({
+      stream: { ...stream, follow: () => (async function* (): AsyncGenerator<KeptMessage> {})() },
+      writer: "w",
+      sleep: () => new Promise((resolve) => setImmediate(resolve)),
+      changed() {},
+    });
+    waiting.start();
+    const answer = waiting.append(written("m/1", "x"));
+    await new Promise((resolve) => setImmediate(resolve));
+    waiting.close();
+    await expect(answer).rejects.toMatchObject({ code: "engine-unavailable", isUncertain: true });
+    log.close();
+  });
+});
+
+describe("the state of a stream", () => {
+  it("writes only where all checks hold, and remembers changes of maps", () => {
+    const state = new LogState();
+    expect(state.apply(1, 0, written("m/a", "1", 0))).toEqual({ type: "committed", revision: 1 });
+    expect(state.apply(2, 0, written("m/a", "2", 0))).toEqual({ type: "other" });
+    expect(state.apply(3, 0, written("m/a", "2", 1))).toEqual({ type: "committed", revision: 3 });
+    expect(state.apply(4, 0, written("g/lock", "x"))).toEqual({ type: "committed", revision: 4 });
+    expect(state.changes("m/", 0)).toEqual({
+      revision: 4,
+      changes: [
+        { key: "m/a", value: "1", revision: 1 },
+        { key: "m/a", value: "2", revision: 3 },
+      ],
+    });
+  });
+
+  it("ends sessions by the time of its records, which does not run backwards", () => {
+    const state = new LogState();
+    state.apply(1, 1_000, { type: "open", ttlMs: 100 });
+    expect(state.apply(2, 1_099, { type: "keep", session: 1 })).toEqual({ type: "living", sessions: [1] });
+    expect(state.apply(3, 900, { type: "living", sessions: [1] })).toEqual({ type: "living", sessions: [1] });
+    expect(state.apply(4, 1_199, { type: "keep", session: 1 })).toEqual({ type: "living", sessions: [] });
+    expect(state.apply(5, 900, { type: "living", sessions: [1] })).toEqual({ type: "living", sessions: [] });
+  });
+
+  it("remembers the last changes only, and says from where on", () => {
+    const state = new LogState();
+    for (let at = 1; at <= 20_002; at++) state.apply(at, 0, written("m/a", String(at)));
+    expect(state.changes("m/", 1)).toBeNull();
+    expect(state.changes("m/", 15_000)?.changes).toHaveLength(5_002);
+    const long = "x".repeat(4 * 1024 * 1024);
+    for (let at = 20_003; at <= 20_008; at++) state.apply(at, 0, written("m/a", long));
+    expect(state.changes("m/", 20_002)).toBeNull();
+    expect(LogState.restore(state.save()).changes("m/", 20_007)).toEqual(state.changes("m/", 20_007));
+  });
+
+  it("is full at its limit, and takes what makes it smaller", () => {
+    const state = new LogState();
+    const long = "x".repeat(8 * 1024 * 1024 - 3);
+    for (let at = 1; at <= 4; at++) {
+      expect(state.apply(at, 0, written(`g/${at}`, long))).toMatchObject({ type: "committed" });
+    }
+    expect(state.apply(5, 0, written("g/5", "x"))).toEqual({ type: "full" });
+    const gone = { type: "commit", checks: [], writes: [{ key: "g/1", value: null }] } as const;
+    expect(state.apply(6, 0, gone)).toMatchObject({ type: "committed" });
+    expect(state.apply(7, 0, written("g/5", "x"))).toMatchObject({ type: "committed" });
+  });
+
+  it("has keys in the order of their code points", () => {
+    const state = new LogState();
+    const keys = ["m/a", "m/ab", "m/\u{ffff}", "m/\u{1f642}", "m/\u{20000}"];
+    for (const [at, key] of [...keys].reverse().entries()) state.apply(at + 1, 0, written(key, ""));
+    const { entries, isMore } = state.range({ from: "m/", to: "m0", limit: 4 });
+    expect(entries.map(({ key }) => key)).toEqual(keys.slice(0, 4));
+    expect(isMore).toBe(true);
+  });
+
+  it.each(["", "{", "null", '{"form":2,"type":"request"}', '{"form":1,"type":"part","at":-1,"index":0,"count":1}\n'])(
+    "is not changed by what is no record of ours: %j",
+    (text) => {
+      expect(readRecord(new TextEncoder().encode(text))).toBeNull();
+    },
+  );
+});

@@ -1,0 +1,250 @@
+/**
+ * One process at the stream: it appends requests, follows all records, and has the state that they come to. Sequence numbers of the
+ * stream are without gaps, since it is only ever cut off at its beginning. It is cut off once a snapshot of the state behind a record
+ * stands in it whole: then the stream begins with the record after that one, and who begins to follow it looks for that snapshot.
+ */
+import { refusalOf } from "../cluster/services/state/refusals.ts";
+import { refuse } from "../protocols/service/coordination-service/operations.ts";
+import { type LogRecord, readRecord, writtenRecord } from "./nats-record.ts";
+import { type LogAnswer, type LogRequest, LogState } from "./nats-state.ts";
+import { StoreError } from "./store.ts";
+
+/** A message as it was kept. */
+export interface KeptMessage {
+  readonly seq: number;
+  readonly ms: number;
+  readonly data: Uint8Array;
+}
+
+/** What is used of a stream. */
+export interface Stream {
+  /** Bytes that one message may have. */
+  readonly maxBytes: number;
+  /** Numbers of the first and of the last message that it has; `made` differs where it was made again. */
+  bounds(): Promise<{ readonly first: number; readonly last: number; readonly made: string }>;
+  /** @throws StoreError */
+  append(data: Uint8Array): Promise<{ seq: number }>;
+  /** Messages from that number on, as they come, until it fails or the caller stops. */
+  follow(from: number): AsyncIterable<KeptMessage>;
+  /** Forgets the messages below that number. */
+  cutOff(below: number): Promise<void>;
+}
+
+export interface NatsLogOptions {
+  readonly stream: Stream;
+  /** Differs from that of every other process. */
+  readonly writer: string;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** Entries or sessions may be others now. */
+  changed(): void;
+  /** Whoever writes a record whose number is a multiple of it saves the state. */
+  readonly saveEvery?: number;
+}
+
+const SAVE_EVERY = 5_000;
+const AGAIN_MS = 200;
+/** Of the records that may come between a state and the last part of its snapshot. */
+const MAX_EARLY_RECORDS = 100_000;
+/** Beside its text, for what a part is of. */
+const PART_HEAD_BYTES = 200;
+
+interface Waiting {
+  resolve(answer: LogAnswer & { at: number }): void;
+  reject(error: StoreError): void;
+}
+
+/** A snapshot of which some parts have come, and what came since the state that it holds. */
+interface Beginning {
+  readonly at: number;
+  readonly parts: Map<number, string>;
+  readonly early: KeptMessage[];
+}
+
+export class NatsLog {
+  readonly #options: NatsLogOptions;
+  readonly #stream: Stream;
+  /** Null: it is being read. */
+  #state: LogState | null = null;
+  #beginning: Beginning | null = null;
+  #made = "";
+  #next = 1;
+  #last: KeptMessage | null = null;
+  #requests = 0;
+  readonly #waiting = new Map<string, Waiting>();
+  #atLeast: { readonly seq: number; readonly resolve: () => void; readonly reject: (error: StoreError) => void }[] = [];
+  #isSaving = false;
+  #isClosed = false;
+
+  constructor(options: NatsLogOptions) {
+    this.#options = options;
+    this.#stream = options.stream;
+  }
+
+  start(): void {
+    void this.#run();
+  }
+
+  /** Everything that waits fails. */
+  close(): void {
+    this.#isClosed = true;
+    this.#giveUp("nats: closed");
+  }
+
+  /** The state with every record that was there when this was called. @throws StoreError */
+  async read(): Promise<LogState> {
+    const { last } = await this.#stream.bounds();
+    await this.#reach(last);
+    return this.#state ?? this.#unread();
+  }
+
+  /** @returns what it came to, at which record. @throws StoreError */
+  async append(request: LogRequest): Promise<LogAnswer & { at: number }> {
+    this.#requests += 1;
+    const id = `${this.#options.writer}-${this.#requests}`;
+    const data = writtenRecord({ type: "request", id, request });
+    if (data.length > this.#stream.maxBytes) throw tooLarge(data.length, this.#stream.maxBytes);
+    const answer = new Promise<LogAnswer & { at: number }>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+    });
+    answer.catch(() => {}); // Where it could not be appended, that is what is said.
+    try {
+      await this.#stream.append(data);
+    } catch (error) {
+      this.#waiting.delete(id);
+      throw error;
+    }
+    return answer;
+  }
+
+  /** Follows the stream, begun again whenever that fails. */
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        await this.#follow();
+      } catch {
+        // The server is away, or has cut off what was to be read next: both are seen at the next try.
+      }
+      if (!this.#isClosed) await this.#options.sleep(AGAIN_MS);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { first, last, made } = await this.#stream.bounds();
+    if (made !== this.#made || this.#next < first || this.#next > last + 1) this.#begin(first, made);
+    const known = this.#last !== null && this.#last.seq >= first ? this.#last : null;
+    for await (const message of this.#stream.follow(known?.seq ?? this.#next)) {
+      if (this.#isClosed) return;
+      if (message.seq === known?.seq) {
+        if (isSame(message, known)) continue;
+        this.#made = ""; // The servers have lost what they had kept, and have gone on from before it.
+        return;
+      }
+      if (message.seq !== this.#next) return;
+      this.#next += 1;
+      this.#last = message;
+      if (this.#beginning === null) this.#take(message);
+      else this.#takeEarly(message, this.#beginning);
+    }
+  }
+
+  #begin(first: number, made: string): void {
+    this.#made = made;
+    this.#next = first;
+    this.#last = null;
+    if (this.#state !== null || this.#beginning !== null) this.#giveUp("nats: the stream was read anew");
+    this.#beginning = first <= 1 ? null : { at: first - 1, parts: new Map(), early: [] };
+    this.#state = first <= 1 ? new LogState() : null;
+  }
+
+  /** Until the snapshot is whole that the stream begins with. */
+  #takeEarly(message: KeptMessage, beginning: Beginning): void {
+    const record = readRecord(message.data);
+    beginning.early.push(record?.type === "part" ? { ...message, data: new Uint8Array() } : message);
+    if (beginning.early.length > MAX_EARLY_RECORDS) throw new Error("a stream without a snapshot");
+    if (record?.type !== "part" || record.at !== beginning.at) return;
+    beginning.parts.set(record.index, record.text);
+    if (beginning.parts.size < record.count) return;
+    const text = Array.from({ length: record.count }, (_, index) => beginning.parts.get(index) ?? "").join("");
+    this.#state = LogState.restore(text);
+    this.#beginning = null;
+    for (const early of beginning.early) this.#take(early);
+  }
+
+  #take({ seq, ms, data }: KeptMessage): void {
+    const state = this.#state as LogState;
+    const record = readRecord(data);
+    const request = record?.type === "request" ? record.request : null;
+    const answer = state.apply(seq, ms, request);
+    if (record?.type === "request") this.#answer(record, seq, answer);
+    const [reached, rest] = [
+      this.#atLeast.filter((each) => each.seq <= seq),
+      this.#atLeast.filter((each) => each.seq > seq),
+    ];
+    this.#atLeast = rest;
+    for (const { resolve } of reached) resolve();
+    if (request?.type === "commit" || request?.type === "end") this.#options.changed();
+  }
+
+  #answer({ id }: LogRecord & { type: "request" }, seq: number, answer: LogAnswer): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    waiting.resolve({ ...answer, at: seq });
+    if (seq % (this.#options.saveEvery ?? SAVE_EVERY) === 0) void this.#save();
+  }
+
+  #reach(seq: number): Promise<void> {
+    if (this.#isClosed) return Promise.reject(new StoreError("nats: closed", false));
+    if (this.#state !== null && this.#state.at >= seq) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#atLeast.push({ seq, resolve, reject }));
+  }
+
+  /** Appends a snapshot of the state, and cuts off what is in it. Another process may do the same: the later one counts. */
+  async #save(): Promise<void> {
+    if (this.#isSaving || this.#state === null) return;
+    this.#isSaving = true;
+    const { at } = this.#state;
+    const parts = inParts(this.#state.save(), this.#stream.maxBytes - PART_HEAD_BYTES);
+    try {
+      for (const [index, text] of parts.entries()) {
+        await this.#stream.append(writtenRecord({ type: "part", at, index, count: parts.length, text }));
+      }
+      await this.#stream.cutOff(at + 1);
+    } catch {
+      // Another will, some records later.
+    } finally {
+      this.#isSaving = false;
+    }
+  }
+
+  #giveUp(reason: string): void {
+    for (const { reject } of this.#waiting.values()) reject(new StoreError(reason, true));
+    for (const { reject } of this.#atLeast) reject(new StoreError(reason, false));
+    this.#waiting.clear();
+    this.#atLeast = [];
+  }
+
+  #unread(): never {
+    throw new StoreError("nats: the stream is being read", false);
+  }
+}
+
+const tooLarge = (bytes: number, most: number): Error =>
+  refusalOf(refuse("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS takes no more`));
+
+const isSame = (a: KeptMessage, b: KeptMessage): boolean =>
+  a.ms === b.ms && a.data.length === b.data.length && a.data.every((byte, at) => byte === b.data[at]);
+
+/** Each of at most so many bytes in UTF-8. */
+function inParts(text: string, bytes: number): string[] {
+  const parts: string[] = [];
+  const length = Math.floor(bytes / 3); // Of a code unit in UTF-8, at most.
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(text.length, from + length);
+    const last = text.charCodeAt(to - 1);
+    if (to < text.length && last >= 0xd800 && last < 0xdc00) to -= 1; // No half of a pair.
+    parts.push(text.slice(from, to));
+    from = to;
+  }
+  return parts;
+}

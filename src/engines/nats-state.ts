@@ -1,0 +1,197 @@
+/**
+ * What all records of a stream have come to: who applies the same records in their order has the same entries, changes and sessions.
+ * Time is that of the records, as the stream's leader stamps them; it does not run backwards where leaders' clocks differ.
+ */
+import {
+  behind,
+  type Check,
+  KEPT_CHANGES,
+  MAP_KEYS,
+  type RangeRequest,
+  type StoreChange,
+  type StoreEntry,
+  type Write,
+} from "./store.ts";
+
+export type LogRequest =
+  | { readonly type: "commit"; readonly checks: readonly Check[]; readonly writes: readonly Write[] }
+  | { readonly type: "open"; readonly ttlMs: number }
+  | { readonly type: "keep"; readonly session: number }
+  | { readonly type: "end"; readonly session: number }
+  /** Which of them go on, by the time of this record. */
+  | { readonly type: "living"; readonly sessions: readonly number[] };
+
+export type LogAnswer =
+  | { readonly type: "committed"; readonly revision: number }
+  /** A check does not hold. */
+  | { readonly type: "other" }
+  /** Nothing is written any more: there are `MAX_STATE_LENGTH` characters. */
+  | { readonly type: "full" }
+  | { readonly type: "living"; readonly sessions: readonly number[] };
+
+/** Keys and values, in UTF-16 code units: every process that follows the stream has them in memory. */
+export const MAX_STATE_LENGTH = 32 * 1024 * 1024;
+/** Of the changes that are remembered; there are at most `KEPT_CHANGES`. */
+const MAX_CHANGES_LENGTH = 16 * 1024 * 1024;
+
+interface Session {
+  readonly ttlMs: number;
+  until: number;
+}
+
+/** What a snapshot holds, as JSON. */
+interface Saved {
+  readonly at: number;
+  readonly now: number;
+  readonly forgotten: number;
+  readonly entries: readonly StoreEntry[];
+  readonly changes: readonly StoreChange[];
+  readonly sessions: readonly (readonly [number, Session])[];
+}
+
+export class LogState {
+  /** Number of the last record that is in it; 0: none. */
+  at = 0;
+  #now = 0;
+  /** Changes up to this revision are not remembered. */
+  #forgotten = 0;
+  readonly #entries = new Map<string, StoreEntry>();
+  #length = 0;
+  #changes: StoreChange[] = [];
+  #changesLength = 0;
+  readonly #sessions = new Map<number, Session>();
+
+  /** @param text what `save` gave. */
+  static restore(text: string): LogState {
+    const { at, now, forgotten, entries, changes, sessions } = JSON.parse(text) as Saved;
+    const state = new LogState();
+    state.at = at;
+    state.#now = now;
+    state.#forgotten = forgotten;
+    for (const entry of entries) state.#set(entry);
+    for (const change of changes) state.#remember(change);
+    for (const [id, session] of sessions) state.#sessions.set(id, session);
+    return state;
+  }
+
+  save(): string {
+    const saved: Saved = {
+      at: this.at,
+      now: this.#now,
+      forgotten: this.#forgotten,
+      entries: [...this.#entries.values()],
+      changes: this.#changes,
+      sessions: [...this.#sessions],
+    };
+    return JSON.stringify(saved);
+  }
+
+  /**
+   * @param at its number in the stream
+   * @param ms its time
+   * @param request null: it is none of ours
+   */
+  apply(at: number, ms: number, request: LogRequest | null): LogAnswer {
+    this.at = at;
+    this.#now = Math.max(this.#now, ms);
+    switch (request?.type) {
+      case "commit":
+        return this.#commit(request.checks, request.writes);
+      case "open":
+        for (const [id, { until }] of this.#sessions) if (until <= this.#now) this.#sessions.delete(id);
+        this.#sessions.set(at, { ttlMs: request.ttlMs, until: this.#now + request.ttlMs });
+        return this.#living([at]);
+      case "keep": {
+        const session = this.#sessions.get(request.session);
+        if (session !== undefined && session.until > this.#now) session.until = this.#now + session.ttlMs;
+        return this.#living([request.session]);
+      }
+      case "end":
+        this.#sessions.delete(request.session);
+        return this.#living([]);
+      case "living":
+        return this.#living(request.sessions);
+      case undefined:
+        return { type: "other" };
+    }
+  }
+
+  get(key: string): StoreEntry | null {
+    return this.#entries.get(key) ?? null;
+  }
+
+  range({ from, to, limit }: RangeRequest): { revision: number; entries: StoreEntry[]; isMore: boolean } {
+    const entries = [...this.#entries.values()].filter(
+      ({ key }) => byCodePoint(key, from) >= 0 && byCodePoint(key, to) < 0,
+    );
+    entries.sort((a, b) => byCodePoint(a.key, b.key));
+    return { revision: this.at, entries: entries.slice(0, limit), isMore: entries.length > limit };
+  }
+
+  /** Null: they are not remembered that far back. */
+  changes(prefix: string, after: number): { revision: number; changes: readonly StoreChange[] } | null {
+    if (after < this.#forgotten) return null;
+    const changes = this.#changes.filter(({ key, revision }) => revision > after && key.startsWith(prefix));
+    return { revision: this.at, changes };
+  }
+
+  holds(checks: readonly Check[]): boolean {
+    return checks.every(({ key, revision }) => (this.#entries.get(key)?.revision ?? 0) === revision);
+  }
+
+  #commit(checks: readonly Check[], writes: readonly Write[]): LogAnswer {
+    if (!this.holds(checks)) return { type: "other" };
+    const more = writes.reduce((sum, { key, value }) => sum + (value === null ? 0 : key.length + value.length), 0);
+    if (more > 0 && this.#length + more > MAX_STATE_LENGTH) return { type: "full" };
+    for (const { key, value } of writes) {
+      this.#delete(key);
+      if (value !== null) this.#set({ key, value, revision: this.at });
+      if (key >= MAP_KEYS && key < behind(MAP_KEYS)) this.#remember({ key, value, revision: this.at });
+    }
+    return { type: "committed", revision: this.at };
+  }
+
+  #living(sessions: readonly number[]): LogAnswer {
+    return { type: "living", sessions: sessions.filter((id) => (this.#sessions.get(id)?.until ?? 0) > this.#now) };
+  }
+
+  #set(entry: StoreEntry): void {
+    this.#entries.set(entry.key, entry);
+    this.#length += entry.key.length + entry.value.length;
+  }
+
+  #delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#length -= key.length + entry.value.length;
+  }
+
+  #remember(change: StoreChange): void {
+    this.#changes.push(change);
+    this.#changesLength += lengthOf(change);
+    if (this.#changes.length <= 2 * KEPT_CHANGES && this.#changesLength <= MAX_CHANGES_LENGTH) return;
+    let first = Math.max(0, this.#changes.length - KEPT_CHANGES);
+    let length = this.#changes.slice(first).reduce((sum, each) => sum + lengthOf(each), 0);
+    while (length > MAX_CHANGES_LENGTH / 2) length -= lengthOf(this.#changes[first++] as StoreChange);
+    this.#forgotten = this.#changes[first - 1]?.revision ?? this.#forgotten;
+    // Several may have one revision: what is told of it is told whole.
+    this.#changes = this.#changes.slice(first).filter(({ revision }) => revision > this.#forgotten);
+    this.#changesLength = this.#changes.reduce((sum, each) => sum + lengthOf(each), 0);
+  }
+}
+
+const lengthOf = ({ key, value }: StoreChange): number => key.length + (value?.length ?? 0);
+
+/** UTF-16 has code points above U+FFFF before those from U+E000 on. */
+function byCodePoint(a: string, b: string): number {
+  for (let at = 0; at < Math.min(a.length, b.length); at++) {
+    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (x !== y) return placeOf(x) - placeOf(y);
+  }
+  return a.length - b.length;
+}
+const placeOf = (unit: number): number => {
+  if (unit < 0xd800) return unit;
+  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
+};

@@ -1,0 +1,164 @@
+/** A stream of JetStream, by the client library of NATS. */
+import type { KeptMessage, Stream } from "./nats-log.ts";
+import { StoreError } from "./store.ts";
+
+/** What is used of `@nats-io/transport-node`. */
+export interface NatsLibrary {
+  connect(options: object): Promise<Connection>;
+}
+interface Connection {
+  readonly info?: { readonly max_payload: number };
+  status(): AsyncIterable<{ readonly type: string }>;
+  close(): Promise<void>;
+}
+
+/** What is used of `@nats-io/jetstream`. */
+export interface JetStreamLibrary {
+  jetstream(connection: Connection): Client;
+  jetstreamManager(connection: Connection, options: object): Promise<Manager>;
+}
+interface Client {
+  publish(subject: string, data: Uint8Array, options: object): Promise<{ seq: number }>;
+  readonly consumers: {
+    get(stream: string, options: object): Promise<{ consume(options: object): Promise<Messages> }>;
+  };
+}
+interface Messages extends AsyncIterable<{ seq: number; timestampNanos: bigint; data: Uint8Array }> {
+  stop(): void;
+  status(): AsyncIterable<{ readonly type: string }>;
+}
+interface Manager {
+  readonly streams: {
+    info(stream: string): Promise<StreamInfo>;
+    add(config: object): Promise<unknown>;
+    purge(stream: string, options: { seq: number }): Promise<unknown>;
+  };
+}
+interface StreamInfo {
+  readonly created: string;
+  readonly state: { readonly first_seq: number; readonly last_seq: number };
+}
+
+const MAX_BYTES = 1024 * 1024;
+const CALL_MS = 5_000;
+/** A consumer that has heard nothing for two of them begins anew. */
+const HEARTBEAT_MS = 1_000;
+const EXPIRES_MS = 10_000;
+const FEW = 500;
+
+export class JetStream implements Stream {
+  readonly #name: string;
+  readonly #replicas: number;
+  readonly #opened: Promise<{ connection: Connection; client: Client; manager: Manager }>;
+  #maxBytes = MAX_BYTES;
+  #isMade = false;
+  #messages: Messages | null = null;
+
+  /** @param options of `connect` */
+  constructor(nats: NatsLibrary, js: JetStreamLibrary, options: object, stream: { name: string; replicas: number }) {
+    this.#name = stream.name;
+    this.#replicas = stream.replicas;
+    this.#opened = nats
+      .connect({ ...options, waitOnFirstConnect: true, maxReconnectAttempts: -1, reconnectTimeWait: 200 })
+      .then(async (connection) => {
+        this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
+        void this.#stopWhen(["disconnect"], connection);
+        const client = js.jetstream(connection);
+        return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
+      });
+    this.#opened.catch(() => {}); // Each call says it.
+  }
+
+  get maxBytes(): number {
+    return this.#maxBytes;
+  }
+
+  async bounds(): Promise<{ first: number; last: number; made: string }> {
+    const { manager } = await this.#open();
+    if (!this.#isMade) await this.#make(manager);
+    try {
+      const { created, state } = await manager.streams.info(this.#name);
+      return { first: Math.max(1, state.first_seq), last: state.last_seq, made: created };
+    } catch (error) {
+      this.#isMade = false;
+      throw failure(error as Error, false);
+    }
+  }
+
+  async append(data: Uint8Array): Promise<{ seq: number }> {
+    const { client } = await this.#open();
+    try {
+      const expect = { streamName: this.#name };
+      return await client.publish(this.#subject, data, { timeout: CALL_MS, retries: 1, expect });
+    } catch (error) {
+      throw failure(error as Error, true);
+    }
+  }
+
+  async *follow(from: number): AsyncIterable<KeptMessage> {
+    const { client } = await this.#open();
+    const start = { deliver_policy: "by_start_sequence", opt_start_seq: from };
+    const consumer = await client.consumers.get(this.#name, start);
+    const limits = { max_messages: FEW, expires: EXPIRES_MS, idle_heartbeat: HEARTBEAT_MS };
+    const messages = await consumer.consume(limits);
+    this.#messages = messages;
+    void this.#stopWhen(["heartbeats_missed", "stream_not_found"], messages);
+    try {
+      for await (const { seq, timestampNanos, data } of messages) {
+        yield { seq, ms: Number(timestampNanos / 1_000_000n), data };
+      }
+    } finally {
+      messages.stop();
+    }
+  }
+
+  async cutOff(below: number): Promise<void> {
+    const { manager } = await this.#open();
+    await manager.streams.purge(this.#name, { seq: below });
+  }
+
+  async close(): Promise<void> {
+    this.#messages?.stop();
+    await this.#opened.then(({ connection }) => connection.close()).catch(() => {});
+  }
+
+  get #subject(): string {
+    return `${this.#name}.log`;
+  }
+
+  async #open() {
+    try {
+      return await this.#opened;
+    } catch (error) {
+      throw failure(error as Error, false);
+    }
+  }
+
+  /** Whoever comes later finds it. */
+  async #make(manager: Manager): Promise<void> {
+    try {
+      await manager.streams.add({
+        name: this.#name,
+        subjects: [this.#subject],
+        storage: "file",
+        num_replicas: this.#replicas,
+        description: "Coterie: locks, elections and maps",
+      });
+    } catch (error) {
+      // With other settings, such as its replicas: it is used as it is.
+      if (!/already in use/.test((error as Error).message)) throw failure(error as Error, false);
+    }
+    this.#isMade = true;
+  }
+
+  /** So that following begins anew: a server that comes back may not have what it had. */
+  async #stopWhen(types: readonly string[], watched: { status(): AsyncIterable<{ type: string }> }): Promise<void> {
+    for await (const { type } of watched.status()) if (types.includes(type)) this.#messages?.stop();
+  }
+}
+
+/** Without an answer, nobody had heard of it only where there is nobody who listens. */
+function failure(error: Error, changes: boolean): StoreError {
+  const isUnheard = error.name === "NoRespondersError" || error.name === "ConnectionError";
+  return new StoreError(`nats: ${error.message}`, changes && !isUnheard, { cause: error });
+}

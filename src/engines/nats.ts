@@ -1,0 +1,149 @@
+/**
+ * NATS as an engine: a stream of JetStream that all processes append their requests to and follow, so that each has the same state.
+ */
+import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
+import { refusalOf } from "../cluster/services/state/refusals.ts";
+import { refuse } from "../protocols/service/coordination-service/operations.ts";
+import { clientLibrary } from "./client-library.ts";
+import { joinStore } from "./engine-member.ts";
+import { NatsLog } from "./nats-log.ts";
+import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
+import { JetStream, type JetStreamLibrary, type NatsLibrary } from "./nats-stream.ts";
+import type { Check, RangeRequest, Store, Write } from "./store.ts";
+
+export interface NatsOptions {
+  /** Such as `nats://10.0.0.1:4222`. */
+  readonly servers: readonly string[];
+  /** Of JetStream, made where there is none; who coordinates shares one: letters, digits, `-` and `_`. Default `coterie`. */
+  readonly stream?: string | undefined;
+  /** On how many servers the stream is kept, where it is made: 1, 3 or 5. Default 1. */
+  readonly replicas?: number | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly token?: string | undefined;
+  /** As `@nats-io/transport-node` takes it. */
+  readonly tls?: object | undefined;
+}
+
+/** What one request takes besides is small: the bytes of a message are the limit. */
+const MAX_KEYS = 256;
+
+const isName = (value: unknown): boolean => typeof value === "string" && /^[\w-]{1,40}$/.test(value);
+
+const rules: Rules<NatsOptions> = {
+  servers: may.needed({
+    wanted: 'a list of addresses such as "nats://127.0.0.1:4222"',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"),
+  }),
+  stream: { wanted: "a text of 1 to 40 letters, digits, - and _", accepts: isName },
+  replicas: { wanted: "1, 3 or 5", accepts: (value) => value === 1 || value === 3 || value === 5 },
+  user: may.text,
+  password: may.text,
+  token: may.text,
+  tls: may.fields,
+};
+
+/**
+ * @example
+ * const member = await join({ engine: nats({ servers: ["nats://10.0.0.1:4222"] }) });
+ * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+ * @throws UsageError for options that cannot be; on joining, `no-library` without `@nats-io/transport-node` and `@nats-io/jetstream`.
+ */
+export function nats(options: NatsOptions): ExternalEngine {
+  requireOptions<NatsOptions>("nats", options, rules);
+  return {
+    name: "nats",
+    join(platform, joined: EngineJoinOptions) {
+      const writer = platform.random.name();
+      return joinStore(platform, () => openNats(options, writer), joined);
+    },
+  };
+}
+
+async function openNats(options: NatsOptions, writer: string): Promise<Store> {
+  const { stream = "coterie", replicas = 1, servers, user, password, token, tls } = options;
+  const library = await clientLibrary<NatsLibrary>("@nats-io/transport-node", "nats");
+  const js = await clientLibrary<JetStreamLibrary>("@nats-io/jetstream", "nats");
+  const connect = { servers: [...servers], user, pass: password, token, tls };
+  return new NatsStore(new JetStream(library, js, connect, { name: stream, replicas }), writer);
+}
+
+class NatsStore implements Store {
+  readonly name = "nats";
+  readonly maxKeys = MAX_KEYS;
+  readonly #stream: JetStream;
+  readonly #log: NatsLog;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(stream: JetStream, writer: string) {
+    this.#stream = stream;
+    this.#log = new NatsLog({
+      stream,
+      writer,
+      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref()),
+      changed: () => {
+        for (const listener of this.#listeners) listener();
+      },
+    });
+    this.#log.start();
+  }
+
+  async get(key: string) {
+    return (await this.#log.read()).get(key);
+  }
+
+  async range(range: RangeRequest) {
+    return (await this.#log.read()).range(range);
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
+    if (writes.length === 0) {
+      const state = await this.#log.read();
+      return state.holds(checks) ? state.at : null;
+    }
+    const answer = await this.#log.append({ type: "commit", checks, writes });
+    if (answer.type === "full")
+      throw refusalOf(refuse("too-many", `the stream has ${MAX_STATE_LENGTH} characters already`));
+    return answer.type === "committed" ? answer.revision : null;
+  }
+
+  async changes(prefix: string, after: number) {
+    return (await this.#log.read()).changes(prefix, after);
+  }
+
+  async revision(): Promise<number> {
+    return (await this.#log.read()).at;
+  }
+
+  async openSession(ttlMs: number): Promise<number> {
+    return (await this.#log.append({ type: "open", ttlMs: Math.ceil(ttlMs) })).at;
+  }
+
+  async keepAlive(session: number): Promise<boolean> {
+    return isLiving(await this.#log.append({ type: "keep", session }), session);
+  }
+
+  async endSession(session: number): Promise<void> {
+    await this.#log.append({ type: "end", session });
+  }
+
+  async living(sessions: readonly number[]): Promise<ReadonlySet<number>> {
+    const answer = await this.#log.append({ type: "living", sessions });
+    return new Set(answer.type === "living" ? answer.sessions : []);
+  }
+
+  onHint(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  close(): Promise<void> {
+    this.#log.close();
+    return this.#stream.close();
+  }
+}
+
+const isLiving = (answer: LogAnswer, session: number): boolean =>
+  answer.type === "living" && answer.sessions.includes(session);
