@@ -8,8 +8,8 @@ import { type Crowd, type Message, momentOf } from "./picture.ts";
 
 const FINEST_PX = 2;
 
-/** @param most of the samples */
-export function crowdOf(messages: readonly Message[], frame: Frame, most: number): Crowd {
+/** @param most of the samples @param count of all, of which these may be samples already */
+export function crowdOf(messages: readonly Message[], frame: Frame, most: number, count: number): Crowd {
   const rows = new Map<NodeId, number>(frame.nodes.map((node, row) => [node, row]));
   let samples: number[] = messages.map((_, index) => index);
   for (let width = FINEST_PX; samples.length > most; width *= 2) {
@@ -27,5 +27,5 @@ export function crowdOf(messages: readonly Message[], frame: Frame, most: number
     });
     if (width > frame.width) break;
   }
-  return { count: messages.length, samples };
+  return { count, samples };
 }

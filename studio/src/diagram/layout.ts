@@ -22,6 +22,7 @@ import {
   type Picture,
   type PlacedBurst,
   type Showing,
+  type Windowed,
 } from "./picture.ts";
 import { placeSpans } from "./spans.ts";
 import { placeStates } from "./states.ts";
@@ -40,10 +41,19 @@ const BURST_LABEL_PX = 156;
 /** More arrows than this cannot be told apart. */
 const MAX_ARROWS = 700;
 
-export function layOut<M extends Message>(history: History<M>, frame: Frame, showing: Showing = {}): Picture<M> {
+/** @param whole what is looked through for what its frame shows, or what knows that by itself */
+export function layOut<M extends Message>(
+  whole: History<M> | Windowed<M>,
+  frame: Frame,
+  showing: Showing = {},
+): Picture<M> {
   const { hidden = new Set<string>(), bursts = true } = showing;
+  // A pixel more, since places are rounded.
+  const pixel = (frame.to - frame.from) / frame.width;
+  const history = "between" in whole ? whole.between(frame.from - pixel, frame.to + pixel) : whole;
   const inView = history.messages.filter((message) => isInView(message, frame) && !hidden.has(message.name.full));
-  const crowd = inView.length > MAX_ARROWS ? crowdOf(inView, frame, MAX_ARROWS) : null;
+  const count = Math.max(inView.length, history.messageCount ?? 0);
+  const crowd = count > MAX_ARROWS ? crowdOf(inView, frame, MAX_ARROWS, count) : null;
   const shown = crowd === null ? inView : crowd.samples.map((index) => inView[index] as M);
   const height = frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX;
   const bare = {

@@ -40,7 +40,7 @@ function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: P
   const [top, bottom] = [frame.top - 4, height - AXIS_PX];
   for (const { at, text } of axis.ticks) {
     const x = Math.round(xOf(at, frame)) + 0.5;
-    surface.shape(`M${x} ${top}V${bottom}`, { stroke: { colour: theme("--rule"), width: 1 }, opacity: 0.7 });
+    surface.lines([x, top, x, bottom], { stroke: { colour: theme("--rule"), width: 1 }, opacity: 0.7 });
     const isCut = frame.still && (x < HALF_TICK_PX || x > frame.width - HALF_TICK_PX);
     if (!isCut)
       surface.words(text, x, bottom + 19, { colour: theme("--ink-soft"), px: 12, family: "sans", anchor: "middle" });
@@ -86,7 +86,7 @@ function paintState(
 function paintTracks(surface: Surface, { tracks }: Picture, theme: Theme): void {
   const edge = { colour: theme("--held-edge"), width: 0.9 };
   for (const { x1, x2, y, lifeY, ends, text, isSurplus } of tracks) {
-    for (const x of ends) surface.shape(`M${x} ${lifeY}V${y + TRACK_PX / 2}`, { stroke: edge });
+    for (const x of ends) surface.lines([x, lifeY, x, y + TRACK_PX / 2], { stroke: edge });
     const stroke = isSurplus ? { ...edge, dash: "3 2" } : edge;
     surface.box(x1, y, Math.max(x2 - x1, 1), TRACK_PX, { fill: theme("--held"), stroke });
     if (text !== "") surface.words(text, x1 + 3, y + TRACK_PX - 1, { colour: theme("--ink"), px: 8.5, family: "sans" });
@@ -102,13 +102,13 @@ function paintLife(surface: Surface, { x1, x2, y, condition, leads }: LifeLine, 
     const top = y - PAUSED_PX / 2;
     const stroke = { colour: theme("--rule-strong"), width: 1 };
     surface.box(x1, top, x2 - x1, PAUSED_PX, { fill: theme("--sheet"), stroke });
-    const strokes: string[] = [];
-    for (let x = x1 + HATCH_PX; x < x2; x += HATCH_PX) strokes.push(`M${x - HATCH_PX} ${top + PAUSED_PX}L${x} ${top}`);
-    if (strokes.length > 0) surface.shape(strokes.join(""), { stroke: { colour: theme("--ink-soft"), width: 1.6 } });
+    const strokes: number[] = [];
+    for (let x = x1 + HATCH_PX; x < x2; x += HATCH_PX) strokes.push(x - HATCH_PX, top + PAUSED_PX, x, top);
+    if (strokes.length > 0) surface.lines(strokes, { stroke: { colour: theme("--ink-soft"), width: 1.6 } });
     return;
   }
   if (condition === "gone") {
-    surface.shape(`M${x1} ${y}H${x2}`, { stroke: { colour: theme("--rule-strong"), width: 1, dash: "1 7" } });
+    surface.lines([x1, y, x2, y], { stroke: { colour: theme("--rule-strong"), width: 1, dash: "1 7" } });
     return;
   }
   surface.box(x1, y - (leads ? 2.5 : 0.65), x2 - x1, leads ? 5 : 1.3, { fill: theme("--ink") });
@@ -125,10 +125,10 @@ function paintArrows(surface: Surface, picture: Picture, inkOf: Paint["inkOf"], 
 function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
   const { start, end, fate } = arrow;
   const colour = theme(`--ink-${ink.slot}`);
-  const shaft = `M${round(start.x)} ${round(start.y)}L${round(end.x)} ${round(end.y)}`;
+  const shaft = [round(start.x), round(start.y), round(end.x), round(end.y)];
   const opacity = fate === "flying" || fate === "arriving" ? 0.65 : 1;
-  if (isCased) surface.shape(shaft, { stroke: { colour: theme("--sheet"), width: 4 } });
-  surface.shape(shaft, { stroke: { colour, width: 1.6, dash: ink.dash }, opacity });
+  if (isCased) surface.lines(shaft, { stroke: { colour: theme("--sheet"), width: 4 } });
+  surface.lines(shaft, { stroke: { colour, width: 1.6, dash: ink.dash }, opacity });
   const radians = Math.atan2(end.y - start.y, end.x - start.x);
   const place = { x: end.x, y: end.y, radians };
   if (fate === "lost")
@@ -142,17 +142,16 @@ function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCa
 
 /** The denser, the fainter: what is too much to be read is a tint, not a wall. */
 function paintCrowd(surface: Surface, { arrows, crowd }: Picture, inkOf: Paint["inkOf"], theme: Theme): void {
-  const byInk = new Map<number, string[]>();
+  const byInk = new Map<number, number[]>();
   for (const { start, end, message } of arrows) {
     const { slot } = inkOf(message.name.full);
-    const path = `M${round(start.x)} ${round(start.y)}L${round(end.x)} ${round(end.y)}`;
-    const paths = byInk.get(slot);
-    if (paths === undefined) byInk.set(slot, [path]);
-    else paths.push(path);
+    const ends = byInk.get(slot) ?? [];
+    ends.push(round(start.x), round(start.y), round(end.x), round(end.y));
+    byInk.set(slot, ends);
   }
   const opacity = Math.max(0.32, Math.min(0.7, 0.9 - Math.log10((crowd?.count ?? 1) / arrows.length) / 4));
-  for (const [slot, paths] of byInk)
-    surface.shape(paths.join(""), { stroke: { colour: theme(`--ink-${slot}`), width: 1.1 }, opacity });
+  for (const [slot, ends] of byInk)
+    surface.lines(ends, { stroke: { colour: theme(`--ink-${slot}`), width: 1.1 }, opacity });
 }
 
 const MARK_LOOKS: Readonly<Record<MarkKind, (theme: Theme) => Manner>> = {

@@ -28,6 +28,8 @@ export interface Message {
 
 export interface History<M extends Message = Message> {
   readonly messages: readonly M[];
+  /** Where these are samples: how many there are. */
+  readonly messageCount?: number;
   readonly marks: readonly Happening[];
   readonly lives: ReadonlyMap<
     NodeId,
@@ -38,6 +40,12 @@ export interface History<M extends Message = Message> {
   readonly states?: readonly StateSpan[];
   /** What is written on the axis, and where it is broken since nothing happens; unless told, times are. */
   readonly axis?: Pick<Axis, "ticks"> & { readonly breaks: readonly number[] };
+}
+
+/** A history that knows what of it a window of its axis shows, so that nobody has to look through all of it. */
+export interface Windowed<M extends Message = Message> {
+  /** What reaches into the window; of more than can be told apart, samples. */
+  between(from: number, to: number): History<M>;
 }
 
 export interface Point {

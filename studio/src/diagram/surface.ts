@@ -33,6 +33,8 @@ export interface Lettering {
 export interface Surface {
   /** @param path SVG path words around the origin, which `manner` places */
   shape(path: string, manner: Manner): void;
+  /** @param ends x and y of each line's beginning and end, in turn */
+  lines(ends: readonly number[], manner: Pick<Manner, "stroke" | "opacity">): void;
   box(x: number, y: number, width: number, height: number, manner: Manner): void;
   /** Words on their baseline. */
   words(text: string, x: number, y: number, lettering: Lettering): void;
@@ -54,6 +56,7 @@ const MAX_PATHS = 500;
 export class ScreenSurface implements Surface {
   readonly #context: CanvasRenderingContext2D;
   readonly #ratio: number;
+  #font = "";
 
   constructor(context: CanvasRenderingContext2D, ratio: number) {
     this.#context = context;
@@ -74,6 +77,20 @@ export class ScreenSurface implements Surface {
     context.stroke(shape);
   }
 
+  lines(ends: readonly number[], { stroke, opacity = 1 }: Pick<Manner, "stroke" | "opacity">): void {
+    if (stroke === undefined) return;
+    const context = this.#context;
+    this.#stand({});
+    context.globalAlpha = opacity;
+    context.beginPath();
+    for (let at = 0; at < ends.length; at += 4) {
+      context.moveTo(ends[at] as number, ends[at + 1] as number);
+      context.lineTo(ends[at + 2] as number, ends[at + 3] as number);
+    }
+    this.#ready(stroke);
+    context.stroke();
+  }
+
   box(x: number, y: number, width: number, height: number, { fill, stroke, opacity = 1 }: Manner): void {
     const context = this.#context;
     this.#stand({});
@@ -91,7 +108,7 @@ export class ScreenSurface implements Surface {
     const context = this.#context;
     this.#stand({ x, y, radians: lettering.radians ?? 0 });
     context.globalAlpha = lettering.opacity ?? 1;
-    context.font = fontOf(lettering);
+    this.#write(fontOf(lettering));
     context.textAlign = lettering.anchor === "middle" ? "center" : (lettering.anchor ?? "start");
     if (lettering.halo !== undefined) {
       context.strokeStyle = lettering.halo;
@@ -102,6 +119,13 @@ export class ScreenSurface implements Surface {
     }
     context.fillStyle = lettering.colour;
     context.fillText(text, 0, 0);
+  }
+
+  /** A context takes long to understand a font, even the one that it has. */
+  #write(font: string): void {
+    if (font === this.#font) return;
+    this.#context.font = font;
+    this.#font = font;
   }
 
   #ready({ colour, width, dash = "" }: Stroke): void {
@@ -133,6 +157,13 @@ export class SvgSurface implements Surface {
 
   shape(path: string, manner: Manner): void {
     this.#elements.push(`<path d="${path}"${attributes(manner)}/>`);
+  }
+
+  lines(ends: readonly number[], manner: Pick<Manner, "stroke" | "opacity">): void {
+    const words: string[] = [];
+    for (let at = 0; at < ends.length; at += 4)
+      words.push(`M${ends[at]} ${ends[at + 1]}L${ends[at + 2]} ${ends[at + 3]}`);
+    this.shape(words.join(""), manner);
   }
 
   box(x: number, y: number, width: number, height: number, manner: Manner): void {

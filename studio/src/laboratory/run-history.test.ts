@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import type { Frame } from "../diagram/frame.ts";
+import { layOut } from "../diagram/layout.ts";
+import type { ShownDrawing } from "./engine/drawing.ts";
+import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
+import { RunHistory } from "./run-history.ts";
+
+const WIDTH = 1_000;
+
+const frameAt = ({ nodes }: ShownDrawing, from: number, to: number): Frame => ({
+  ...{ from, to, width: WIDTH, nodes, rowHeight: 84, top: 14, origin: null, still: true },
+});
+
+const INKS = { bursts: false };
+
+describe.each([
+  ["isis", { protocol: "isis", nodes: "4", messages: "4" }],
+  ["raft", { protocol: "raft", nodes: "4", commands: "6", until: "400" }],
+  ["token-ring", { protocol: "token-ring", nodes: "4", entries: "3" }],
+  ["bully", { scenario: "bully-a-highest-crashed" }],
+])("a window of a run of %s", (_name, words) => {
+  test("is laid out as if all of the run had been looked through", async () => {
+    const { drawing } = await new TestedLaboratory().run(words);
+    for (const axis of [drawing.axes.events, drawing.axes.time]) {
+      const history = new RunHistory(drawing, axis);
+      const whole = history.between(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+      expect(whole.messages.length).toBe(drawing.messages.length);
+      for (let from = -18; from < axis.end; from += 430) {
+        const frame = frameAt(drawing, from, from + 700);
+        expect(layOut(history, frame, INKS)).toEqual(layOut(whole, frame, INKS));
+      }
+    }
+  });
+});
+
+test("a frame of a run of 100,000 events looks at no more things than one of a thousandth of it does, as near as one likes", () => {
+  const costOf = (steps: number): number => {
+    const drawing = drawingOf(steps);
+    const history = new RunHistory(drawing, drawing.axes.events);
+    const before = history.touched;
+    for (let frame = 0; frame < 10; frame++) {
+      const from = drawing.axes.events.end / 2 + frame * 20;
+      const picture = layOut(history, frameAt(drawing, from, from + WIDTH), INKS);
+      expect(picture.arrows.length).toBeGreaterThan(20);
+    }
+    return history.touched - before;
+  };
+  expect(costOf(50_000)).toBeLessThan(1.5 * costOf(500));
+});
+
+test("all of a run of 100,000 events is laid out from samples, which are found once", () => {
+  const drawing = drawingOf(50_000);
+  const { end } = drawing.axes.events;
+  const history = new RunHistory(drawing, drawing.axes.events);
+  const frame = frameAt(drawing, -18, end + 18);
+  const { arrows, crowd, marks, states } = layOut(history, frame, INKS);
+  expect(crowd?.count).toBe(drawing.messages.length);
+  expect(arrows.length).toBeGreaterThan(300);
+  expect([arrows, marks, states].every(({ length }) => length <= 2_000)).toBe(true);
+  const before = history.touched;
+  layOut(history, frame, INKS);
+  // So many are shown of five kinds at most, and the way down to each is no longer than the logarithm of all.
+  expect(history.touched - before).toBeLessThan(5 * 2_000 * 17);
+});
+
+/** Four nodes in turn, each of which sends one message to the next in every step, and is inside for every other. */
+function drawingOf(count: number): ShownDrawing {
+  const steps = Array.from({ length: count }, (_, step) => step * 20);
+  const axis = { steps, ticks: steps.map((at) => ({ at, text: "" })), breaks: [], networks: [], end: count * 20 };
+  const name = { full: "m", short: "m", part: null };
+  return {
+    nodes: [0, 1, 2, 3],
+    inks: { m: 0 },
+    axes: { events: axis, time: axis },
+    messages: steps.map((_, step) => ({
+      ...{ id: String(step), name, from: step % 4, to: (step + 1) % 4, label: "m", title: "m" },
+      ...{ sent: step, ended: step + 1, lost: null },
+    })),
+    marks: steps.map((_, step) => ({ step, node: step % 4, kind: "event", label: "", nudge: 0 })),
+    lives: [0, 1, 2, 3].map((node) => ({ node, from: null, to: null, condition: "up", leads: false, role: "r" })),
+    states: steps.map((_, step) => ({ node: step % 4, from: step, to: step + 2, kind: "inside", words: "" })),
+    held: [],
+    clocks: [],
+  };
+}
