@@ -16,22 +16,36 @@ export interface Paint {
   readonly until?: number;
 }
 
-export function paint(
-  surface: Surface,
-  picture: Picture,
-  { theme, inkOf, until = Number.POSITIVE_INFINITY }: Paint,
-): void {
+export function paint(surface: Surface, picture: Picture, how: Paint): void {
+  paintThings(surface, picture, how);
+  const { theme, until = Number.POSITIVE_INFINITY } = how;
+  if (until < picture.frame.width) {
+    const left = Math.max(0, until);
+    surface.box(left, 0, picture.frame.width - left, picture.height, { fill: theme("--sheet"), opacity: VEIL });
+  }
+  paintWords(surface, picture, how);
+}
+
+/** How much is hidden of what has not happened yet. */
+export const VEIL = 0.84;
+
+/** All that lies below the veil. */
+export function paintThings(surface: Surface, picture: Picture, { theme, inkOf }: Omit<Paint, "until">): void {
   paintGround(surface, picture, theme);
   for (const state of picture.states) paintState(surface, state, theme);
   paintTracks(surface, picture, theme);
   for (const line of picture.lines) paintLife(surface, line, theme);
   paintArrows(surface, picture, inkOf, theme);
   for (const mark of picture.marks) paintMark(surface, mark.shape, mark.x, mark.y, theme);
-  if (until < picture.frame.width) {
-    const left = Math.max(0, until);
-    surface.box(left, 0, picture.frame.width - left, picture.height, { fill: theme("--sheet"), opacity: 0.84 });
-  }
-  for (const letter of picture.letters) if (letter.of <= until) paintLetter(surface, letter, theme);
+}
+
+/** The words of what has happened, which lie above it. */
+export function paintWords(
+  surface: Surface,
+  { letters }: Picture,
+  { theme, until = Number.POSITIVE_INFINITY }: Omit<Paint, "inkOf">,
+): void {
+  for (const letter of letters) if (letter.of <= until) paintLetter(surface, letter, theme);
 }
 
 const HALF_TICK_PX = 30;
