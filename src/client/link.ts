@@ -6,6 +6,7 @@
 import {
   CLIENT_VERSION,
   type ClientWord,
+  MAX_WORD_CHARS,
   type MemberWord,
   memberWordShape,
   type Role,
@@ -74,6 +75,8 @@ export class Link {
   #pinged = 0;
   #heard = 0;
   #ping = 0;
+  /** Of a word that is not whole yet. */
+  #fragments = "";
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -141,9 +144,17 @@ export class Link {
     const read = readWord(memberWordShape, text);
     if ("fault" in read) return this.#lose(this.#connection); // It is of another release, or no member.
     const { word } = read;
+    if (word.type === "fragment") return this.#putTogether(word);
     if (word.type === "welcome") return this.#enter(word);
     if (word.type === "farewell") return this.#dismissed(word);
     if (word.type !== "pong" && this.member !== null) this.#options.onWord(word);
+  }
+
+  #putTogether({ isLast, text }: MemberWord & { type: "fragment" }): void {
+    const whole = this.#fragments + text;
+    this.#fragments = isLast ? "" : whole;
+    if (whole.length > MAX_WORD_CHARS) this.#lose(this.#connection);
+    else if (isLast) this.#hear(whole);
   }
 
   #enter(word: MemberWord & { type: "welcome" }): void {
@@ -206,6 +217,7 @@ export class Link {
     timers.cancel(this.#pings);
     this.#ping = 0;
     this.#heard = 0;
+    this.#fragments = "";
     const connection = this.#connection;
     this.#connection = null;
     this.member = null;

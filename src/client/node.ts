@@ -13,8 +13,8 @@ export interface NodeConnectOptions extends ConnectOptions {
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
 }
 
-/** What a member sends at once, at most: all that it has. */
-const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
+/** What a member sends at once, at most: a fragment of a word, in JSON. */
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 /**
  * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.

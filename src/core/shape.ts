@@ -142,8 +142,12 @@ const first = (problems: readonly (string | null)[]): string | null => problems.
 /** A unit of UTF-16 takes one to three bytes of UTF-8: most texts need not be counted. */
 const fits = (value: string, maxBytes: number): boolean =>
   value.length * 3 <= maxBytes || (value.length <= maxBytes && utf8Bytes(value) <= maxBytes);
-const utf8Bytes = (value: string): number =>
-  [...value].reduce(
-    (sum, point) => sum + (point < "\u0080" ? 1 : point < "\u0800" ? 2 : point.length === 1 ? 3 : 4),
-    0,
-  );
+function utf8Bytes(value: string): number {
+  let bytes = 0;
+  for (let at = 0; at < value.length; at++) {
+    const point = value.codePointAt(at) as number;
+    bytes += point < 0x80 ? 1 : point < 0x8_00 ? 2 : point < 0x1_00_00 ? 3 : 4;
+    if (point >= 0x1_00_00) at += 1; // A pair of surrogates.
+  }
+  return bytes;
+}

@@ -1,18 +1,45 @@
-/** The body of a request that has to be JSON, and short. */
+/** The body of a request that has to be JSON, and short unless its reader has room for more. */
 import type { Context } from "hono";
-import { UsageError, unexpected } from "../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 export const TOO_LONG = "body-too-long";
 
-/** @throws UsageError for another content type, for what does not parse, and, with the code `TOO_LONG`, for what is too long. */
-export async function jsonBody(c: Context): Promise<unknown> {
+/** Room for bodies that are not short, shared by all that are being read. */
+export class BodyRoom {
+  #taken = 0;
+
+  constructor(
+    /** Of one body. */
+    readonly maxBytes: number,
+    /** Of all together. */
+    private readonly capacity: number,
+  ) {}
+
+  /** @returns whether there is room for so many more bytes, which are taken then. */
+  take(bytes: number): boolean {
+    if (this.#taken + bytes > this.capacity) return false;
+    this.#taken += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#taken -= bytes;
+  }
+}
+
+/**
+ * @param room for what is longer than a short body.
+ * @throws UsageError for another content type, for what does not parse, and, with the code `TOO_LONG`, for what is too long;
+ * EnvironmentError `too-many-bodies` while there is no room.
+ */
+export async function jsonBody(c: Context, room: BodyRoom | null = null): Promise<unknown> {
   if (!c.req.header("content-type")?.startsWith("application/json"))
     throw new UsageError(
       "bad-command",
       unexpected("the content type", "application/json", c.req.header("content-type")),
     );
-  const text = await boundedBody(c);
+  const text = await boundedBody(c, room);
   try {
     return JSON.parse(text);
   } catch {
@@ -20,13 +47,23 @@ export async function jsonBody(c: Context): Promise<unknown> {
   }
 }
 
-async function boundedBody(c: Context): Promise<string> {
+async function boundedBody(c: Context, room: BodyRoom | null): Promise<string> {
+  const maxBytes = room?.maxBytes ?? MAX_BODY_BYTES;
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += piece.length;
-    if (bytes > MAX_BODY_BYTES) throw new UsageError(TOO_LONG, `a body may have ${MAX_BODY_BYTES} bytes, and no more`);
-    pieces.push(piece);
+  let taken = 0;
+  try {
+    for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > maxBytes) throw new UsageError(TOO_LONG, `a body may have ${maxBytes} bytes, and no more`);
+      const more = bytes > MAX_BODY_BYTES ? bytes - taken : 0;
+      if (room?.take(more) === false)
+        throw new EnvironmentError("too-many-bodies", "too many long bodies are being read: send it again in a moment");
+      taken += more;
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces).toString("utf8");
+  } finally {
+    room?.giveBack(taken);
   }
-  return Buffer.concat(pieces).toString("utf8");
 }

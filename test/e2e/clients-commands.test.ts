@@ -50,6 +50,16 @@ test("a key is put, read, watched and deleted; what does not hold is exit code 1
   expect(watched.stdout.replaceAll(/^\d+/gm, "R")).toBe('R put apples 3\nR put pears "many"\nR delete pears\n');
 });
 
+test("a value too long for a command line is put from a file, and either that or a value is given", async () => {
+  const file = path(folder, "page.json");
+  const page = { text: "x".repeat(500_000) };
+  writeFileSync(file, JSON.stringify(page));
+  expect((await coterie("put", "pages", "index", "--file", file, ...at)).code).toBe(0);
+  expect((await coterie("get", "pages", "index", ...at)).stdout).toBe(`${JSON.stringify(page)}\n`);
+  for (const wrong of [["1", "--file", file], [], ["--file", `${file}.none`]])
+    expect((await coterie("put", "pages", "index", ...wrong, ...at)).code).toBe(2);
+});
+
 test("a counter is added to, and a transaction carried out", async () => {
   expect((await coterie("counter", "orders", "--add", "2", ...at)).stdout).toBe("2\n");
   expect((await coterie("counter", "orders", "--json", ...at)).stdout).toBe('{"value":2}\n');

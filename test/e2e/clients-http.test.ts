@@ -108,7 +108,9 @@ describe("over HTTP", () => {
       status: 400,
       body: { error: "expected ifRevison to be absent, got 0" },
     });
-    expect((await put({ value: "x".repeat(63_000) })).status).toBe(413);
+    expect((await put({ value: "x".repeat(1_048_575) })).status).toBe(413);
+    expect((await put({ value: "x".repeat(2_200_000) })).body).toMatchObject({ code: "body-too-long" });
+    expect((await ask("/v1/members/settled", { method: "POST", body: `"${"x".repeat(70_000)}"` })).status).toBe(413);
     expect((await put({ value: 1, ifRevision: 99 })).status).toBe(409);
     expect((await ask("/v1/maps/m/keys/none")).status).toBe(404);
     expect((await ask("/v1/nothing")).status).toBe(404);
@@ -116,6 +118,26 @@ describe("over HTTP", () => {
     expect((await ask("/v1/counters/c", { method: "POST", body: '{"add":0.5}' })).status).toBe(400);
     const foreign = await ask("/v1/status", { headers: { origin: "https://evil.example" } });
     expect(foreign).toMatchObject({ status: 403, body: { code: "forbidden" } });
+  });
+
+  test("the largest value is put, read, watched and moved in a transaction, over HTTP and WebSocket", async () => {
+    const value = "x".repeat(1_048_574);
+    const largest = "/v1/maps/large/keys/a";
+    const { body: put } = await ask(largest, { method: "PUT", body: JSON.stringify({ value }) });
+    const client = await connect({ endpoints: [url] });
+    const map = client.map<string>("large");
+    const changes = map.watch({ after: put.revision as number });
+    expect((await map.get("a")) === value).toBe(true);
+    expect(await map.compareAndSet("a", put.revision as number, value.replace("x", "y"))).not.toBeNull();
+    expect((await ask(largest)).body.value === value.replace("x", "y")).toBe(true);
+    const change = await changes.next();
+    expect(change.value.value === value.replace("x", "y")).toBe(true);
+    const steps = [{ put: { map: "large", key: "b", value } }, { delete: { map: "large", key: "a" } }];
+    const done = await ask("/v1/transactions", { method: "POST", body: `{"then":${JSON.stringify(steps)}}` });
+    expect(done.body).toMatchObject({ succeeded: true });
+    expect((await map.get("b")) === value).toBe(true);
+    await map.delete("b");
+    await client.close();
   });
 
   test("a lock is held for as long as the connection lasts, in one queue with clients", async () => {

@@ -7,6 +7,11 @@ import { ExclusiveUse } from "./exclusive-use.ts";
 import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
 
 const CLIENTS = 4;
+/** Several commands of the log, and several fragments of a word. */
+const LARGE_CHARS = 300_000;
+const MAX_LARGE = 5;
+/** Of so many seeds one has large items, which take much work. */
+const LARGE_EVERY = 5;
 const MENDED_MS = 3_500;
 const WELL_WITHIN_MS = 60_000;
 
@@ -16,6 +21,7 @@ export interface ClientSwarmResult {
   readonly uncertain: number;
   readonly changes: number;
   readonly moves: number;
+  readonly large: number;
 }
 
 class ClientSwarm {
@@ -23,16 +29,19 @@ class ClientSwarm {
   readonly #draw: Random;
   readonly #simulated: SimulatedClients;
   readonly #exclusive: ExclusiveUse;
+  readonly #passesLarge: boolean;
   readonly #changes: string[][] = [];
   #clients: Client[] = [];
   #added = 0;
   #perhaps = 0;
   #isEnding = false;
+  #large = 0;
 
   constructor(
     seed: number,
     private readonly faultsMs: number,
   ) {
+    this.#passesLarge = seed % LARGE_EVERY === 0;
     this.#draw = random(seed).stream("clients");
     this.#simulated = new SimulatedClients(() => this.#world, this.#draw);
     this.#world = simulate({ members: 3, seed, faults: { forMs: faultsMs }, program: this.#simulated.serve });
@@ -53,6 +62,7 @@ class ClientSwarm {
       grants: this.#exclusive.count,
       added: this.#added,
       uncertain: this.#perhaps,
+      large: this.#large,
       changes: this.#changes.reduce((sum, told) => sum + told.length, 0),
       moves: this.#clients.reduce((sum, client) => sum + client.status().moves, 0),
     };
@@ -61,7 +71,12 @@ class ClientSwarm {
   async #live(at: number): Promise<void> {
     const client = await this.#connected();
     this.#clients.push(client);
-    await Promise.all([this.#count(client), this.#lock(client, at), this.#write(client, at)]);
+    await Promise.all([
+      this.#count(client),
+      this.#lock(client, at),
+      this.#write(client, at),
+      ...(this.#passesLarge ? [this.#passLarge(client)] : []),
+    ]);
   }
 
   /** It begins at one member, and is told of the others. */
@@ -124,6 +139,26 @@ class ClientSwarm {
         if (!(error instanceof CoordinationError)) throw error;
       }
       await this.#rest(100);
+    }
+  }
+
+  /** An item says how long it is: none is seen in part. */
+  async #passLarge(client: Client): Promise<void> {
+    const queue = client.queue<string>("large");
+    while (!this.#isEnding) {
+      const length = Math.floor(this.#draw.between(0, LARGE_CHARS));
+      try {
+        if ((await queue.size({ timeoutMs: 2_000 })) < MAX_LARGE)
+          await queue.add(`${length} ${"x".repeat(length)}`, { timeoutMs: 4_000 });
+        const item = await queue.take({ timeoutMs: 4_000 });
+        const [said, text = ""] = item.item.split(" ");
+        if (Number(said) !== text.length) throw new Error(`an item of ${said} characters is read with ${text.length}`);
+        await item.done({ timeoutMs: 4_000 });
+        this.#large += 1;
+      } catch (error) {
+        if (!(error instanceof CoordinationError)) throw error;
+      }
+      await this.#rest(500);
     }
   }
 

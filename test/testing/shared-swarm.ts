@@ -8,6 +8,8 @@ import { SharedWork } from "./shared-work.ts";
 
 /** So long after the last fault has begun all is mended. */
 const MENDED_MS = 3_500;
+/** Of so many seeds one has large items, which take much work. */
+const LARGE_EVERY = 5;
 const WELL_WITHIN_MS = 60_000;
 
 /** What one process was told by its watch. */
@@ -23,6 +25,7 @@ export interface SharedResult {
   readonly memberChanges: number;
   readonly passed: number;
   readonly commands: number;
+  readonly large: number;
 }
 
 class SharedSwarm {
@@ -62,6 +65,7 @@ class SharedSwarm {
       () => this.#isEnding,
       (member) => this.#runsStill(member),
       unlessCoordination,
+      seed % LARGE_EVERY === 0,
     );
   }
 

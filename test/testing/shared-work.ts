@@ -7,6 +7,9 @@ const PERMITS = 3;
 const PARTIES = 2;
 /** More than ever read at once: a writer takes all of them. */
 const READERS = 1_000;
+/** Several commands of the log. */
+const LARGE_CHARS = 300_000;
+const MAX_LARGE = 5;
 const WITHIN = { timeoutMs: 60_000 };
 
 /** What a process has to expect may end what it tries. */
@@ -25,17 +28,20 @@ export class SharedWork {
   /** Of the state machine: the place of each command that was acknowledged. */
   readonly #appended = new Map<string, number>();
   #commands = 0;
+  #largeItems = 0;
+  readonly #largeDone = new Set<string>();
 
   constructor(
     private readonly exclusive: ExclusiveUse,
     private readonly isEnding: () => boolean,
     private readonly runsStill: (member: Member) => boolean,
     private readonly attempt: Attempt,
+    private readonly passesLarge: boolean,
   ) {}
 
   /** How often members have passed the barrier, and have had commands acknowledged. */
-  get counts(): { readonly passed: number; readonly commands: number } {
-    return { passed: this.#passed.size, commands: this.#appended.size };
+  get counts(): { readonly passed: number; readonly commands: number; readonly large: number } {
+    return { passed: this.#passed.size, commands: this.#appended.size, large: this.#largeDone.size };
   }
 
   async live(member: Member, tools: ProcessTools): Promise<void> {
@@ -45,6 +51,7 @@ export class SharedWork {
       () => this.#readOrWrite(member, tools),
       () => this.#arrive(member, tools),
       () => this.#execute(machine),
+      ...(this.passesLarge ? [() => this.#passLarge(member, tools)] : []),
     ];
     await Promise.all(
       kinds.map(async (work) => {
@@ -62,6 +69,22 @@ export class SharedWork {
     if (new Set(state).size < state.length) throw new Error("a command of the state machine was applied twice");
     for (const [command, place] of this.#appended)
       if (state[place] !== command) throw new Error(`${command} was told place ${place}, where ${state[place]} is`);
+  }
+
+  /** An item says how long it is: none is seen in part, and none is done twice. Maps would forget what their watches ask for. */
+  async #passLarge(member: Member, tools: ProcessTools): Promise<void> {
+    const queue = member.queue<string>("large");
+    if ((await queue.size({ timeoutMs: 1_000 })) < MAX_LARGE) {
+      this.#largeItems += 1;
+      const length = Math.floor(tools.random() * LARGE_CHARS);
+      await queue.add(`${this.#largeItems} ${length} ${"x".repeat(length)}`, { timeoutMs: 2_000 });
+    }
+    const item = await queue.take({ timeoutMs: 2_000 });
+    const [number = "", length, text = ""] = item.item.split(" ");
+    if (Number(length) !== text.length) throw new Error(`an item of ${length} characters is read with ${text.length}`);
+    await item.done({ timeoutMs: 1_000 });
+    if (this.#largeDone.has(number)) throw new Error(`the large item ${number} was done twice`);
+    this.#largeDone.add(number);
   }
 
   async #takePermits(member: Member, tools: ProcessTools): Promise<void> {

@@ -23,7 +23,9 @@ import {
   CLIENT_VERSION,
   type ClientWord,
   clientWordShape,
+  inFragments,
   type MemberWord,
+  OLDEST_CLIENT_VERSION,
   type Role,
   readWord,
   type ToldClient,
@@ -186,6 +188,7 @@ export class Guest {
   #role: Role | null = null;
   #phase: "new" | "greeting" | "welcome" | "over" = "new";
   #reads = 0;
+  #takesFragments = false;
 
   constructor(
     private readonly wire: ClientWire,
@@ -227,7 +230,7 @@ export class Guest {
       this.around.counts.dropped += 1;
       return this.#end();
     }
-    this.wire.send(text);
+    for (const fragment of this.#takesFragments ? inFragments(text) : [text]) this.wire.send(fragment);
   }
 
   /** @param isFinal it would be told the same by other members. */
@@ -249,8 +252,9 @@ export class Guest {
     this.#role = this.roleOf(token);
     if (this.#role === null)
       return this.dismiss("forbidden", "expected a token, or a certificate, that this cluster knows", true);
-    if (version !== CLIENT_VERSION)
+    if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
+    this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
     if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);
     this.around.service

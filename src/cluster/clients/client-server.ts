@@ -9,8 +9,9 @@ import { streamSSE } from "hono/streaming";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import { MAX_WHOLE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
 import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
-import { jsonBody } from "../../runtime/json-body.ts";
+import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
 import { firstProblem } from "../first-problem.ts";
@@ -51,6 +52,8 @@ export interface ClientServer {
 
 const MAX_CONNECTIONS = 2_000;
 const MAX_WATCHES = 1_000;
+/** Of long bodies that are being read. */
+const BODIES_BYTES = 64 * 1024 * 1024;
 /** How often a watch that has nothing to tell says that it is there. */
 const COMMENT_EVERY_MS = 15_000;
 
@@ -162,6 +165,7 @@ function objectionTo({ headers }: Pick<IncomingMessage, "headers">, { origins, i
 function pages(options: ClientServerOptions, watches: Set<AbortController>): Hono<Env> {
   const { place, sessions, counts, version } = options;
   const app = new Hono<Env>();
+  const room = new BodyRoom(MAX_WHOLE_BYTES, BODIES_BYTES);
   app.use(async (c, next) => {
     const objection = objectionTo(c.env.incoming, place);
     if (objection !== null) throw new Forbidden(403, objection);
@@ -181,7 +185,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
   for (const request of [...httpRequests, ...memberRequests])
     app.on(request.method, request.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
       requireRole(c, request.role);
-      const answer = await request.answered(options.served, await givenIn(c, request));
+      const answer = await request.answered(options.served, await givenIn(c, request, room));
       if (answer instanceof Other) return c.json(answer.body, answer.status);
       if (typeof answer !== "string") return c.json(answer);
       const length = String(Buffer.byteLength(answer));
@@ -222,12 +226,13 @@ function requireRole(c: Context<Env>, needs: Role): void {
   if (!mayDo(has, needs)) throw new Forbidden(403, `expected the role ${needs} for this, got ${has}`);
 }
 
-async function givenIn(c: Context<Env>, { path, query, body }: HttpRequest): Promise<Given> {
+async function givenIn(c: Context<Env>, { path, query, body, hasValues }: HttpRequest, room: BodyRoom): Promise<Given> {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   return {
     params: Object.fromEntries(names.map((name) => [name, c.req.param(name) ?? ""])),
     query: query === undefined ? {} : parsed(query, c.req.query(), "the query"),
-    body: body === undefined ? undefined : parsed(body, await jsonBody(c), "the body"),
+    body:
+      body === undefined ? undefined : parsed(body, await jsonBody(c, hasValues === true ? room : null), "the body"),
   };
 }
 

@@ -18,6 +18,7 @@ import {
 import {
   type Answer,
   answerShape,
+  MAX_VALUE_BYTES,
   type Query,
   queryShape,
   type Result,
@@ -28,7 +29,9 @@ import {
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { Topic } from "../services/state/service.ts";
 
-export const CLIENT_VERSION = 1;
+/** Since 2 words come in fragments, and values may be large. Members take clients of both. */
+export const CLIENT_VERSION = 2;
+export const OLDEST_CLIENT_VERSION = 1;
 /** Where members take clients by WebSocket. */
 export const CLIENT_PATH = "/v1/client";
 
@@ -57,6 +60,8 @@ export interface ClientAnswer {
 
 export type MemberWord =
   | { type: "welcome"; version: number; member: NodeId; client: NodeId; role: Role }
+  /** A word that is long comes in fragments, one behind the other, so that each says that its sender is there. */
+  | { type: "fragment"; isLast: boolean; text: string }
   | ({ type: "answered"; isForgotten: boolean } & ClientAnswer)
   | { type: "read"; id: number; revision: Revision; answer: Answer }
   | { type: "refused"; id: number; code: string; reason: string }
@@ -80,7 +85,9 @@ const MAX_NAME_BYTES = 256;
 const MAX_COMMAND_BYTES = 65_536;
 const MAX_REASON_BYTES = 4_096;
 const MAX_REPLIES = 100_000;
-const MAX_VALUE_BYTES = 65_536;
+/** Of a fragment, and of a word that is put together of fragments, in UTF-16 units. */
+export const FRAGMENT_CHARS = 65_536;
+export const MAX_WORD_CHARS = 64 * 1024 * 1024;
 
 /** What a client may send at once: a command in JSON, in which each character may be escaped. */
 export const MAX_CLIENT_WORD_BYTES = 400_000;
@@ -99,7 +106,7 @@ export const clientWordShape: Shape<ClientWord> = variants<ClientWord>({
 
 const grantFields = { name, session: natural, token: natural };
 const toldShape: Shape<ToldClient> = variants<ToldClient>({
-  changed: { revision: natural, map: name, key: text(MAX_VALUE_BYTES), value: nullable(text(MAX_VALUE_BYTES)) },
+  changed: { revision: natural, map: name, key: text(MAX_COMMAND_BYTES), value: nullable(text(MAX_VALUE_BYTES)) },
   opened: { session: natural, member: natural, life: natural },
   granted: { ...grantFields, wait: natural, note: text(MAX_REASON_BYTES) },
   released: grantFields,
@@ -112,6 +119,7 @@ const toldShape: Shape<ToldClient> = variants<ToldClient>({
 });
 
 export const memberWordShape: Shape<MemberWord> = variants<MemberWord>({
+  fragment: { isLast: boolean, text: text(3 * FRAGMENT_CHARS) },
   welcome: { version: natural, member: natural, client: natural, role: oneOf(...roles) },
   answered: {
     life: natural,
@@ -134,6 +142,15 @@ export const memberWordShape: Shape<MemberWord> = variants<MemberWord>({
   pong: { id: natural },
   farewell: { code: text(MAX_NAME_BYTES), reason: text(MAX_REASON_BYTES), isFinal: boolean },
 });
+
+/** Fragments of a word that is long; otherwise the word alone. A cut may part two halves of a character: JSON keeps both. */
+export function* inFragments(word: string): Generator<string> {
+  if (word.length <= FRAGMENT_CHARS) return yield word;
+  for (let at = 0; at < word.length; at += FRAGMENT_CHARS) {
+    const isLast = at + FRAGMENT_CHARS >= word.length;
+    yield JSON.stringify({ type: "fragment", isLast, text: word.slice(at, at + FRAGMENT_CHARS) } satisfies MemberWord);
+  }
+}
 
 /** @returns the word, or what is wrong with it as a sentence. */
 export function readWord<T>(shape: Shape<T>, said: string): { readonly word: T } | { readonly fault: string } {

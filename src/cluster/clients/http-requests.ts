@@ -25,6 +25,8 @@ export interface HttpRequest {
   readonly role: Role;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** Whether its body may be long, as values are. */
+  readonly hasValues?: true;
   readonly answer: z.ZodType;
   /** What the answer is; JSON if not said. */
   readonly media?: string;
@@ -116,6 +118,7 @@ export const httpRequests: readonly HttpRequest[] = [
       "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
     role: "write",
     body: z.strictObject({ value, ifRevision: whole.optional(), timeoutMs }, "an object"),
+    hasValues: true,
     answer: z.object({ revision }),
     otherwise: { 409: "Something else stands there." },
     async answered({ state }, { params: { map = "", key = "" }, body: { value: given, ifRevision, ...options } }) {
@@ -160,6 +163,7 @@ export const httpRequests: readonly HttpRequest[] = [
     summary: "All of `then` if all of `if` holds, otherwise all of `else`: at one moment, or not at all.",
     role: "write",
     body: transactionShape,
+    hasValues: true,
     answer: z.object({
       succeeded: z.boolean(),
       revision,

@@ -15,6 +15,7 @@ import {
   variants,
 } from "../../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
 import { formOf } from "../../runtime/wire.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
@@ -168,8 +169,11 @@ export function envelopeShape({ detector, leadership, service }: SharedProtocols
 /** Members whose releases differ in it share all else. */
 const serviceShape = (service: AnyProtocol | null): Shape<Content> =>
   evolving<{ type: string; body: Tagged }>(
-    Object.fromEntries(service === null ? [] : [[service.name, { body: bodyOf(service) }]]),
+    Object.fromEntries(service === null ? [] : [[serviceContent(service), { body: bodyOf(service) }]]),
   );
+
+/** What its messages are called: with the meaning of what they carry, which their shape does not show. */
+export const serviceContent = ({ name }: AnyProtocol): string => `${name}/${STATE_MACHINE_VERSION}`;
 
 /** Instead of an algorithm: what members say to each other to put a name away. */
 export const RETIREMENT = "retirement";

@@ -18,7 +18,7 @@ import type { Counts } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { SendResult } from "../../../runtime/transport/tcp.ts";
-import type { Content, ServiceEnvelope } from "../algorithms.ts";
+import { type Content, type ServiceEnvelope, serviceContent } from "../algorithms.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { slotOf, UNNAMED } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
@@ -247,13 +247,13 @@ export class ServiceHost implements Service {
 
   #hostOf(protocol: AnyProtocol): Host<Vocabulary> {
     const { platform, self, peers, journal, send, trace, onFatal } = this.#options;
-    const { name } = protocol;
+    const type = serviceContent(protocol);
     return new Host<Vocabulary>({
       platform,
       protocol,
       self,
       peers,
-      send: (to, body) => send(to, { type: "service", content: { type: name, body } }),
+      send: (to, body) => send(to, { type: "service", content: { type, body } }),
       trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),

@@ -5,6 +5,7 @@ import { applyToBarrier } from "./barriers.ts";
 import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
 import { applyToKeys, changesAfter, range, stored } from "./keys.ts";
+import { takePart } from "./large-operations.ts";
 import { ask, execute, type MachineDefinitions } from "./machines.ts";
 import { applyToMembers, membersIn } from "./member-list.ts";
 import {
@@ -103,6 +104,10 @@ function applyOperation(
       if (operation.ifIdle && isBusy(on.data, session.id)) return refuse("in-use", "it holds or waits for something");
       endSession(on, session, "closed");
       return { type: "done" };
+    case "part": {
+      const taken = takePart(on, session, operation);
+      return "whole" in taken ? applyOperation(on, machines, session, taken.whole) : taken.result;
+    }
     case "put":
     case "delete":
     case "transaction":

@@ -51,7 +51,9 @@ describe("a member", () => {
     const { ask, answer, submit } = stage({ service: { session: { maxPending: 3 } } });
     const requests = Array.from({ length: 4 }, () => ask(0, add));
     expect(answer(0, requests[3] ?? 0)).toMatchObject({ type: "refused", code: "overloaded" });
-    expect(submit(1, put("a", "x".repeat(65_000)))).toMatchObject({ type: "refused", code: "too-large" });
+    const large = put("a", "x".repeat(800_000)) as Operation & { type: "put" };
+    const larger: Operation = { type: "transaction", compare: [], success: [large, large, large], failure: [] };
+    expect(submit(1, larger)).toMatchObject({ type: "refused", code: "too-large" });
     expect(submit(1, put("a", '"'.repeat(32_000)))).toMatchObject({ type: "done" });
   });
 

@@ -10,7 +10,7 @@ import type {
   StepResult,
   Stored,
 } from "./operations.ts";
-import { refuse } from "./operations.ts";
+import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, nextRevision } from "./state.ts";
 import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
 
@@ -24,7 +24,7 @@ export function applyToKeys(on: Applying, session: SessionId, operation: KeyOper
   }
   const succeeded = operation.compare.every((comparison) => holds(on.data, comparison));
   const steps = succeeded ? operation.success : operation.failure;
-  const refused = problemOf(on, steps);
+  const refused = problemOf(on, steps) ?? answerProblem(on.data, steps);
   if (refused !== null) return refused;
   const revision = steps.some(isChange) ? nextRevision(on.data) : on.data.revision;
   return { type: "transaction", succeeded, results: steps.map((step) => carryOut(on, session, step, revision)) };
@@ -64,6 +64,23 @@ function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result |
   if (data.maps.keys.length + names.size > limits.maxNames)
     return refuse("too-many", `there are ${data.maps.keys.length} maps, and at most ${limits.maxNames}`);
   return null;
+}
+
+/** What a transaction answers, in characters. */
+const MAX_ANSWER_CHARS = 8_388_608;
+
+/** Each step answers what stood under its key: a value from before, or one that an earlier step has put. */
+function answerProblem(data: Data, steps: readonly Step[]): Result | null {
+  if (steps.length * MAX_VALUE_BYTES <= MAX_ANSWER_CHARS) return null;
+  const put = new Map<string, number>();
+  let chars = 0;
+  for (const step of steps) {
+    const name = JSON.stringify([step.map, step.key]);
+    chars += put.get(name) ?? stored(data, step.map, step.key)?.value.length ?? 0;
+    if (step.type !== "get") put.set(name, step.type === "put" ? step.value.length : 0);
+  }
+  if (chars <= MAX_ANSWER_CHARS) return null;
+  return refuse("too-large", `the answer to a transaction has at most ${MAX_ANSWER_CHARS} characters, got ${chars}`);
 }
 
 function carryOut(on: Applying, session: SessionId, step: Step, revision: number): StepResult {
@@ -108,8 +125,11 @@ function note({ data, limits, tell }: Applying, change: Change): void {
   tell({ type: "changed", ...change });
 }
 
+/** A large one counts for no more than this, so that the last two of them are kept, however large. */
+const MAX_CHANGE_SIZE = 524_288;
+
 const changeSize = ({ map, key, value }: Change): number =>
-  ENTRY_BYTES + bytesOf(map) + bytesOf(key) + (value === null ? 0 : bytesOf(value));
+  Math.min(MAX_CHANGE_SIZE, ENTRY_BYTES + bytesOf(map) + bytesOf(key) + (value === null ? 0 : bytesOf(value)));
 
 /** What was tied to the session goes with it. */
 export function releaseKeys(on: Applying, session: SessionId): void {

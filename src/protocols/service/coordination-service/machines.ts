@@ -38,7 +38,7 @@ export function execute({ data, limits }: Applying, machines: MachineDefinitions
   if (known === null) enter(data.machines, name, machine);
   const definition = definitionOf(machines, name);
   if (definition === null) {
-    keep(machine, command, limits);
+    keep({ data, limits }, machine, command);
     return { type: "unknown" };
   }
   catchUp(machine, definition, limits);
@@ -46,11 +46,15 @@ export function execute({ data, limits }: Applying, machines: MachineDefinitions
 }
 
 /** More are not kept: this member then has no state of the machine until a snapshot of another brings it. */
-function keep(machine: MachineState, command: string, { maxPending, maxMachineBytes }: Limits): void {
+function keep({ data, limits }: Pick<Applying, "data" | "limits">, machine: MachineState, command: string): void {
   if (machine.pending === null) return;
-  machine.pendingBytes += bytesOf(command);
-  if (machine.pending.length >= maxPending || machine.pendingBytes > maxMachineBytes) machine.pending = null;
-  else machine.pending.push(command);
+  const { maxPending, maxMachines, maxMachineBytes } = limits;
+  const bytes = bytesOf(command);
+  const held = data.machines.values.reduce((sum, each) => sum + each.bytes + each.pendingBytes, bytes);
+  const hasRoom = machine.pending.length < maxPending && held <= maxMachines * maxMachineBytes;
+  machine.pendingBytes = hasRoom ? machine.pendingBytes + bytes : 0;
+  if (hasRoom) machine.pending.push(command);
+  else machine.pending = null;
 }
 
 /** What came before it was defined here. */

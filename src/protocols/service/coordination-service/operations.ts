@@ -100,6 +100,8 @@ export type Command = { type: "execute"; machine: string; command: string };
 export type SessionOperation =
   /** Always the first of a life. */
   | { type: "open"; ttlMs: number }
+  /** Of an operation that is longer than a command of the log may be: its JSON in fragments, numbered 1, 2, 3 …; the last has it done. */
+  | { type: "part"; number: number; isLast: boolean; text: string }
   /** `ifIdle`: unless it holds or waits for something. */
   | { type: "close"; ifIdle: boolean };
 
@@ -264,8 +266,19 @@ export type ServiceEvent =
 
 /** What a command of the log holds at most, in bytes. */
 export const MAX_PROPOSAL_BYTES = 65_536;
-/** One operation as JSON; the rest of a proposal needs some room. */
+/** One operation as JSON; the rest of a proposal needs some room. What is longer comes in parts. */
 export const MAX_OPERATION_BYTES = 65_000;
+/** As UTF-8, such as JSON. */
+export const MAX_VALUE_BYTES = 1_048_576;
+/** One operation as JSON, in all its parts: room for a value in which each character has to be escaped. */
+export const MAX_WHOLE_BYTES = 2 * MAX_VALUE_BYTES + 65_536;
+/** Of a part, in UTF-16 units: each takes three bytes of JSON at most, or is one of few at a cut that take six. */
+export const PART_CHARS = 21_000;
+/**
+ * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
+ * versions do not hear each other on the log: docs/compatibility.md.
+ */
+export const STATE_MACHINE_VERSION = 2;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
@@ -277,7 +290,6 @@ export const MAX_PERMITS = 1_000_000;
 export const MAX_PARTIES = 10_000;
 /** Of what is kept in the state, and so of what one answer may hold. */
 const MAX_KEPT = 100_000;
-const MAX_VALUE_BYTES = MAX_PROPOSAL_BYTES;
 const MAX_ANSWER_BYTES = 16_777_216;
 /** As many characters as bytes: so that none has to be counted. */
 const MAX_SNAPSHOT_TEXT = 3 * MAX_ANSWER_BYTES;
@@ -338,6 +350,7 @@ export const proposalShape: Shape<Proposal> = variants<Proposal>({
       variants<Operation | SessionOperation>({
         ...operationShapes,
         open: { ttlMs: natural },
+        part: { number: natural, isLast: boolean, text: text(MAX_OPERATION_BYTES) },
         close: { ifIdle: boolean },
       }),
       MAX_OPERATIONS,
@@ -362,6 +375,7 @@ export const queryShape: Shape<Query> = variants<Query>({
 const storedFields = { value, revision: natural, session: nullable(natural) };
 const stored = nullable(struct<Stored>(storedFields));
 const refused = { code: oneOf(...refusalCodes), reason: text(1_000) };
+export const refusalShape: Shape<Refusal> = variants<Refusal>({ refused });
 
 export const resultShape: Shape<Result> = variants<Result>({
   done: {},

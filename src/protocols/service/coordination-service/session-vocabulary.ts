@@ -95,6 +95,8 @@ export interface Pending {
   isOwn: boolean;
   /** As JSON. */
   operation: string;
+  /** Of the last part of an operation: all of it. Its other parts are there for nobody's answer. */
+  whole?: string;
 }
 
 /** Rounds are begun as something is proposed, and confirmed as it is applied: what they are worth counts from when they began. */

@@ -5,7 +5,7 @@
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { sweep } from "./expiry.ts";
 import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
-import { MAX_OPERATION_BYTES, type Proposal } from "./operations.ts";
+import { MAX_WHOLE_BYTES, type Proposal } from "./operations.ts";
 import { askToRead, readAll } from "./reads.ts";
 import { type SessionOptions, settled } from "./session-options.ts";
 import { type MemberSession, shapes } from "./session-vocabulary.ts";
@@ -19,6 +19,7 @@ import {
   give,
   giveOwn,
   noteReplies,
+  partCount,
   propose,
   proposeAgain,
   put,
@@ -100,11 +101,12 @@ function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
   const { maxPending, retryMs } = options;
   return {
     submit(state, { request, operation }, ctx) {
-      if (state.pending.length + state.unresolved.length >= maxPending)
-        return refuse(request, "overloaded", `${maxPending} operations of this member are under way`, ctx);
       const text = JSON.stringify(operation);
-      if (utf8BytesOf(text) > MAX_OPERATION_BYTES)
-        return refuse(request, "too-large", `an operation has at most ${MAX_OPERATION_BYTES} bytes`, ctx);
+      if (utf8BytesOf(text) > MAX_WHOLE_BYTES)
+        return refuse(request, "too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`, ctx);
+      const under = state.pending.length + state.unresolved.length;
+      if (under > 0 && under + partCount(text) > maxPending)
+        return refuse(request, "overloaded", `${maxPending} operations of this member are under way`, ctx);
       giveAndFlush(state, request, text, options, ctx);
     },
     perform(state, { operation }, ctx) {
@@ -135,8 +137,9 @@ function giveAndFlush(
 ): void {
   if (state.phase === "none") begin(state, options, ctx);
   state.isUsed = true;
+  const isFirst = state.pending.length === 0;
   give(state, request, operation);
-  if (state.pending.length === 1) awaitAnswer(options.retryMs, ctx);
+  if (isFirst) awaitAnswer(options.retryMs, ctx);
   flush(state, options, ctx);
 }
 

@@ -9,6 +9,7 @@ import type { NodeId } from "../../../core/protocol.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
 import { holdsGrants, releaseGrants } from "./grants.ts";
 import { holdsKeys, releaseKeys } from "./keys.ts";
+import { dropParts } from "./large-operations.ts";
 import { type EndReason, isClient, type SessionId } from "./operations.ts";
 import { holdsItems, releaseItems } from "./queues.ts";
 import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
@@ -36,6 +37,7 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   const { data, tell } = on;
   const { id, member, life } = session;
   data.sessions = data.sessions.filter((other) => other !== session);
+  dropParts(data, session);
   nextRevision(data);
   tell({ type: "ended", session: id, member, life, reason });
   releaseKeys(on, id);

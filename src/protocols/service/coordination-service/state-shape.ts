@@ -15,8 +15,29 @@ import {
 } from "../../../core/shape.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { type MemberList, memberListShape } from "./member-words.ts";
-import { type Change, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOTE_BYTES, resultShape, type Stored } from "./operations.ts";
-import type { Barrier, Data, Held, Item, Kept, Lock, MachineState, Queue, Reply, Session, Taken } from "./state.ts";
+import {
+  type Change,
+  MAX_KEY_BYTES,
+  MAX_NAME_BYTES,
+  MAX_NOTE_BYTES,
+  refusalShape,
+  resultShape,
+  type Stored,
+} from "./operations.ts";
+import type {
+  Barrier,
+  Data,
+  Held,
+  Item,
+  Kept,
+  Lock,
+  MachineState,
+  Queue,
+  Reply,
+  Session,
+  Staged,
+  Taken,
+} from "./state.ts";
 import type { Table } from "./table.ts";
 
 /** However many there are, they fit a snapshot. */
@@ -38,7 +59,9 @@ const waiter = struct<Lock["waiters"][number]>(waiterFields);
 const held = struct<Held>({ ...waiterFields, token: natural });
 const stored = struct<Stored>({ value, revision: natural, session: nullable(natural) });
 const change = struct<Change>({ revision: natural, map: name, key: text(MAX_KEY_BYTES), value: nullable(value) });
-const session = struct<Session>({
+const staged = struct<Staged>({ parts: natural, text: value, bytes: natural, refusal: nullable(refusalShape) });
+type Written = Omit<Session, "staged"> & { staged: Staged | null };
+const session = struct<Written>({
   id: natural,
   member: natural,
   life: natural,
@@ -46,6 +69,7 @@ const session = struct<Session>({
   seen: natural,
   applied: natural,
   replies: list(struct<Reply>({ revision: natural, result: resultShape }), MANY),
+  staged: nullable(staged),
 });
 const arrival = struct<Barrier["arrivals"][number]>({ session: natural, wait: natural });
 const itemFields = { id: natural, value };
@@ -64,7 +88,9 @@ const machine = struct<MachineState>({
   unmeasured: natural,
 });
 
-const dataShape = struct<Required<Omit<Data, "members">> & { members: MemberList | null }>({
+const dataShape = struct<
+  Required<Omit<Data, "members" | "sessions">> & { members: MemberList | null; sessions: Written[] }
+>({
   revision: natural,
   sessions: list(session, MANY),
   lives: perNode(natural, MANY) as Shape<Record<NodeId, number>>,
@@ -83,9 +109,16 @@ const dataShape = struct<Required<Omit<Data, "members">> & { members: MemberList
 /** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
 export function dataProblem(given: unknown): string | null {
   const data = { forgottenClients: 0, members: null, ...(given as Data) };
-  const wrong = problem(dataShape, { ...data, machines: inText(data.machines) }, "data");
+  const wrong = problem(
+    dataShape,
+    { ...data, sessions: withParts(data.sessions), machines: inText(data.machines) },
+    "data",
+  );
   return wrong ?? tableProblem(data);
 }
+
+const withParts = (sessions: unknown): unknown =>
+  Array.isArray(sessions) ? sessions.map((each) => ({ staged: null, ...each })) : sessions;
 
 /** With the states of machines as JSON. */
 function inText(machines: unknown): unknown {

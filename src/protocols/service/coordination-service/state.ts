@@ -1,7 +1,7 @@
 /** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { MemberList } from "./member-words.ts";
-import type { Change, Result, Revision, ServiceEvent, SessionId, Stored, WaitId } from "./operations.ts";
+import type { Change, Refusal, Result, Revision, ServiceEvent, SessionId, Stored, WaitId } from "./operations.ts";
 import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
@@ -37,6 +37,18 @@ export interface Session {
   applied: number;
   /** What came of its last operations, up to that one: those whose replies it has not acknowledged. */
   replies: Reply[];
+  /** Of an operation that comes in parts; absent: of none. */
+  staged?: Staged;
+}
+
+export interface Staged {
+  /** How many have come. */
+  parts: number;
+  text: string;
+  /** What the text takes, which counts among all that is held. */
+  bytes: number;
+  /** Why it will not be done; its text is not kept then. */
+  refusal: Refusal | null;
 }
 
 export interface Reply {

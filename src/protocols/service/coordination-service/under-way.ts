@@ -5,7 +5,13 @@
  */
 import type { Context, RequestId } from "../../../core/protocol.ts";
 import { beginRound, stopLease } from "./lease.ts";
-import { MAX_OPERATION_BYTES, MAX_OPERATIONS, type RefusalCode, type SessionOperation } from "./operations.ts";
+import {
+  MAX_OPERATION_BYTES,
+  MAX_OPERATIONS,
+  PART_CHARS,
+  type RefusalCode,
+  type SessionOperation,
+} from "./operations.ts";
 import type { Answered } from "./replica.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession, Pending } from "./session-vocabulary.ts";
@@ -28,10 +34,27 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   ctx.setTimer("idle", idleMs);
 }
 
-/** @param operation as JSON. */
+/** @param operation as JSON. What is too long for a command is given in parts, and the last of them is answered. */
 export function give(state: State, request: RequestId | null, operation: string): void {
+  const count = partCount(operation);
+  for (let number = 1; number < count; number++) giveNext(state, null, partOf(operation, number, count));
+  if (count === 1) return giveNext(state, request, operation);
+  giveNext(state, request, partOf(operation, count, count));
+  (state.pending.at(-1) as Pending).whole = operation;
+}
+
+function giveNext(state: State, request: RequestId | null, operation: string): void {
   state.given += 1;
   state.pending.push({ sequence: state.given, request, isOwn: false, operation });
+}
+
+/** In how many commands it goes to the log. */
+export const partCount = (operation: string): number =>
+  utf8BytesOf(operation) <= MAX_OPERATION_BYTES ? 1 : Math.ceil(operation.length / PART_CHARS);
+
+function partOf(operation: string, number: number, count: number): string {
+  const text = operation.slice((number - 1) * PART_CHARS, number * PART_CHARS);
+  return JSON.stringify({ type: "part", number, isLast: number === count, text } satisfies SessionOperation);
 }
 
 /** What the session wants for itself. */
@@ -151,7 +174,7 @@ function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx):
 
 function beginWith(state: State, rest: readonly Pending[], options: SessionOptions, ctx: Ctx): void {
   begin(state, options, ctx);
-  for (const { request, operation } of rest) give(state, request, operation);
+  for (const { request, operation, whole = operation } of rest) give(state, request, whole);
   flush(state, options, ctx);
 }
 

@@ -1,0 +1,259 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type OneReplica, oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { stage } from "../../../../test/protocols/service/stage.ts";
+import {
+  ENDPOINTS,
+  FIRST_CLIENT,
+  MAX_OPERATION_BYTES,
+  MAX_PROPOSAL_BYTES,
+  MAX_VALUE_BYTES,
+  MAX_WHOLE_BYTES,
+  type Operation,
+  PART_CHARS,
+  type Result,
+  type SessionOperation,
+} from "./operations.ts";
+import { sessionOf } from "./sessions.ts";
+import { utf8BytesOf } from "./state.ts";
+import { dataProblem } from "./state-shape.ts";
+
+const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
+
+/** In so many parts. */
+function partsOf(operation: object, count: number): SessionOperation[] {
+  const text = JSON.stringify(operation);
+  const chars = Math.ceil(text.length / count);
+  return Array.from({ length: count }, (_part, at) => ({
+    type: "part",
+    number: at + 1,
+    isLast: at + 1 === count,
+    text: text.slice(at * chars, (at + 1) * chars),
+  }));
+}
+
+/** The replica takes a member's own operations as it takes others. */
+const applyAll = ({ apply }: OneReplica, member: number, parts: readonly SessionOperation[]): Result | undefined =>
+  parts.map((part) => apply(member, part as never)).at(-1);
+
+describe("parts of an operation", () => {
+  it("are applied as one at the last, and until then take the room of what is held", () => {
+    const replica = oneReplica();
+    replica.open(0);
+    const parts = partsOf(put("a", "x".repeat(1_000)), 3);
+    expect(applyAll(replica, 0, parts.slice(0, 2))).toEqual({ type: "done" });
+    expect(replica.data.maps.keys).toEqual([]);
+    expect(replica.data.bytes).toBeGreaterThan(600);
+    expect(dataProblem(JSON.parse(JSON.stringify(replica.data)))).toBeNull();
+    expect(applyAll(replica, 0, parts.slice(2))).toEqual({ type: "stored", previous: null });
+    const other = oneReplica();
+    other.open(0);
+    other.apply(0, put("a", "x".repeat(1_000)));
+    expect(replica.data.bytes).toBe(other.data.bytes);
+    expect(replica.data.maps).toEqual(other.data.maps);
+  });
+
+  it("are forgotten with the session, and when it begins another operation", () => {
+    const replica = oneReplica();
+    replica.open(0);
+    const first = partsOf(put("a", "x".repeat(1_000)), 3);
+    applyAll(replica, 0, first.slice(0, 2));
+    replica.end(0);
+    expect(replica.data.bytes).toBe(0);
+    replica.open(0);
+    expect(applyAll(replica, 0, first.slice(2))).toMatchObject({ type: "refused", code: "bad-operation" });
+    applyAll(replica, 0, first.slice(0, 2));
+    expect(applyAll(replica, 0, partsOf(put("b", "1"), 2))).toMatchObject({ type: "stored" });
+    expect(applyAll(replica, 0, first.slice(2))).toMatchObject({ type: "refused", code: "bad-operation" });
+    expect(replica.data.maps.values[0]?.keys).toEqual(["b"]);
+  });
+
+  it("are refused with the reason that the first one met, where there is no room for them", () => {
+    const replica = oneReplica({ maxBytes: 5_000 });
+    replica.open(0);
+    expect(applyAll(replica, 0, partsOf(put("a", "x".repeat(9_000)), 10))).toMatchObject({ code: "full" });
+    expect(replica.data.bytes).toBe(0);
+    expect(sessionOf(replica.data, 0)?.staged).toBeUndefined();
+    const roomy = oneReplica({ maxBytes: 10 * MAX_WHOLE_BYTES });
+    roomy.open(0);
+    expect(applyAll(roomy, 0, partsOf(put("a", "x".repeat(MAX_WHOLE_BYTES)), 120))).toMatchObject({
+      code: "too-large",
+    });
+    expect(roomy.data.bytes).toBe(0);
+  });
+
+  it("hide nothing: neither what a client may not ask for, nor what is no operation with a value", () => {
+    const replica = oneReplica();
+    const client = FIRST_CLIENT + 1;
+    replica.open(0);
+    replica.open(client);
+    const endpoint = { ...put("1", "x"), map: ENDPOINTS };
+    const within = { type: "transaction", compare: [], success: [endpoint], failure: [] };
+    for (const hidden of [endpoint, within, { type: "removeMember", member: 1 }])
+      expect(applyAll(replica, client, partsOf(hidden, 2))).toMatchObject({ code: "bad-operation" });
+    const parts = partsOf(put("a", "x"), 2);
+    for (const hidden of [parts[0] as object, { type: "open", ttlMs: 1 }, { type: "close", ifIdle: false }, [1]])
+      expect(applyAll(replica, 0, partsOf(hidden, 2))).toMatchObject({ code: "bad-operation" });
+    expect(applyAll(replica, 0, partsOf(endpoint, 2))).toMatchObject({ type: "stored" });
+    expect(replica.data.sessions).toHaveLength(2);
+  });
+
+  it("in any cut, repeated and cut off at any place, leave what the operation alone would have left", () => {
+    const run = fc.record({
+      value: fc.string({ unit: "binary", maxLength: 200 }),
+      count: fc.integer({ min: 2, max: 9 }),
+      cutOff: fc.integer({ min: 0, max: 8 }),
+    });
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), (runs) => {
+        const [replica, plain] = [oneReplica(), oneReplica()];
+        for (const each of [replica, plain]) each.open(0);
+        for (const [at, { value, count, cutOff }] of runs.entries()) {
+          const operation = put(`k${at % 3}`, value);
+          const parts = partsOf(operation, count);
+          applyAll(replica, 0, parts.slice(0, Math.min(cutOff, count - 1)));
+          expect(applyAll(replica, 0, parts)).toEqual(plain.apply(0, operation));
+        }
+        expect(replica.data.maps).toEqual(plain.data.maps);
+        expect(replica.data.bytes).toBe(plain.data.bytes);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+const filled = (chars: number, unit: string): string => unit.repeat(Math.ceil(chars / unit.length)).slice(0, chars);
+const shown = (chars: number, unit: string) => `${chars} of ${unit}`;
+
+/** Escapes, wide characters, halves of them at cuts. */
+const units = ["x", '"', "\\\n", "é", "世", "a🦊"];
+const edges = [MAX_OPERATION_BYTES - 100, PART_CHARS, 3 * PART_CHARS, MAX_PROPOSAL_BYTES, 200_000];
+
+describe("a large operation of a member", () => {
+  it("of any size and any characters around each limit is done once, and read as it was put", () => {
+    const { submit, query, sim, leader } = stage();
+    const other = (leader() + 1) % 3;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...edges),
+        fc.integer({ min: -60, max: 60 }),
+        fc.constantFrom(...units),
+        (...drawn) => {
+          const [edge, off, unit] = drawn;
+          const value = filled(edge + off, unit);
+          expect(submit(other, put("a", value)), shown(edge + off, unit)).toMatchObject({ type: "done" });
+          const read = query(leader(), { type: "get", map: "m", key: "a" }) as { answer: { entry: { value: string } } };
+          expect(read.answer.entry.value === value, shown(edge + off, unit)).toBe(true);
+        },
+      ),
+      { numRuns: 12 },
+    );
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("may be as large as a value may, whatever has to be escaped; each command of the log stays within its bounds", () => {
+    const commands: number[] = [];
+    const { submit, query, sim, leader } = stage();
+    for (const unit of ["x", '"']) {
+      const value = filled(MAX_VALUE_BYTES, unit);
+      expect(submit(leader(), put("a", value))).toMatchObject({ type: "done" });
+      expect(query((leader() + 1) % 3, { type: "get", map: "m", key: "a" })).toMatchObject({ answer: { entry: {} } });
+    }
+    for (const entry of sim.world.state(leader()).log.log.entries)
+      if (entry.type === "command") commands.push(utf8BytesOf(entry.command.operation));
+    expect(commands.length).toBeGreaterThan(20);
+    expect(Math.max(...commands)).toBeLessThanOrEqual(MAX_PROPOSAL_BYTES);
+  });
+
+  it("is done once though leaders change and messages are lost half-way", () => {
+    for (const seed of [1, 2, 3]) {
+      const { ask, answer, run, sim, leader, events } = stage({ seed });
+      const old = leader();
+      const member = (old + 1) % 3;
+      const value = filled(300_000, "x");
+      const request = ask(member, put("a", value));
+      run(10 + 3 * seed);
+      sim.crash(old);
+      run(2_500);
+      sim.start(old);
+      run(3_000);
+      expect(answer(member, request)).toMatchObject({ type: "done", result: { previous: null } });
+      const told = events.filter(({ node, type, value: of }) => node === member && type === "changed" && of === value);
+      expect(told).toHaveLength(1);
+      expect(sim.verdict()).toEqual([]);
+    }
+  });
+
+  it("of a session that ends half-way leaves nothing, and is answered: it was not done", () => {
+    const quick = { leaseMs: 400, renewMs: 100, sweepMs: 100, retryMs: 100, idleMs: 1_000 };
+    const { ask, answer, run, sim, leader, query } = stage({ service: { session: quick } });
+    const member = (leader() + 1) % 3;
+    const request = ask(member, put("a", filled(900_000, "x")));
+    const staged = (): number => sessionOf(sim.world.state(leader()).replica.data, member)?.staged?.parts ?? 0;
+    for (let ms = 0; staged() === 0 && ms < 1_000; ms++) run(1);
+    expect(staged()).toBeGreaterThan(0);
+    sim.partition([[member]]);
+    run(2_000);
+    expect(sim.world.state(leader()).replica.data.bytes).toBe(0);
+    sim.heal();
+    run(3_000);
+    // What had not been put to the log is asked for in the next session; what had been has ended with this one.
+    const end = answer(member, request) as { type: string; code?: string };
+    if (end.type === "refused") expect(end.code).toBe("session-expired");
+    const { answer: found } = query(member, { type: "get", map: "m", key: "a" }) as { answer: { entry: unknown } };
+    expect(found.entry === null).toBe(end.type === "refused");
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("goes on behind a snapshot that was taken half-way, at a member that was restarted from it", () => {
+    const { ask, answer, run, sim, leader, query } = stage({
+      service: { replica: { snapshotChars: 50_000 }, log: { keptEntries: 0 } },
+    });
+    const away = (leader() + 1) % 3;
+    const member = (leader() + 2) % 3;
+    const staged = (node: number): number => sessionOf(sim.world.state(node).replica.data, member)?.staged?.parts ?? 0;
+    sim.crash(away);
+    const value = filled(450_000, "é");
+    const request = ask(member, put("a", value));
+    for (let ms = 0; staged(leader()) < 12 && ms < 5_000; ms++) run(1);
+    expect(sim.world.state(leader()).log.snapshot.index).toBeGreaterThan(0);
+    sim.start(away);
+    for (let ms = 0; staged(away) === 0 && ms < 5_000; ms++) run(1);
+    expect(staged(away)).toBeGreaterThan(0);
+    run(3_000);
+    expect(answer(member, request)).toMatchObject({ type: "done" });
+    expect(query(away, { type: "get", map: "m", key: "a" })).toMatchObject({ answer: { entry: { value } } });
+    expect(sim.world.state(away).replica.data).toEqual(sim.world.state(leader()).replica.data);
+    expect(sim.verdict()).toEqual([]);
+  });
+});
+
+describe("what is answered", () => {
+  it("by a transaction is bounded, however often it reads a large value", () => {
+    const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES });
+    replica.open(0);
+    replica.apply(0, put("a", filled(MAX_VALUE_BYTES, "x")));
+    const reads = (count: number): Operation => ({
+      type: "transaction",
+      compare: [],
+      success: Array.from({ length: count }, () => ({ type: "get", map: "m", key: "a" })),
+      failure: [],
+    });
+    expect(replica.apply(0, reads(8))).toMatchObject({ type: "transaction" });
+    expect(replica.apply(0, reads(9))).toMatchObject({ type: "refused", code: "too-large" });
+    const emptied = { type: "put", map: "m", key: "a", value: "", isLeased: false } as const;
+    const [first] = [reads(20)] as [Operation & { type: "transaction" }];
+    expect(replica.apply(0, { ...first, success: [emptied, ...first.success] })).toMatchObject({ succeeded: true });
+  });
+
+  it("to who asks for changes has the last two large ones", () => {
+    const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES, maxChangeBytes: MAX_VALUE_BYTES });
+    replica.open(0);
+    for (const key of ["a", "b", "c"]) replica.apply(0, put(key, filled(MAX_VALUE_BYTES, "x")));
+    const { revision } = replica.data;
+    expect(replica.ask({ type: "changes", map: "m", after: revision - 3 })).toMatchObject({ code: "compacted" });
+    expect(replica.ask({ type: "changes", map: "m", after: revision - 2 })).toMatchObject({
+      changes: [{ key: "b" }, { key: "c" }],
+    });
+  });
+});

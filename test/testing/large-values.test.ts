@@ -1,0 +1,108 @@
+/** Values far above what one command of the log holds, for members and clients, in virtual time. */
+import { expect, test } from "vitest";
+import { FRAGMENT_CHARS, inFragments, MAX_WORD_CHARS } from "../../src/cluster/clients/client-words.ts";
+import type { StateMachine } from "../../src/cluster/services/state/state-api.ts";
+import { random } from "../../src/core/random.ts";
+import type { Change } from "../../src/index.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
+
+const MAX_VALUE_BYTES = 1_048_576;
+/** As JSON with its quotes exactly as large as a value may be. */
+const LARGEST = "x".repeat(MAX_VALUE_BYTES - 2);
+const WITHIN = { timeoutMs: 60_000 };
+
+function worldWithClients(seed: number): { world: World; clients: SimulatedClients } {
+  const clients: SimulatedClients = new SimulatedClients(() => world, random(seed).stream("clients"));
+  const world: World = simulate({ members: 3, seed, program: clients.serve });
+  clients.isMended = true;
+  return { world, clients };
+}
+
+/** Keeps the lengths of what it was given. */
+const lengths: StateMachine<number[], string, number> = {
+  init: () => [],
+  apply: (state, command) => [[...state, command.length], command.length],
+};
+
+/** Of so many changes: how long each value is, and how it ends. */
+async function readInto(seen: string[], changes: AsyncIterable<Change<string>>, count: number): Promise<void> {
+  for await (const change of changes) {
+    seen.push(change.type === "put" ? `${change.value.length} ${change.value.at(-1)}` : "deleted");
+    if (seen.length === count) break;
+  }
+}
+
+test("a value of many commands goes through all that is shared, by members and clients", () =>
+  goThrough("x".repeat(150_000)));
+test("so does the largest, and one that is larger is refused", { tags: ["long"] }, () => goThrough(LARGEST));
+
+/** Through maps, compare-and-set, transactions, queues, machines and watches. */
+async function goThrough(large: string): Promise<void> {
+  const { world, clients } = worldWithClients(5);
+  await world.run(async () => {
+    const client = await clients.connect({ endpoints: [endpointOf(2)] });
+    for (const user of [world.member(1), client]) {
+      const map = user.map<string>("large");
+      const { revision } = await map.range();
+      const seen: string[][] = [[], []];
+      const readers = [world.member(3), client].map((reader, at) =>
+        readInto(seen[at] as string[], reader.map<string>("large").watch({ after: revision }), 4),
+      );
+      await map.put("a", "begin", WITHIN); // Changes that nobody has asked for yet make room for large ones.
+      while (seen.some(({ length }) => length === 0)) await world.sleep(10);
+      const put = await map.put("a", large, WITHIN);
+      expect(await map.compareAndSet("a", put - 1, "lost", WITHIN)).toBeNull();
+      expect(await map.compareAndSet("a", put, `${large.slice(1)}y`, WITHIN)).not.toBeNull();
+      await user.transaction(async (transaction) => {
+        const found = (await transaction.get(map, "a")) ?? "";
+        transaction.put(map, "a", found.replace("y", "z"));
+      }, WITHIN);
+      expect(await map.get("a", WITHIN)).toBe(`${large.slice(1)}z`);
+      await Promise.all(readers);
+      const wanted = ["5 n", ...["x", "y", "z"].map((end) => `${large.length} ${end}`)];
+      expect(seen).toEqual([wanted, wanted]);
+      const queue = user.queue<string>("large");
+      await queue.add(large, WITHIN);
+      const item = await queue.take(WITHIN);
+      expect(item.item === large).toBe(true);
+      await item.done(WITHIN);
+      await map.delete("a", WITHIN);
+    }
+    expect(await world.member(1).replicated("lengths", lengths).execute(large, WITHIN)).toBe(large.length);
+    await world.member(3).replicated("lengths", lengths).execute("abc", WITHIN);
+    expect(await world.member(3).replicated("lengths", lengths).read(WITHIN)).toEqual([large.length, 3]);
+    const larger = world.member(1).map("large").put("a", `${LARGEST}x`);
+    await expect(larger).rejects.toMatchObject({ code: "too-large" });
+    await expect(client.map("large").put("a", `${LARGEST}x`)).rejects.toMatchObject({ code: "too-large" });
+    await client.close();
+  });
+}
+
+test("a member that is killed while it is sent large values has them all when it is back", async () => {
+  const world = simulate({ members: 3, seed: 9 });
+  await world.run(async () => {
+    const map = world.member(1).map<string>("large");
+    const writing = Promise.all(["a", "b", "c"].map((key) => map.put(key, key + LARGEST.slice(1), WITHIN)));
+    await world.sleep(5);
+    world.kill(3);
+    await writing;
+    await world.restart(3);
+    for (const key of ["a", "b", "c"])
+      expect((await world.member(3).map<string>("large").get(key, WITHIN)) === key + LARGEST.slice(1)).toBe(true);
+  });
+});
+
+test("a word to a client is cut into fragments that hold what they should, and a short one is not", () => {
+  expect([...inFragments("short")]).toEqual(["short"]);
+  for (const unit of ["x", '"', "a🦊"]) {
+    const word = JSON.stringify({ text: unit.repeat(100_000) });
+    const fragments = [...inFragments(word)].map(
+      (fragment) => JSON.parse(fragment) as { isLast: boolean; text: string },
+    );
+    expect(fragments.map(({ text }) => text).join("") === word).toBe(true);
+    expect(fragments.filter(({ isLast }) => isLast)).toEqual([fragments.at(-1)]);
+    expect(Math.max(...fragments.map(({ text }) => text.length))).toBeLessThanOrEqual(FRAGMENT_CHARS);
+  }
+  expect(MAX_WORD_CHARS).toBeGreaterThan(8 * 2 * MAX_VALUE_BYTES);
+});
