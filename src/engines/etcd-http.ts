@@ -13,7 +13,8 @@ export interface EtcdPlace {
 /** One answer. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_SOCKETS = 16;
-/** A member that has not answered by then is not asked again before the others. */
+/** What is asked after a member has kept somebody waiting for so long is asked of the next one. */
+const SLOW_MS = 1_000;
 const CALL_MS = 5_000;
 
 export class EtcdHttp {
@@ -34,8 +35,11 @@ export class EtcdHttp {
   call(path: string, body: object): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       let text = "";
+      const place = this.#at;
+      const slow = setTimeout(() => this.#leave(place), SLOW_MS).unref();
       const fail = (error: Error & { code?: unknown }): void => {
-        this.#at += 1;
+        clearTimeout(slow);
+        this.#leave(place);
         const isUnheard = error.code === "ECONNREFUSED";
         reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
       };
@@ -48,6 +52,7 @@ export class EtcdHttp {
         });
         response.on("error", fail);
         response.on("end", () => {
+          clearTimeout(slow);
           if (response.statusCode !== 200) return fail(new Error(`${response.statusCode} ${text.slice(0, 300)}`));
           try {
             resolve(JSON.parse(text) as Record<string, unknown>);
@@ -64,6 +69,7 @@ export class EtcdHttp {
   /** Each line that comes, until what is returned is called. @param onEnd also of one that could not be begun. */
   stream(path: string, body: object, onLine: (line: Record<string, unknown>) => void, onEnd: (error: Error) => void) {
     let isOver = false;
+    const place = this.#at;
     const end = (error: Error): void => {
       if (isOver) return;
       isOver = true;
@@ -87,7 +93,7 @@ export class EtcdHttp {
       response.on("end", () => end(new Error("it ended")));
     });
     asked.on("error", (error) => {
-      this.#at += 1;
+      this.#leave(place);
       end(error);
     });
     return (): void => {
@@ -100,6 +106,11 @@ export class EtcdHttp {
     for (const asked of this.#open) asked.destroy();
     this.#agents.plain.destroy();
     this.#agents.tls.destroy();
+  }
+
+  /** The next one is asked from now on. Several that found the same one away have gone on but once. */
+  #leave(place: number): void {
+    if (this.#at === place) this.#at += 1;
   }
 
   #ask(path: string, body: object, onResponse: (response: IncomingMessage) => void): ClientRequest {

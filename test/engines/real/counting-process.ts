@@ -2,10 +2,10 @@
 import { join } from "../../../src/index.ts";
 import { realEngines } from "./engines.ts";
 
-const [name, port] = process.argv.slice(2);
+const [name, ports = ""] = process.argv.slice(2);
 const real = realEngines.find((each) => each.name === name);
 if (real === undefined) throw new Error(`no engine ${name}`);
-const member = await join({ engine: real.engine(Number(port)), sessionMs: 3_000, timeoutMs: 60_000 });
+const member = await join({ engine: real.engine(ports.split(",").map(Number)), sessionMs: 3_000, timeoutMs: 60_000 });
 
 const answers = new Map<number, (value: number) => void>();
 let number = 0;

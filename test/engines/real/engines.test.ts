@@ -8,6 +8,7 @@ import { conformance } from "../conformance.ts";
 import { exceptions } from "../exceptions.ts";
 import { runExample } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
+import { EtcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
 import { EngineServer } from "./servers.ts";
 
@@ -17,7 +18,7 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
   const members: EngineMember[] = [];
   const joined = async (sessionMs = 10_000): Promise<EngineMember> => {
-    const member = await join({ engine: engine(server.port), sessionMs, timeoutMs: 30_000 });
+    const member = await join({ engine: engine(server.ports), sessionMs, timeoutMs: 30_000 });
     members.push(member);
     return member;
   };
@@ -75,5 +76,32 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     const { value, accepted, kills } = await fencedCounter(name, server);
     expect(value).toBe(accepted);
     expect([kills, accepted > 20]).toEqual([2, true]);
+  });
+});
+
+describe("etcd of three servers", () => {
+  let cluster: EtcdCluster;
+  beforeAll(async () => {
+    cluster = await EtcdCluster.start();
+  });
+  afterAll(() => cluster?.remove());
+
+  it("loses and doubles no increment while processes and its leader are killed and paused", async () => {
+    const { value, accepted, kills } = await fencedCounter("etcd", cluster);
+    expect(value).toBe(accepted);
+    expect([kills, accepted > 20]).toEqual([2, true]);
+  });
+
+  it("keeps a lock while its leader is killed", async () => {
+    const engine = realEngines.find(({ name }) => name === "etcd")?.engine(cluster.ports);
+    if (engine === undefined) throw new Error("no engine etcd");
+    const member = await join({ engine, sessionMs: 20_000, timeoutMs: 30_000 });
+    const held = await member.mutex("leader").acquire();
+    await cluster.kill();
+    const killedAt = performance.now(); // A session counts from before it was asked for, and for nine tenths.
+    await expect.poll(() => held.deadline, { timeout: 60_000 }).toBeGreaterThan(killedAt + 18_000);
+    expect(held.isHeld).toBe(true);
+    await cluster.start();
+    await member.leave();
   });
 });

@@ -11,7 +11,7 @@ export interface RealEngine {
   /** Of its section of docs/engines.md. */
   readonly title: string;
   readonly server: ServerKind;
-  engine(port: number): ExternalEngine;
+  engine(ports: readonly number[]): ExternalEngine;
 }
 
 export const realEngines: readonly RealEngine[] = [
@@ -19,24 +19,24 @@ export const realEngines: readonly RealEngine[] = [
     name: "postgres",
     title: "PostgreSQL",
     server: postgresServer,
-    engine: (port) => postgres({ url: `postgres://coterie@127.0.0.1:${port}/postgres` }),
+    engine: ([port]) => postgres({ url: `postgres://coterie@127.0.0.1:${port}/postgres` }),
   },
   {
     name: "redis",
     title: "Redis",
     server: redisServer,
-    engine: (port) => redis({ url: `redis://127.0.0.1:${port}` }),
+    engine: ([port]) => redis({ url: `redis://127.0.0.1:${port}` }),
   },
   {
     name: "etcd",
     title: "etcd",
     server: etcdServer,
-    engine: (port) => etcd({ endpoints: [`http://127.0.0.1:${port}`] }),
+    engine: (ports) => etcd({ endpoints: ports.map((port) => `http://127.0.0.1:${port}`) }),
   },
   {
     name: "nats",
     title: "NATS",
     server: natsServer,
-    engine: (port) => nats({ servers: [`nats://127.0.0.1:${port}`] }),
+    engine: (ports) => nats({ servers: ports.map((port) => `nats://127.0.0.1:${port}`) }),
   },
 ];

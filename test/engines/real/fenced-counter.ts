@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { guard, StaleToken } from "../../../src/index.ts";
-import type { EngineServer } from "./servers.ts";
+import type { Served } from "./servers.ts";
 
 const SESSION_MS = 3_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -17,7 +17,7 @@ export interface Counted {
   readonly kills: number;
 }
 
-export async function fencedCounter(engine: string, server: EngineServer): Promise<Counted> {
+export async function fencedCounter(engine: string, server: Served): Promise<Counted> {
   const counted = { value: 0, accepted: 0, stale: 0, kills: 0 };
   const accept = guard();
   const serve = (child: ChildProcess): void => {
@@ -38,7 +38,7 @@ export async function fencedCounter(engine: string, server: EngineServer): Promi
   };
   const begin = (): ChildProcess => {
     const script = new URL("counting-process.ts", import.meta.url);
-    const child = fork(script, [engine, String(server.port)], { execArgv: ["--import", "tsx"] });
+    const child = fork(script, [engine, server.ports.join(",")], { execArgv: ["--import", "tsx"] });
     serve(child);
     return child;
   };
@@ -62,7 +62,7 @@ export async function fencedCounter(engine: string, server: EngineServer): Promi
     await more();
     children[0]?.kill("SIGCONT");
     await more();
-    server.pause();
+    await server.pause();
     await sleep(SESSION_MS / 2);
     server.resume();
     await more();

@@ -73,8 +73,19 @@ export const natsServer: ServerKind = {
   args: (folder, port) => ["--jetstream", "--store_dir", folder, "--addr", "127.0.0.1", "--port", String(port)],
 };
 
+/** What is killed, paused and started again: one server, or the leader among several. */
+export interface Served {
+  /** Of each server, in the order in which a process names them. */
+  readonly ports: readonly number[];
+  pause(): void | Promise<void>;
+  resume(): void;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
 /** One server, over all its runs. */
-export class EngineServer {
+export class EngineServer implements Served {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));
   port = 0;
   readonly #kind: ServerKind;
@@ -88,7 +99,7 @@ export class EngineServer {
   }
 
   /** @throws an error that names the package which is not installed. */
-  static async start(kind: ServerKind): Promise<EngineServer> {
+  static async start(kind: ServerKind, port?: number): Promise<EngineServer> {
     const program = kind.find();
     if (program === null) throw new Error(`not installed: apt-get install ${kind.package}, which .ci/run does`);
     const server = new EngineServer(kind, program);
@@ -97,9 +108,13 @@ export class EngineServer {
       if (uid !== undefined && gid !== undefined) chownSync(server.folder, uid, gid);
     }
     kind.prepare?.(program, server.folder);
-    server.port = await freePort();
+    server.port = port ?? (await freePort());
     await server.start();
     return server;
+  }
+
+  get ports(): readonly number[] {
+    return [this.port];
   }
 
   async start(): Promise<void> {
@@ -167,7 +182,7 @@ function ownerOf(user: string): { uid?: number; gid?: number } {
   return { uid: id("-u"), gid: id("-g") };
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);
