@@ -10,6 +10,7 @@ import { runExample } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
 import { EtcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
+import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -22,6 +23,12 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     members.push(member);
     return member;
   };
+  /** As it is listed that it does not. */
+  async function asListed(promise: string, checked: Promise<void>): Promise<void> {
+    const exception = exceptions.find((each) => each.engine === name && each.promise === promise);
+    if (exception === undefined) await checked;
+    else await expect(checked).rejects.toThrow(exception.error);
+  }
   beforeAll(async () => {
     server = await EngineServer.start(kind); // Which fails where the package is not installed.
   });
@@ -30,52 +37,18 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     await server?.remove();
   });
 
-  it.each(conformance)("$name", async ({ name: promise, check }) => {
-    const exception = exceptions.find((each) => each.engine === name && each.promise === promise);
-    const checked = check({ join: () => joined(), sleep });
-    if (exception === undefined) await checked;
-    else await expect(checked).rejects.toThrow(exception.error);
-  });
+  it.each(conformance)("$name", ({ name: promise, check }) =>
+    asListed(promise, check({ join: () => joined(), sleep })),
+  );
+
+  it.each(outages)("$name", ({ name: promise, check }) =>
+    asListed(promise, check({ engine: name, server, join: joined })),
+  );
 
   it("runs the example of its page as it is printed", async () => {
     const { printed, expected } = await runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");
-  });
-
-  it("keeps a lock while the engine is paused, and killed and started again, for less than a session", async () => {
-    const member = await joined();
-    const held = await member.mutex("outage").acquire();
-    const { token } = held;
-    server.pause();
-    await sleep(1_000);
-    server.resume();
-    await server.kill();
-    await server.start();
-    const deadline = held.deadline;
-    await expect.poll(() => held.deadline, { timeout: 20_000 }).toBeGreaterThan(deadline as number);
-    expect([held.isHeld, held.token]).toEqual([true, token]);
-    const next = (await joined()).mutex("outage").acquire();
-    await held.release();
-    expect((await next).token).toBeGreaterThan(token);
-  });
-
-  it("ends what is held before a session can, where the engine is away for longer", async () => {
-    const member = await joined(3_000);
-    const held = await member.mutex("long outage").acquire();
-    const next = (await joined(3_000)).mutex("long outage").acquire();
-    await server.kill();
-    const killedAt = performance.now();
-    await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
-    expect(held.deadline).toBeLessThanOrEqual(killedAt + 3_000);
-    await server.start();
-    expect((await next).token).toBeGreaterThan(held.token);
-  });
-
-  it("loses and doubles no increment while processes and the engine are killed and paused", async () => {
-    const { value, accepted, kills } = await fencedCounter(name, server);
-    expect(value).toBe(accepted);
-    expect([kills, accepted > 20]).toEqual([2, true]);
   });
 });
 
