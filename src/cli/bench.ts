@@ -11,6 +11,7 @@ import type { Invocation, Output } from "./invocation.ts";
 const benchmarks: Readonly<Record<string, string>> = {
   check: "the checker beside SPIN, on the seven reference models: counts, time, memory",
   sim: "the simulator beside a bare loop and SimPy: messages per second, from 100 to a million nodes",
+  campaign: "a campaign on one thread and on two: how much sooner two are done",
   host: "two processes of the runtime beside a bare echo: round trips per second",
   wire: "the wire codec beside JSON",
   journal: "the journal beside a bare file: records per second that are confirmed durable",

@@ -120,6 +120,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "run a protocol or a scenario in virtual time",
     load: () => import("./sim.ts"),
   },
+  campaign: {
+    usage: "[options] <file>",
+    summary: "make many runs of experiments, on many threads or machines",
+    load: () => import("./campaign.ts"),
+  },
   trace: {
     usage: "[options] <file>",
     summary: "show a recorded run, draw it, or hand it to other tools",

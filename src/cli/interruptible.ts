@@ -9,7 +9,14 @@ import { EnvironmentError, InvariantViolation, UsageError } from "../core/errors
 export type FromThread<Progress, Answer> =
   | { readonly progress: Progress }
   | { readonly answer: Answer }
-  | { readonly error: { readonly name: string; readonly code: string; readonly message: string } };
+  | { readonly error: ThreadError };
+
+/** An error on its way between threads. */
+export interface ThreadError {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+}
 
 export interface ThreadData<Request> {
   readonly request: Request;
@@ -89,7 +96,8 @@ function outOfMemory(error: NodeJS.ErrnoException): Error | null {
   return new EnvironmentError("out-of-memory", "the search ran out of memory: give it a bound, such as --max-states");
 }
 
-function errorFrom({ name, code, message }: { name: string; code: string; message: string }): Error {
+/** The error of this class again. */
+export function errorFrom({ name, code, message }: ThreadError): Error {
   if (name === "UsageError") return new UsageError(code, message);
   if (name === "InvariantViolation") return new InvariantViolation(code, message);
   return new EnvironmentError(code, message);

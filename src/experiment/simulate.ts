@@ -147,7 +147,7 @@ export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<nu
 }
 
 /** The names of violated properties, and of expectations that are not met. */
-function failuresOf({ properties, expectations }: Result): string[] {
+export function failuresOf({ properties, expectations }: Result): string[] {
   const unmet = expectations.filter(({ passed }) => !passed);
   if (unmet.length === 0) return [];
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));

@@ -1,0 +1,15 @@
+/** Where the jobs of a campaign wait, and where their results are kept: a folder of one machine, or a queue for several. */
+import type { ChunkResult } from "../experiment/campaign/chunk.ts";
+import type { Hands } from "./campaign-threads.ts";
+
+export interface CampaignQueue {
+  /**
+   * Works until every job has its result, whoever made it.
+   *
+   * @param show told how many jobs are done.
+   * @returns one result for each job, or null if it was stopped before.
+   * @throws EnvironmentError where a job cannot be done
+   */
+  work(hands: Hands, isStopped: () => boolean, show: (done: number) => void): Promise<readonly ChunkResult[] | null>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,169 @@
+/**
+ * The jobs of a campaign in a queue of BullMQ, on Redis: any number of processes, on any machines, take them and see all results.
+ * A job carries its place in the campaign and nothing else: what is run, each worker reads in its own copy of the file. The lock of
+ * a worker that dies runs out, and its job is taken again; the queue refuses what a worker says that has lost its lock.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { asChunkResult, type ChunkResult, isChunkOf } from "../experiment/campaign/chunk.ts";
+import { type Campaign, type Chunk, chunksOf } from "../experiment/campaign/file.ts";
+import type { CampaignQueue } from "./campaign-queue.ts";
+import type { Hands } from "./campaign-threads.ts";
+
+/** What is used of `bullmq`. */
+interface Library {
+  readonly Queue: new (name: string, options: object) => Queue;
+  readonly Worker: new (
+    name: string,
+    work: (job: Job, token: string) => Promise<unknown>,
+    options: object,
+  ) => Closable & { isRunning(): boolean };
+  readonly WaitingError: new () => Error;
+}
+interface Closable {
+  on(event: "error", listener: (error: Error) => void): unknown;
+  close(): Promise<unknown>;
+}
+interface Queue extends Closable {
+  addBulk(jobs: readonly { name: string; data: Chunk; opts: object }[]): Promise<unknown>;
+  getJobCounts(): Promise<Readonly<Record<string, number>>>;
+  getCompleted(from: number, to: number): Promise<readonly Job[]>;
+  getFailed(from: number, to: number): Promise<readonly Job[]>;
+  waitUntilReady(): Promise<unknown>;
+}
+interface Job {
+  readonly data: Chunk;
+  readonly returnvalue: unknown;
+  readonly failedReason?: string;
+  moveToWait(token: string): Promise<unknown>;
+  retry(): Promise<unknown>;
+}
+
+/** A worker that has not renewed its lock for so long has died. It renews it on a thread that does nothing else. */
+const LOCK_MS = 10_000;
+const LOOK_FOR_DEAD_MS = 2_000;
+/** A job that has ended so many workers is not given to another. */
+const MAX_DEATHS = 10;
+const LOOK_MS = 200;
+const CONNECT_MS = 10_000;
+const AT_ONCE = 1_000;
+
+export class CampaignOnRedis implements CampaignQueue {
+  readonly #campaign: Campaign;
+  readonly #name: string;
+  readonly #library: Library;
+  readonly #connection: object;
+  readonly #queue: Queue;
+
+  private constructor(campaign: Campaign, name: string, library: Library, connection: object) {
+    this.#campaign = campaign;
+    this.#name = name;
+    this.#library = library;
+    this.#connection = connection;
+    this.#queue = new library.Queue(name, { connection });
+    this.#queue.on("error", () => {}); // It connects again.
+  }
+
+  /**
+   * @param identity of the campaign and of what runs it: workers of another have another queue.
+   * @throws UsageError `no-library` without the package `bullmq`; EnvironmentError `unreachable` without Redis
+   */
+  static async open(campaign: Campaign, url: string, identity: string): Promise<CampaignOnRedis> {
+    if (!/^rediss?:\/\/\S+$/.test(url))
+      throw new UsageError("bad-argument", unexpected("--redis", "such as redis://127.0.0.1:6379", url));
+    const library = await loaded();
+    const connection = { url, maxRetriesPerRequest: null };
+    const opened = new CampaignOnRedis(campaign, `campaign-${campaign.name}-${identity}`, library, connection);
+    const late = new AbortController();
+    const reached = opened.#queue.waitUntilReady().then(() => true);
+    const isReached = await Promise.race([reached, sleep(CONNECT_MS, false, { signal: late.signal })]);
+    late.abort();
+    if (isReached) return opened;
+    void opened.close().catch(() => {});
+    throw new EnvironmentError("unreachable", `${unexpected("--redis", "the address of a Redis that answers", url)}`);
+  }
+
+  async work(
+    hands: Hands,
+    isStopped: () => boolean,
+    show: (done: number) => void,
+  ): Promise<readonly ChunkResult[] | null> {
+    const total = chunksOf(this.#campaign).length;
+    for (const job of await this.#queue.getFailed(0, -1)) await job.retry();
+    const worker = new this.#library.Worker(this.#name, (job, token) => this.#carryOut(job, token, hands), {
+      connection: this.#connection,
+      concurrency: hands.count,
+      lockDuration: LOCK_MS,
+      stalledInterval: LOOK_FOR_DEAD_MS,
+      maxStalledCount: MAX_DEATHS,
+    });
+    worker.on("error", () => {}); // It connects again, or somebody else has the job now.
+    try {
+      for (;;) {
+        const counts = await this.#queue.getJobCounts();
+        const { completed = 0, failed = 0 } = counts;
+        show(completed);
+        if (isStopped()) return null;
+        if (failed > 0) throw await this.#failure();
+        if (completed >= total) return await this.#results(total);
+        // At first, and where Redis has forgotten some: a job that is known is not added again.
+        if (Object.values(counts).reduce((sum, count) => sum + count, 0) < total) await this.#addAll();
+        await sleep(LOOK_MS);
+      }
+    } finally {
+      hands.stop(); // What is still at work goes back to the queue.
+      await worker.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #carryOut(job: Job, token: string, hands: Hands): Promise<ChunkResult> {
+    const { experiment, chunk } = job.data;
+    if (!isChunkOf(this.#campaign, { experiment, chunk })) throw new Error("there is no such job in this campaign");
+    const result = await hands.chunk({ experiment, chunk });
+    if (result !== null) return result;
+    await job.moveToWait(token);
+    throw new this.#library.WaitingError();
+  }
+
+  async #addAll(): Promise<void> {
+    const jobs = chunksOf(this.#campaign).map(({ experiment, chunk }) => ({
+      name: "chunk",
+      data: { experiment, chunk },
+      opts: { jobId: `${experiment}-${chunk}`, removeOnComplete: false, removeOnFail: false },
+    }));
+    for (let at = 0; at < jobs.length; at += AT_ONCE) await this.#queue.addBulk(jobs.slice(at, at + AT_ONCE));
+  }
+
+  async #results(total: number): Promise<readonly ChunkResult[]> {
+    const results: ChunkResult[] = [];
+    for (let at = 0; at < total; at += AT_ONCE) {
+      for (const { returnvalue } of await this.#queue.getCompleted(at, at + AT_ONCE - 1)) {
+        const result = asChunkResult(this.#campaign, returnvalue);
+        if (result === null) throw new EnvironmentError("bad-result", "expected results of this campaign in the queue");
+        results.push(result);
+      }
+    }
+    return results;
+  }
+
+  async #failure(): Promise<EnvironmentError> {
+    const [job] = await this.#queue.getFailed(0, 0);
+    const where = `job ${job?.data.experiment}-${job?.data.chunk}`;
+    return new EnvironmentError("job-failed", `${where} cannot be done: ${job?.failedReason}; start again to retry it`);
+  }
+}
+
+async function loaded(): Promise<Library> {
+  try {
+    return (await import("bullmq" as string)) as Library;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const text =
+      "expected the packages bullmq and ioredis to be installed, which --redis uses: npm install bullmq ioredis";
+    throw new UsageError("no-library", text, { cause: error });
+  }
+}

@@ -1,0 +1,197 @@
+/** One job of a campaign: the runs of some seeds, one after the other, and what they came to. It depends on nothing else. */
+import { z } from "zod";
+import { walk } from "../../check/search/walks.ts";
+import { systemFor } from "../../check/suite.ts";
+import { UsageError } from "../../core/errors.ts";
+import { hash } from "../../core/plain.ts";
+import type { CheckRequest } from "../check-request.ts";
+import { failuresOf, play, type Staged } from "../simulate.ts";
+import { type Campaign, type CampaignExperiment, type Chunk, type Soak, seedsOf } from "./file.ts";
+
+/** How many seeds are named of those that fail alike. */
+const NAMED_SEEDS = 10;
+
+const range = z.strictObject({ min: z.number(), max: z.number(), sum: z.number() });
+const failure = z.strictObject({
+  what: z.string().max(1_000),
+  count: z.int().positive(),
+  seeds: z.array(z.int()).max(NAMED_SEEDS),
+  smallest: z.strictObject({ seed: z.int(), size: z.number() }),
+});
+const chunkResult = z.strictObject({
+  experiment: z.int().min(0),
+  chunk: z.int().min(0),
+  runs: z.int().positive(),
+  digest: z.int(),
+  size: range,
+  timeMs: range.nullable(),
+  failures: z.array(failure).max(1_000),
+});
+
+/**
+ * `size` is in messages of a simulated run, in moves of a walk, and 0 of a soak; `timeMs` is virtual time, null but of a simulated
+ * run; `digest` is equal where every run came to the same.
+ */
+export type ChunkResult = z.infer<typeof chunkResult>;
+export type Range = ChunkResult["size"];
+export type Failure = ChunkResult["failures"][number];
+
+/** What came of one run. */
+export interface RunResult {
+  readonly size: number;
+  readonly timeMs: number | null;
+  /** The names of what is violated, or not as expected. */
+  readonly failures: readonly string[];
+}
+
+/** How a soak is run, which is its driver's. Null: it was stopped. */
+export type RunSoak = (soak: Soak, seed: number) => Promise<RunResult | null>;
+
+/** @returns null for what is not a result of this campaign's: it came from outside. */
+export function asChunkResult(campaign: Campaign, value: unknown): ChunkResult | null {
+  const checked = chunkResult.safeParse(value);
+  if (!checked.success) return null;
+  const { experiment, chunk, runs } = checked.data;
+  return isChunkOf(campaign, { experiment, chunk }) && seedsOf(campaign, { experiment, chunk }).count === runs
+    ? checked.data
+    : null;
+}
+
+/** Whether there is such a chunk. */
+export function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
+  const { chunkSize = 1, seeds = { count: 0 } } = experiments[experiment] ?? {};
+  return Number.isInteger(chunk) && chunk >= 0 && chunk * chunkSize < seeds.count;
+}
+
+/** @param mayGoOn asked after every run. @returns null if it was stopped. */
+export async function runChunk(
+  campaign: Campaign,
+  chunk: Chunk,
+  runSoak: RunSoak,
+  mayGoOn: () => boolean,
+): Promise<ChunkResult | null> {
+  const { from, count } = seedsOf(campaign, chunk);
+  const experiment = campaign.experiments[chunk.experiment] as CampaignExperiment;
+  const tally = new Tally();
+  const runs = runsOf(experiment, { from, count }, runSoak, mayGoOn);
+  for await (const run of runs) {
+    if (run === null || !mayGoOn()) return null;
+    tally.add(from + tally.runs, run);
+  }
+  return tally.runs < count ? null : { ...chunk, ...tally.result() };
+}
+
+type Seeds = CampaignExperiment["seeds"];
+
+function runsOf(
+  experiment: CampaignExperiment,
+  seeds: Seeds,
+  runSoak: RunSoak,
+  mayGoOn: () => boolean,
+): Iterable<RunResult> | AsyncIterable<RunResult | null> {
+  if (experiment.kind === "simulate") return simulatedRuns(experiment.made, seeds);
+  if (experiment.kind === "walk") return walks(experiment.request, seeds, mayGoOn);
+  return soaks(experiment.soak, seeds, runSoak);
+}
+
+function* simulatedRuns(made: Staged, { from, count }: Seeds): Generator<RunResult> {
+  for (let seed = from; seed < from + count; seed++) {
+    const slices = play({ ...made, scenario: { ...made.scenario, seed } }, { deliveredOnly: false });
+    let slice = slices.next(true);
+    while (slice.done !== true) slice = slices.next(true);
+    if (slice.value === null) return;
+    const { messages, timeMs } = slice.value;
+    yield { size: messages.total, timeMs, failures: failuresOf(slice.value) };
+  }
+}
+
+/** The seed is the number of the run: all of them share what handlers are known to do. */
+function* walks(
+  { spec, strategy, steps }: CheckRequest,
+  { from, count }: Seeds,
+  mayGoOn: () => boolean,
+): Generator<RunResult> {
+  if (strategy === "bfs" || strategy === "dfs") throw new UsageError("bad-campaign", "expected a random strategy");
+  const system = systemFor(spec);
+  let next = from;
+  while (next < from + count && mayGoOn()) {
+    const done: RunResult[] = [];
+    let moves = 0;
+    const found = walk({
+      ...system,
+      strategy,
+      seed: WALK_SEED,
+      firstRun: next,
+      runs: from + count - next,
+      stepsPerRun: steps,
+      mayGoOn: ({ transitions }) => {
+        done.push({ size: transitions - moves, timeMs: null, failures: [] });
+        moves = transitions;
+        return mayGoOn();
+      },
+    });
+    next += done.length;
+    // A violation ends the search; it goes on with the run after it.
+    const last = found.property === null ? undefined : done.pop();
+    yield* done;
+    if (last !== undefined) yield { ...last, failures: [(found.property as { name: string }).name] };
+  }
+}
+
+/** Which runs there are among those of a strategy, the number of the run says. */
+export const WALK_SEED = 1;
+
+async function* soaks(soak: Soak, { from, count }: Seeds, run: RunSoak): AsyncGenerator<RunResult | null> {
+  for (let seed = from; seed < from + count; seed++) yield await run(soak, seed);
+}
+
+class Tally {
+  runs = 0;
+  #digest = 0;
+  readonly #size = emptyRange();
+  readonly #timeMs = emptyRange();
+  #isTimed = true;
+  readonly #failures = new Map<string, Failure>();
+
+  add(seed: number, { size, timeMs, failures }: RunResult): void {
+    this.runs += 1;
+    this.#digest = hash([this.#digest, seed, size, timeMs, failures]);
+    widen(this.#size, size);
+    if (timeMs === null) this.#isTimed = false;
+    else widen(this.#timeMs, timeMs);
+    for (const what of failures) {
+      const one: Failure = { what, count: 1, seeds: [seed], smallest: { seed, size } };
+      const before = this.#failures.get(what);
+      this.#failures.set(what, before === undefined ? one : failureTogether(before, one));
+    }
+  }
+
+  result(): Omit<ChunkResult, keyof Chunk> {
+    const failures = [...this.#failures.values()];
+    return {
+      runs: this.runs,
+      digest: this.#digest,
+      size: this.#size,
+      timeMs: this.#isTimed ? this.#timeMs : null,
+      failures,
+    };
+  }
+}
+
+/** Of two that are given in the order of their seeds. */
+export function failureTogether(a: Failure, b: Failure): Failure {
+  return {
+    what: a.what,
+    count: a.count + b.count,
+    seeds: [...a.seeds, ...b.seeds].slice(0, NAMED_SEEDS),
+    smallest: b.smallest.size < a.smallest.size ? b.smallest : a.smallest,
+  };
+}
+
+export const emptyRange = (): Range => ({ min: Number.MAX_VALUE, max: 0, sum: 0 });
+
+function widen(range: Range, value: number): void {
+  range.min = Math.min(range.min, value);
+  range.max = Math.max(range.max, value);
+  range.sum += value;
+}

@@ -1,0 +1,250 @@
+/**
+ * A campaign is data: experiments by name, each over a range of seeds. An experiment is one that exists already: a simulated run or
+ * a random walk of the checker, spelled in the words of the command line; a scenario file; or a soak, which is a command.
+ */
+import { z } from "zod";
+import { UsageError, unexpected } from "../../core/errors.ts";
+import { type CheckRequest, isRandom, requestFrom } from "../check-request.ts";
+import { type Experiment, requireWordsOf } from "../experiment.ts";
+import { parseScenario } from "../scenario/parse.ts";
+import { firstProblem, suggestion } from "../scenario/problem.ts";
+import { type Staged, staged } from "../simulate.ts";
+import { scenarioOf } from "../simulation.ts";
+import { MAX_SEED, type Word, words, wordsOf } from "../words.ts";
+import { wholeNumber } from "../written-values.ts";
+
+/** What a campaign is made of, as text: plain data, so that it reaches a thread. */
+export interface CampaignSource {
+  /** For errors. */
+  readonly file: string;
+  readonly text: string;
+  /** The text of each scenario file, by its path as the campaign has it. */
+  readonly scenarios: Readonly<Record<string, string>>;
+}
+
+export interface Campaign {
+  readonly name: string;
+  readonly experiments: readonly CampaignExperiment[];
+}
+
+export type CampaignExperiment = {
+  readonly name: string;
+  /** The first, and how many. */
+  readonly seeds: { readonly from: number; readonly count: number };
+  /** How many of them one job has. */
+  readonly chunkSize: number;
+} & Runs;
+
+type Runs =
+  | { readonly kind: "simulate"; readonly made: Staged }
+  | { readonly kind: "walk"; readonly request: CheckRequest }
+  | { readonly kind: "soak"; readonly soak: Soak };
+
+/** A command that is run once for each seed, with the seed in place of `{seed}`; it fails by its exit code or by its time. */
+export interface Soak {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+/** `chunk` counts from 0 within its experiment, and that from 0 within its campaign. */
+export interface Chunk {
+  readonly experiment: number;
+  readonly chunk: number;
+}
+
+const MAX_SEEDS = 100_000_000;
+/** Each is a line of a file, or a job of a queue. */
+const MAX_CHUNKS = 1_000_000;
+const DEFAULT_CHUNK = 500;
+/** Each may take minutes. */
+const DEFAULT_SOAK_CHUNK = 1;
+const MAX_SOAK_SECONDS = 86_400;
+
+const A_NAME = "a name of 1 to 40 small letters, digits and -";
+const named = z.string(A_NAME).regex(/^[a-z0-9][a-z0-9-]{0,39}$/, A_NAME);
+const whole = (min: number, max: number) => {
+  const expected = `a whole number from ${min} to ${max}`;
+  return z.int(expected).min(min, expected).max(max, expected);
+};
+const seeds = z.strictObject({ from: whole(0, MAX_SEED).default(1), count: whole(1, MAX_SEEDS) }, "{ from, count }");
+const chunk = whole(1, 1_000_000);
+const spelled = z.looseObject({ protocol: z.string("the name of a protocol") }, "an object of words, such as protocol");
+const argument = z.string("a text").min(1, "a text").max(4_096, "a text of at most 4096 characters");
+const soak = z.strictObject(
+  {
+    command: z.array(argument, "a list of texts").min(1, "a program and its arguments").max(100, "at most 100 texts"),
+    env: z.record(z.string(), argument, "an object of texts").default({}),
+    timeoutSeconds: z
+      .number("seconds")
+      .positive("seconds above 0")
+      .max(MAX_SOAK_SECONDS, `at most ${MAX_SOAK_SECONDS} seconds`)
+      .default(600),
+  },
+  "{ command, env, timeoutSeconds }",
+);
+const experiment = z.strictObject(
+  {
+    name: named,
+    seeds: seeds.exactOptional(),
+    chunk: chunk.exactOptional(),
+    simulate: spelled.exactOptional(),
+    walk: spelled.exactOptional(),
+    scenario: argument.exactOptional(),
+    soak: soak.exactOptional(),
+  },
+  "an object",
+);
+const schema = z.strictObject(
+  {
+    name: named,
+    seeds: seeds.exactOptional(),
+    chunk: chunk.exactOptional(),
+    experiments: z.array(experiment, "a list").min(1, "at least one experiment").max(1_000, "at most 1000 experiments"),
+  },
+  "an object { name, seeds, experiments }",
+);
+type Written = z.infer<typeof schema>;
+type WrittenExperiment = Written["experiments"][number];
+
+const kinds = ["simulate", "walk", "scenario", "soak"] as const;
+
+/** The scenario files that a campaign names. @throws UsageError that names the file and the field */
+export function scenarioFilesOf(text: string, file: string): readonly string[] {
+  return writtenIn(text, file).experiments.flatMap(({ scenario }) => scenario ?? []);
+}
+
+/**
+ * The text of a campaign with one of its experiments, or one run of it.
+ * @param chosen `name`, or `name:seed`
+ * @throws UsageError for a name that it does not have
+ */
+export function only(text: string, file: string, chosen: string): string {
+  const [name = "", seed] = chosen.split(":", 2);
+  const { experiments, ...rest } = writtenIn(text, file);
+  const own = experiments.find((each) => each.name === name);
+  const names = experiments.map((each) => each.name);
+  if (own === undefined)
+    throw new UsageError("bad-argument", unexpected("--only", `one of ${names.join(", ")}, or with a seed`, chosen));
+  const one =
+    seed === undefined ? {} : { seeds: { from: wholeNumber(0, MAX_SEED)(seed, "the seed of --only"), count: 1 } };
+  return JSON.stringify({ ...rest, experiments: [{ ...own, ...one }] });
+}
+
+/** @throws UsageError `bad-campaign` that names the file and the field, says what was expected, and what came */
+export function parseCampaign(source: CampaignSource): Campaign {
+  const { file } = source;
+  const { name, chunk, seeds: common, experiments } = writtenIn(source.text, file);
+  const twice = experiments.find(({ name: one }, at) => experiments.findIndex(({ name: other }) => other === one) < at);
+  if (twice !== undefined) refuse(file, "experiments", "every name once", twice.name);
+  const campaign: Campaign = {
+    name,
+    experiments: experiments.map((each, at) => {
+      const place = `experiments[${at}]`;
+      const own =
+        each.seeds ?? common ?? refuse(file, `${place}.seeds`, "present, as the campaign has none", undefined);
+      const most = MAX_SEED - own.count + 1;
+      if (own.from > most) refuse(file, `${place}.seeds.from`, `at most ${most}, as each run has the next`, own.from);
+      const chunkSize = each.chunk ?? chunk ?? (each.soak === undefined ? DEFAULT_CHUNK : DEFAULT_SOAK_CHUNK);
+      return { name: each.name, seeds: own, chunkSize, ...runsOf(each, place, source) };
+    }),
+  };
+  const jobs = campaign.experiments.reduce((sum, each) => sum + chunkCount(each), 0);
+  if (jobs > MAX_CHUNKS) refuse(file, "chunk", `large enough for at most ${MAX_CHUNKS} jobs`, chunk);
+  return campaign;
+}
+
+/** All of it, in order. */
+export function chunksOf(campaign: Campaign): readonly Chunk[] {
+  return campaign.experiments.flatMap((each, experiment) =>
+    Array.from({ length: chunkCount(each) }, (_, chunk) => ({ experiment, chunk })),
+  );
+}
+
+/** The seeds of one job. */
+export function seedsOf({ experiments }: Campaign, { experiment, chunk }: Chunk): CampaignExperiment["seeds"] {
+  const { seeds, chunkSize } = experiments[experiment] as CampaignExperiment;
+  const before = chunk * chunkSize;
+  return { from: seeds.from + before, count: Math.min(chunkSize, seeds.count - before) };
+}
+
+const chunkCount = ({ chunkSize, seeds: { count } }: CampaignExperiment): number => Math.ceil(count / chunkSize);
+
+function writtenIn(text: string, file: string): Written {
+  let input: unknown;
+  try {
+    input = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError("bad-campaign", `${file}: expected JSON: ${(error as Error).message}`);
+  }
+  const checked = schema.safeParse(input);
+  if (checked.success) return checked.data;
+  const { sentence } = firstProblem(schema, checked.error, input);
+  throw new UsageError("bad-campaign", `${file}: ${sentence.replace("the scenario", "the campaign")}`);
+}
+
+function runsOf(each: WrittenExperiment, place: string, { file, scenarios }: CampaignSource): Runs {
+  const [kind, other] = kinds.filter((name) => each[name] !== undefined);
+  if (kind === undefined || other !== undefined)
+    return refuse(file, place, `one of ${kinds.join(", ")}`, kind === undefined ? "none" : `${kind} and ${other}`);
+  const { simulate, walk, scenario, soak: command } = each;
+  if (command !== undefined) {
+    const { timeoutSeconds, ...rest } = command;
+    return { kind: "soak", soak: { ...rest, timeoutMs: timeoutSeconds * 1_000 } };
+  }
+  if (scenario !== undefined)
+    return { kind: "simulate", made: staged(parseScenario(scenarios[scenario] ?? "", scenario)) };
+  try {
+    if (simulate !== undefined) {
+      const experiment = experimentOf(simulate, "simulate", ["seed"]);
+      return { kind: "simulate", made: staged({ scenario: scenarioOf(experiment), place: () => file }) };
+    }
+    const experiment = experimentOf(walk ?? {}, "explore", ["seed", "runs", "workers", "maxMemory", "coverage"]);
+    const request = requestFrom({ strategy: "random", ...experiment });
+    if (isRandom(request.strategy)) return { kind: "walk", request };
+    return refuse(file, `${place}.walk.strategy`, "random, pct or swarm", request.strategy);
+  } catch (error) {
+    if (!(error instanceof UsageError) || error.code === "bad-campaign") throw error;
+    throw new UsageError("bad-campaign", `${file}: ${place}.${kind}: ${error.message}`);
+  }
+}
+
+/** @param ofCampaigns words that the campaign answers by itself. */
+function experimentOf(
+  given: Readonly<Record<string, unknown>>,
+  use: keyof typeof wordsOf,
+  ofCampaigns: readonly string[],
+): Experiment {
+  const { protocol, ...rest } = given;
+  const known: Readonly<Record<string, Word<unknown>>> = words;
+  const read = Object.entries(rest).map(([name, value]): [string, unknown] => {
+    const word = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (word === undefined)
+      throw new UsageError(
+        "bad-campaign-word",
+        `${unexpected(name, "absent", value)}${suggestion(name, Object.keys(wordsOf[use]))}`,
+      );
+    if (ofCampaigns.includes(name))
+      throw new UsageError("bad-campaign-word", unexpected(name, "absent, as the campaign has its own", value));
+    return [name, word.read(asText(word, name, value), name)];
+  });
+  const experiment = { protocol, ...Object.fromEntries(read) } as Experiment;
+  requireWordsOf(use, experiment);
+  return experiment;
+}
+
+/** The value as the command line has it. */
+function asText({ value: form }: Word<unknown>, name: string, value: unknown): string {
+  if (form === null || value === true) {
+    if (value === true && (form === null || form.startsWith("["))) return "any";
+    throw new UsageError("bad-campaign-word", unexpected(name, form === null ? "true, or absent" : form, value));
+  }
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  if (Array.isArray(value)) return value.join(",");
+  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  throw new UsageError("bad-campaign-word", unexpected(name, "as the command line has it", value));
+}
+
+function refuse(file: string, field: string, expected: string, got: unknown): never {
+  throw new UsageError("bad-campaign", `${file}: ${unexpected(field, expected, got)}`);
+}

@@ -1,0 +1,99 @@
+/** The smallest of the runs that fail alike, made again from its seed, kept as a trace, and shrunk where the checker's model can follow it. */
+import { counterexample } from "../../check/counterexample.ts";
+import type { ModelOptions } from "../../check/model.ts";
+import { walk } from "../../check/search/walks.ts";
+import { type Shrunk, shrink } from "../../check/shrink/shrink.ts";
+import { shrinkTrace } from "../../check/shrink/trace.ts";
+import { systemFor } from "../../check/suite.ts";
+import { UsageError } from "../../core/errors.ts";
+import type { Vocabulary } from "../../core/protocol.ts";
+import { vectorClocks } from "../../trace/causality.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { writeTrace } from "../../trace/file.ts";
+import type { TraceHeader } from "../../trace/header.ts";
+import type { CheckRequest } from "../check-request.ts";
+import { protocolOf } from "../recording.ts";
+import { liarsIn } from "../recording-header.ts";
+import { play, type Staged } from "../simulate.ts";
+import { simulatedHeader } from "../simulation-report.ts";
+import { WALK_SEED } from "./chunk.ts";
+import type { CampaignExperiment } from "./file.ts";
+
+export interface SmallestRun {
+  readonly seed: number;
+  /** The moves of the run, and of what it was shrunk to; both null where the model cannot follow the run. */
+  readonly moves: number | null;
+  readonly shrunkTo: number | null;
+  /** A trace file: of the shrunk run, or of the run as it was. */
+  readonly trace: string;
+}
+
+/** Shrinking ends here with the best so far: it is the same wherever it is done. */
+const MAX_REPLAYS = 5_000;
+/** Longer runs are kept as they are. */
+const MAX_SHRUNK_ENTRIES = 20_000;
+
+/**
+ * @param what the name of what is violated, or not as expected.
+ * @returns null for a soak, of which nothing is kept but its seed.
+ */
+export function smallestRun(experiment: CampaignExperiment, seed: number, what: string): SmallestRun | null {
+  if (experiment.kind === "simulate") return simulated(experiment.made, seed, what);
+  return experiment.kind === "walk" ? walked(experiment.request, seed) : null;
+}
+
+function simulated(staged: Staged, seed: number, what: string): SmallestRun {
+  const made = { ...staged, scenario: { ...staged.scenario, seed } };
+  const entries: TraceEntry[] = [];
+  const slices = play(made, { deliveredOnly: false, see: (entry) => entries.push(entry) });
+  let slice = slices.next(true);
+  while (slice.done !== true) slice = slices.next(true);
+  if (slice.value === null) throw new Error("nobody stopped it");
+  const header = simulatedHeader(made, slice.value);
+  const whole = { seed, moves: null, shrunkTo: null, trace: traceText(header, entries) };
+  const protocol = protocolOf(header);
+  const property = protocol.properties.find(({ name }) => name === what);
+  if (property === undefined || entries.length > MAX_SHRUNK_ENTRIES) return whole;
+  const nodes = made.cast.ids.toSorted((a, b) => a - b);
+  const small = shrinkTrace<Vocabulary>({ protocol, nodes, maxReplays: MAX_REPLAYS }, entries as never[], property);
+  return small === null ? whole : shrunkRun(header, small.options, small, seed);
+}
+
+function walked({ spec, strategy, steps }: CheckRequest, seed: number): SmallestRun | null {
+  if (strategy === "bfs" || strategy === "dfs") throw new UsageError("bad-campaign", "expected a random strategy");
+  const { mayGoOn: _never, ...system } = systemFor(spec);
+  const found = walk({ ...system, strategy, seed: WALK_SEED, firstRun: seed, runs: 1, stepsPerRun: steps });
+  if (found.property === null) return null;
+  const { protocol, variant = null, options = {}, nodes, byzantine } = spec;
+  const made = { kind: "trace", version: 1, madeBy: "checker", form: "model" } as const;
+  const header = {
+    ...made,
+    protocol,
+    variant,
+    options,
+    nodes,
+    seed: WALK_SEED,
+    ...liarsIn(byzantine),
+    violation: null,
+  };
+  const isRepeating = found.loop !== null && found.loop < found.path.length;
+  const small = isRepeating ? null : shrink({ ...system, maxReplays: MAX_REPLAYS }, found.path, found.property);
+  if (small !== null) return shrunkRun(header, system, small, seed);
+  const { entries, violation } = counterexample(system, found);
+  const trace = traceText({ ...header, violation }, entries as readonly TraceEntry[]);
+  return { seed, moves: found.path.length, shrunkTo: null, trace };
+}
+
+function shrunkRun(
+  header: TraceHeader,
+  options: ModelOptions<Vocabulary>,
+  { path, property, originalLength }: Shrunk<Vocabulary>,
+  seed: number,
+): SmallestRun {
+  const { entries, violation } = counterexample(options, { path, property, loop: null });
+  const trace = traceText({ ...header, madeBy: "checker", violation }, entries as readonly TraceEntry[]);
+  return { seed, moves: originalLength, shrunkTo: path.length, trace };
+}
+
+const traceText = (header: TraceHeader, entries: readonly TraceEntry[]): string =>
+  writeTrace(header, entries, vectorClocks(entries));

@@ -1,0 +1,94 @@
+/** `coterie campaign`: on threads of its own and in this process, stopped, killed, and started again. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+import { coterie } from "./run-here.ts";
+
+const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "coterie-campaign-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let written = 0;
+function fileOf(campaign: object): string {
+  const file = join(folder, `${++written}.json`);
+  writeFileSync(file, JSON.stringify(campaign));
+  return file;
+}
+
+interface Summary {
+  readonly seconds: number;
+  readonly runs: number;
+}
+const summaryIn = (text: string): object => {
+  const { seconds: _times, ...summary } = JSON.parse(text) as Summary;
+  return summary;
+};
+
+const mixed = {
+  name: "mixed",
+  chunk: 20,
+  seeds: { from: 1, count: 30 },
+  experiments: [
+    { name: "calls", simulate: { protocol: "bully", nodes: 3, delay: "1..10" } },
+    { name: "walks", walk: { protocol: "bully", steps: 30 } },
+    { name: "odd", seeds: { count: 3 }, soak: { command: ["sh", "-c", 'test "$SEED" != 2'], env: { SEED: "{seed}" } } },
+  ],
+};
+
+test("what fails is named, kept, and found again by the command that is printed", async () => {
+  const file = fileOf(mixed);
+  const out = join(folder, "mixed");
+  const { code, stdout, stderr } = await coterie("campaign", file, "--out", out);
+  expect(code).toBe(1);
+  expect(stderr).toContain("runs failed: walks, odd");
+  expect(stdout).toContain("✓ calls");
+  expect(stdout).toContain("exit code 1: 1 runs of odd, the smallest with seed 2");
+  const [, seed = ""] = /--only walks:(\d+)/.exec(stdout) ?? [];
+  const again = await coterie("campaign", file, "--only", `walks:${seed}`, "--out", join(folder, "again"), "--json");
+  expect(summaryIn(again.stdout)).toMatchObject({ runs: 1, experiments: [{ failures: [{ seeds: [Number(seed)] }] }] });
+  const trace = await coterie("trace", join(out, "walks-1.jsonl"), "--check");
+  expect(trace.stdout).toContain("E1 safety");
+  expect(readFileSync(join(out, "report.html"), "utf8")).toContain("<svg");
+});
+
+test("threads come to the summary of one, and so does who was killed and started again", { tags: ["long"] }, async () => {
+  const file = fileOf({ ...mixed, experiments: mixed.experiments.slice(0, 2), seeds: { count: 400 } });
+  const alone = await coterie("campaign", file, "--out", join(folder, "alone"), "--json");
+  const out = join(folder, "threads");
+  const start = () => {
+    const child = spawn(process.execPath, [CLI, "campaign", file, "--out", out, "--workers", "2", "--json"]);
+    let stdout = "";
+    child.stdout.on("data", (data: Buffer) => (stdout += data.toString()));
+    const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+    return { child, ended, said: () => stdout };
+  };
+  const killed = start();
+  const results = join(out, "results.jsonl");
+  const lines = () => (existsSync(results) ? readFileSync(results, "utf8").split("\n").length - 1 : 0);
+  while (lines() < 3 && killed.child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  const second = start();
+  expect(await second.ended).toBe(1);
+  expect(summaryIn(second.said())).toEqual(summaryIn(alone.stdout));
+});
+
+test("a soak that is not done in time has failed, and what it started ends with it", async () => {
+  const command = ["sh", "-c", "sleep 600 & wait"];
+  const experiments = [{ name: "slow", seeds: { count: 1 }, soak: { command, timeoutSeconds: 0.2 } }];
+  const { stdout } = await coterie("campaign", fileOf({ name: "slow", experiments }), "--out", join(folder, "slow"));
+  expect(stdout).toContain("not done within 0.2 s: 1 runs of slow");
+});
+
+test("a file that is wrong is refused, and so is a queue that is none", async () => {
+  const wrong = await coterie("campaign", fileOf({ name: "c", seeds: { count: 1 }, experiments: [{ name: "e" }] }));
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain("one of simulate, walk, scenario, soak");
+  expect((await coterie("campaign", join(folder, "none.json"))).stderr).toContain("a readable file");
+  const queue = await coterie("campaign", fileOf(mixed), "--redis", "nats://x");
+  expect(queue.stderr).toContain("expected --redis to be such as redis://127.0.0.1:6379");
+  expect(queue.code).toBe(2);
+});
