@@ -42,8 +42,7 @@ function secondsWith(workers: number, round: number): number {
 
 const best = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
 for (let round = 0; round < Number(values.rounds); round++)
-  for (const [at, workers] of [1, 2].entries())
-    best[at] = Math.min(best[at] as number, secondsWith(workers, round));
+  for (const [at, workers] of [1, 2].entries()) best[at] = Math.min(best[at] as number, secondsWith(workers, round));
 rmSync(folder, { recursive: true });
 
 const [one = 0, two = 0] = best;

@@ -17,7 +17,9 @@ const campaign = parseCampaign({ file: "c.json", text, scenarios: {} });
 const total = chunksOf(campaign).length;
 
 let folder = "";
-beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "coterie-campaign-"))));
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "coterie-campaign-"));
+});
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Three at a time; each job takes as many turns as its number says. */

@@ -47,6 +47,8 @@ const MAX_DEATHS = 10;
 const LOOK_MS = 200;
 const CONNECT_MS = 10_000;
 const AT_ONCE = 1_000;
+/** Loaded where it is used: most have no use for it. */
+const LIBRARY: string = "bullmq";
 
 export class CampaignOnRedis implements CampaignQueue {
   readonly #campaign: Campaign;
@@ -159,7 +161,7 @@ export class CampaignOnRedis implements CampaignQueue {
 
 async function loaded(): Promise<Library> {
   try {
-    return (await import("bullmq" as string)) as Library;
+    return (await import(LIBRARY)) as Library;
   } catch (error) {
     if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
     const text =

@@ -12,8 +12,8 @@ const tell = (message: FromCampaignThread): void => parentPort?.postMessage(mess
 parentPort?.on("message", (task: CampaignTask) => {
   campaignWork(campaign, task, mayGoOn).then(
     (answer) => tell({ answer }),
-    (error: Error & { code?: string }) => {
-      const { name, message, code = "failed" } = error;
+    (error: unknown) => {
+      const { name, message, code = "failed" } = error as Error & { code?: string };
       tell({ error: { name, code, message } });
     },
   );

@@ -54,7 +54,9 @@ test("what fails is named, kept, and found again by the command that is printed"
   expect(readFileSync(join(out, "report.html"), "utf8")).toContain("<svg");
 });
 
-test("threads come to the summary of one, and so does who was killed and started again", { tags: ["long"] }, async () => {
+test("threads come to the summary of one, and so does who was killed and started again", {
+  tags: ["long"],
+}, async () => {
   const file = fileOf({ ...mixed, experiments: mixed.experiments.slice(0, 2), seeds: { count: 400 } });
   const alone = await coterie("campaign", file, "--out", join(folder, "alone"), "--json");
   const out = join(folder, "threads");

@@ -80,7 +80,7 @@ function walked({ spec, strategy, steps }: CheckRequest, seed: number): Smallest
   const small = isRepeating ? null : shrink({ ...system, maxReplays: MAX_REPLAYS }, found.path, found.property);
   if (small !== null) return shrunkRun(header, system, small, seed);
   const { entries, violation } = counterexample(system, found);
-  const trace = traceText({ ...header, violation }, entries as readonly TraceEntry[]);
+  const trace = traceText({ ...header, violation }, entries);
   return { seed, moves: found.path.length, shrunkTo: null, trace };
 }
 
@@ -91,7 +91,7 @@ function shrunkRun(
   seed: number,
 ): SmallestRun {
   const { entries, violation } = counterexample(options, { path, property, loop: null });
-  const trace = traceText({ ...header, madeBy: "checker", violation }, entries as readonly TraceEntry[]);
+  const trace = traceText({ ...header, madeBy: "checker", violation }, entries);
   return { seed, moves: originalLength, shrunkTo: path.length, trace };
 }
 
