@@ -78,7 +78,7 @@ export default defineConfig({
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
           exclude: alone,
-          maxWorkers: 2, // They wait more than they work.
+          maxWorkers: availableParallelism() + 1, // They wait more than they work.
           sequence: { groupOrder: 2 },
         },
       },
