@@ -44,7 +44,7 @@ test("two members are shown and recorded until Ctrl-C, and go on", async () => {
   await until("a leadership is recorded", () => readFileSync(file, "utf8").includes('"leadership"'), studio);
   studio.signal("SIGINT");
   expect(await studio.finished).toMatchObject({ code: 0 });
-  expect(studio.stderr).toMatch(/recorded \d+ entries/);
+  expect(studio.stderr).toMatch(/recorded [\d,]+ entries/);
   expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*\n(?:.*\n)*.*"leadership"/);
   expect(members.every((member) => member.status().state === "joined")).toBe(true);
   await group.close();
