@@ -1,7 +1,7 @@
 /**
  * Things that last for a while, by where they stand, so that a window finds its own without looking at all the others.
- * Of more than can be told apart it is given samples: on each level stretches are twice as long as on the one before, and of
- * the things of a lane that begin in one of them one stays. Levels are made when they are asked for.
+ * Of more than can be told apart it is given samples: on each level stretches are four times as long as on the one before, and
+ * of the things of a lane that begin in one of them one stays. Levels are made when they are asked for, or one by one beforehand.
  */
 
 /** Where something stands on an axis. Only things of one lane can stand for each other. */
@@ -28,22 +28,32 @@ interface Level {
   readonly latest: Float64Array;
 }
 
-/** Finer than any that is made. */
-const MOST_LEVELS = 40;
+/** More than are ever made. */
+const MOST_LEVELS = 20;
+const GROWTH = 4;
 
 export class Levels<T> {
   readonly #things: readonly T[];
   readonly #places: readonly Place[];
   readonly #thinning: Thinning<T>;
   readonly #levels: Level[];
+  /** From one beginning to the next, in the mean. */
+  readonly #apart: number;
   #touched = 0;
 
   constructor(things: readonly T[], placeOf: (thing: T) => Place, thinning: Thinning<T>) {
     this.#things = things;
     this.#places = things.map(placeOf);
     this.#thinning = thinning;
-    const all = Int32Array.from(things.keys()).sort((a, b) => this.#beginOf(a) - this.#beginOf(b) || a - b);
-    this.#levels = [this.#levelOf(all)];
+    const begins = this.#places.map(({ begin }) => begin).filter(Number.isFinite);
+    const [first, last] = [begins.reduce(least, Infinity), begins.reduce(greatest, -Infinity)];
+    this.#apart = begins.length < 2 || last === first ? 1 : (last - first) / begins.length;
+    this.#levels = [this.#levelOf(Int32Array.from(things.keys()))];
+  }
+
+  /** Makes one more level with each step, until the coarsest has no more things than `most`. */
+  *making(most: number): Generator<void> {
+    for (let depth = 0; depth < MOST_LEVELS && this.#level(depth).things.length > most; depth++) yield;
   }
 
   /** How many things have been looked at so far. */
@@ -86,7 +96,7 @@ export class Levels<T> {
 
   #level(depth: number): Level {
     for (let made = this.#levels.length; made <= depth; made++)
-      this.#levels.push(this.#coarser(this.#levels[made - 1] as Level, 2 ** made));
+      this.#levels.push(this.#coarser(this.#levels[made - 1] as Level, this.#apart * GROWTH ** made));
     return this.#levels[depth] as Level;
   }
 
@@ -107,10 +117,14 @@ export class Levels<T> {
       } else if (prefers(this.#things[thing] as T, this.#things[kept[standsFor.index] as number] as T))
         kept[standsFor.index] = thing;
     }
-    return this.#levelOf(Int32Array.from(kept).sort((a, b) => this.#beginOf(a) - this.#beginOf(b) || a - b));
+    return this.#levelOf(Int32Array.from(kept));
   }
 
   #levelOf(things: Int32Array): Level {
+    const beginAt = (index: number): number => this.#beginOf(things[index] as number);
+    // Nearly always they ascend already.
+    if (things.some((_, index) => index > 0 && beginAt(index) < beginAt(index - 1)))
+      things.sort((a, b) => this.#beginOf(a) - this.#beginOf(b) || a - b);
     const endOf = (thing: number): number => (this.#places[thing] as Place).end;
     const size = 2 ** Math.ceil(Math.log2(Math.max(1, things.length)));
     const latest = new Float64Array(2 * size).fill(Number.NEGATIVE_INFINITY);
@@ -125,6 +139,9 @@ export class Levels<T> {
     };
   }
 }
+
+const least = (a: number, b: number): number => Math.min(a, b);
+const greatest = (a: number, b: number): number => Math.max(a, b);
 
 /** All but those that begin behind the window, and those that end before it. */
 function countIn({ begins, ends }: Level, from: number, to: number): number {

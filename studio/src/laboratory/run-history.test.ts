@@ -57,8 +57,14 @@ test("all of a run of 100,000 events is laid out from samples, which are found o
   expect(crowd?.count).toBe(drawing.messages.length);
   expect(arrows.length).toBeGreaterThan(300);
   expect([arrows, marks, states].every(({ length }) => length <= 2_000)).toBe(true);
+});
+
+test("once they are made, step by step, all of a long run is laid out at the price of what is shown", () => {
+  const drawing = drawingOf(50_000);
+  const history = new RunHistory(drawing, drawing.axes.events);
+  expect([...history.making()].length).toBeLessThan(30);
   const before = history.touched;
-  layOut(history, frame, INKS);
+  layOut(history, frameAt(drawing, -18, drawing.axes.events.end + 18), INKS);
   // So many are shown of five kinds at most, and the way down to each is no longer than the logarithm of all.
   expect(history.touched - before).toBeLessThan(5 * 2_000 * 17);
 });

@@ -91,6 +91,11 @@ export class RunHistory implements Windowed<RunMessage> {
     );
   }
 
+  /** Makes what windows of a long run need, a little with each step: all at once would hold the page up. */
+  *making(): Generator<void> {
+    for (const each of [this.#messages, this.#marks, this.#lives, this.#states, this.#held]) yield* each.making(MOST);
+  }
+
   between(from: number, to: number): History<RunMessage> {
     const { nodes } = this.#drawing;
     const { ticks, breaks, networks } = this.#axis;
