@@ -7,11 +7,12 @@
  * It draws in software: figures are those of a machine without a graphics card. It prints, and asserts nothing.
  */
 import { existsSync } from "node:fs";
+import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
-import { type Frames, firstPaint, framesWhile, openPage, sizes } from "./frames/pages.ts";
+import { type Frames, firstPaint, framesWhile, MEASURES_MEMORY, memoryOf, openPage, sizes } from "./frames/pages.ts";
 import { BEFORE_MS, BURST_MS, REST_MS, recorded } from "./frames/recorded.ts";
 import { quantile } from "./services/figures.ts";
 import { helpIfAsked } from "./usage.ts";
@@ -36,7 +37,7 @@ helpIfAsked(
     "--long": "also a run of 100,000 events in the laboratory",
     "--json": "one object for each protocol, a line each",
   },
-  "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about seven minutes.",
+  "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about ten minutes.",
 );
 
 const executablePath = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
@@ -106,7 +107,8 @@ async function laboratory(browser: Browser, protocol: string, often: string) {
     await sleep(SETTLES_MS);
     const rest = await framesWhile(page, () => sleep(1_000));
     const moved = await framesWhile(page, () => handled(page));
-    return { paintMs, openedS, rest, moved, stepMs: await stepped(page) };
+    const stepMs = await stepped(page);
+    return { paintMs, openedS, rest, moved, stepMs, bytes: await memoryOf(page) };
   } finally {
     await page.close();
   }
@@ -160,10 +162,10 @@ const LONG = "&messages=555";
 const browser = await chromium.launch({
   executablePath,
   // The sandbox needs privileges that a container lacks.
-  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", MEASURES_MEMORY],
 });
 if (!values.json) {
-  console.log(`The live page and the laboratory of ${nodes} nodes in Chromium; the burst is ${commands} commands.
+  console.log(`The live page and the laboratory of ${nodes} nodes in Chromium; the burst is ${commands} commands. The load of the machine before it: ${loadavg()[0]?.toFixed(1)}.
 Milliseconds between frames: the median, what 95 of 100 keep within, and the longest. paint: the first contentful paint.
 `);
   const heads = ["live at rest", "live, burst", "lab at rest", "lab, moved"].map((head) => head.padStart(21)).join("");
@@ -188,13 +190,12 @@ try {
     console.log(values.json ? JSON.stringify(measured) : `${protocol.padEnd(20)}${figures}${paints}`);
   }
   if (values.long) {
-    const { openedS, rest, moved, stepMs } = await laboratory(browser, "isis", LONG);
-    const figures = [rest, moved].map(three).join("");
-    const words = `isis, 100,000 events, in the laboratory: opened in ${openedS.toFixed(1)} s, a step of the cursor in ${stepMs} ms`;
+    const { openedS, rest, moved, stepMs, bytes } = await laboratory(browser, "isis", LONG);
+    const megabytes = Math.round(bytes / 1_000_000);
     console.log(
       values.json
-        ? JSON.stringify({ long: { openedS, stepMs, rest, moved } })
-        : `${words}; at rest and moved${figures}`,
+        ? JSON.stringify({ long: { openedS, stepMs, megabytes, rest, moved } })
+        : `isis, 100,000 events, in the laboratory: opened in ${openedS.toFixed(1)} s, a step of the cursor in ${stepMs} ms, ${megabytes} MB with its worker; at rest and moved${[rest, moved].map(three).join("")}`,
     );
   }
 } finally {

@@ -8,7 +8,11 @@ import { quantile } from "../services/figures.ts";
 /** In the source tree as in `build/`, where this is compiled to. */
 const root = import.meta.url.endsWith(".ts") ? "../../" : "../../../";
 const BUILT = fileURLToPath(new URL(`${root}dist/studio`, import.meta.url));
-const ORIGIN = "http://studio.test";
+/** Pages that nobody else can look into may ask how much memory they take, with their workers. */
+const ORIGIN = "https://studio.test";
+const ALONE = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
+/** For Chromium, so that it answers at once. */
+export const MEASURES_MEMORY = "--enable-blink-features=ForceEagerMeasureMemory";
 
 /** Intervals between frames, in milliseconds. */
 export interface Frames {
@@ -40,11 +44,25 @@ export async function openPage(browser: Browser, path: string): Promise<Page> {
   await page.addInitScript(FEED);
   await page.route("**/*", (route) => {
     const { pathname } = new URL(route.request().url());
-    return route.fulfill({ path: `${BUILT}${pathname === "/" ? "/index.html" : pathname}` });
+    return route.fulfill({
+      path: `${BUILT}${pathname === "/" ? "/index.html" : pathname}`,
+      headers: headersOf(pathname),
+    });
   });
   await page.goto(`${ORIGIN}${path}`);
   return page;
 }
+
+const TYPES: Readonly<Record<string, string>> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+
+const headersOf = (pathname: string): Record<string, string> => ({
+  ...ALONE,
+  "content-type": TYPES[pathname.split(".").at(-1) ?? ""] ?? "text/html",
+});
+
+/** Of the page and its workers, in bytes. */
+export const memoryOf = (page: Page): Promise<number> =>
+  page.evaluate<number>("performance.measureUserAgentSpecificMemory().then(({ bytes }) => bytes)");
 
 export async function firstPaint(page: Page): Promise<number> {
   await page.waitForFunction('performance.getEntriesByName("first-contentful-paint").length > 0');

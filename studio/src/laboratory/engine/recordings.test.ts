@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
+import { MAX_BYTES } from "./limits.ts";
 import { forksText, MAX_FORKS, MAX_LINK, placeOf } from "./recipe.ts";
 
 const laboratory = new TestedLaboratory();
@@ -50,6 +51,12 @@ describe("a trace file", () => {
     ];
     for (const [content, sentence] of bad)
       await expect(laboratory.open("bad.jsonl", content)).rejects.toThrow(sentence);
+  });
+
+  it("that is too long is refused before anything is made of it", async () => {
+    await expect(laboratory.open("long.jsonl", "x".repeat(MAX_BYTES + 1))).rejects.toThrow(
+      `long.jsonl: expected at most ${MAX_BYTES} bytes, got ${MAX_BYTES + 1}`,
+    );
   });
 
   it("is not in a link", async () => {

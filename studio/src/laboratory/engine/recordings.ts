@@ -2,18 +2,14 @@
 import { UsageError } from "../../../../src/core/errors.ts";
 import { protocolOf } from "../../../../src/experiment/recording.ts";
 import { readTrace, type Trace } from "../../../../src/trace/file.ts";
-
-/** Replaying more at every step of the cursor takes seconds. */
-const MAX_ENTRIES = 50_000;
-/** In characters. */
-const MAX_TEXT = 30_000_000;
+import { MAX_BYTES, MAX_OPENED } from "./limits.ts";
 
 /** @throws UsageError that names the file, and the line where there is one */
 export function opened(name: string, text: string): Trace {
   try {
-    if (text.length > MAX_TEXT)
-      throw new UsageError("bad-trace", `expected at most ${MAX_TEXT} characters, got ${text.length}`);
-    const trace = readTrace(text, { maxEntries: MAX_ENTRIES });
+    if (text.length > MAX_BYTES)
+      throw new UsageError("bad-trace", `expected at most ${MAX_BYTES} bytes, got ${text.length}`);
+    const trace = readTrace(text, { maxEntries: MAX_OPENED });
     if (trace.entries.length === 0) throw new UsageError("bad-trace", "expected events, got a header alone");
     protocolOf(trace.header); // Which the registry has to know.
     return trace;

@@ -9,10 +9,8 @@ import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.
 import { actionText } from "../../../../src/trace/log.ts";
 import type { ShownProperty, ShownRun, ShownStep } from "./answers.ts";
 import { drawingOf } from "./drawing.ts";
+import { MAX_DRAWN } from "./limits.ts";
 import type { Run } from "./runs.ts";
-
-/** More takes long to hand over. */
-const MAX_ENTRIES = 150_000;
 
 /** In characters; a message can hold all that its sender knows. */
 const MAX_LINE = 240;
@@ -24,7 +22,7 @@ export function shown(run: Run): ShownRun {
   const { presentation, family } = protocolNamed(header.protocol);
   const small = asShown(trace);
   const isChecked = header.madeBy === "checker";
-  const excerpt = beginningOf(excerptOf(small), MAX_ENTRIES);
+  const excerpt = beginningOf(excerptOf(small), MAX_DRAWN);
   const inks = messageInksOf(header.protocol);
   const origin = originOf(header, trace.entries);
   const steps = excerpt.steps.map(({ node, indices }): ShownStep => {
