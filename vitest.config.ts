@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { countsReporter } from "./test/counts-reporter.ts";
 import { seededBugs } from "./test/seeded-bugs/patch.ts";
+import { laterRelease } from "./test/testing/later-release.ts";
 
 const seconds = 1_000;
 
@@ -45,7 +46,7 @@ export default defineConfig({
     tags: [{ name: "long", description: "takes long: left out by `npm test`, run by `npm run test:long`" }],
     projects: [
       {
-        plugins: [seededBugs()],
+        plugins: [seededBugs(), laterRelease()],
         resolve: { alias: ownSources },
         test: {
           ...inProcess,

@@ -1,6 +1,6 @@
 /** A machine of the world: it has power or not, a disk, clocks, and a process of the member while that runs. */
 
-import { joinOn } from "../cluster/join.ts";
+import type { joinOn } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { EnvironmentError, InvariantViolation } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -19,6 +19,8 @@ export interface Surroundings {
   /** What a member is told of the others as it starts. */
   members(id: NodeId): Pick<JoinOptions, "members" | "existing">;
   readonly join: Partial<JoinOptions>;
+  /** Of the release that the member is of as it starts. */
+  joinOn(id: NodeId): typeof joinOn;
   note(node: NodeId, text: string): void;
   /** The member of this process has joined, and may be used. */
   onJoined(run: Run, id: NodeId): void;
@@ -66,7 +68,7 @@ export class SimulatedMachine implements Machine {
       ...told,
       tls: "off",
     };
-    const run: Run = { process, member: null, joined: joinOn(platform, options) };
+    const run: Run = { process, member: null, joined: this.around.joinOn(this.id)(platform, options) };
     run.joined.then(
       (member) => this.#joined(run, member),
       (error: unknown) => this.#failed(run, error),

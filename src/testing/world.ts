@@ -2,6 +2,7 @@
  * A world: members of `join()` in one process, on simulated machines, in virtual time. It is what `join()` runs on a real
  * network, except for the platform; and equal seeds give equal runs.
  */
+import { joinOn } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import type { AddOptions } from "../cluster/services/cluster-api.ts";
 import { DEFAULT_CLUSTER } from "../cluster/services/membership.ts";
@@ -39,6 +40,8 @@ export interface WorldOptions {
   readonly join?:
     | Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">
     | undefined;
+  /** Of which release each member is as it starts, for tests of upgrades: that release's `joinOn`. Default: all are of this one. @internal */
+  readonly joinOn?: ((id: NodeId) => typeof joinOn) | undefined;
 }
 
 /** What a member's process runs. It ends where its process ends: nothing that it waits for comes any more. */
@@ -128,6 +131,7 @@ export class World {
       network: () => this.#network,
       members: (id: NodeId) => this.#told(id),
       join: options.join ?? {},
+      joinOn: options.joinOn ?? (() => joinOn),
       note: (node: NodeId, text: string) => this.note(`node ${node} ${text}`),
       onJoined: (run: Run, id: NodeId) => this.#runProgram(run, id),
     };

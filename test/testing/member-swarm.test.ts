@@ -11,7 +11,7 @@ const { COTERIE_SEED: replayed } = process.env;
 async function underSeeds(first: number, last: number, faultsMs: number): Promise<void> {
   const sums = { grants: 0, writes: 0, changes: 0, faults: 0, memberChanges: 0, passed: 0, commands: 0, large: 0 };
   for (let seed = first; seed <= last; seed++) {
-    const result = await sharedSwarm(seed, faultsMs, true);
+    const result = await sharedSwarm(seed, faultsMs, { changesMembers: true });
     for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += result[key];
   }
   const { large, ...others } = sums;

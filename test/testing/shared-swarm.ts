@@ -1,6 +1,6 @@
 /** Members that share state under random faults: what is acknowledged stands, each command is done once, watches have no gap, and no two hold what is one's. */
 import { type Change, CoordinationError, type Member } from "../../src/index.ts";
-import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
+import { type ProcessTools, simulate, type World, type WorldOptions } from "../../src/testing/index.ts";
 import { ExclusiveUse } from "./exclusive-use.ts";
 import { MemberChanges } from "./member-changes.ts";
 import { SavedState } from "./saved-state.ts";
@@ -15,6 +15,12 @@ const WELL_WITHIN_MS = 60_000;
 /** What one process was told by its watch. */
 interface Watched {
   readonly changes: Change<number>[];
+}
+
+/** Members that become those of another release, one by one. */
+export interface Upgrade extends Pick<Required<WorldOptions>, "joinOn"> {
+  isUpgraded(id: number): boolean;
+  run(world: World): Promise<void>;
 }
 
 export interface SharedResult {
@@ -52,11 +58,13 @@ class SharedSwarm {
     private readonly seed: number,
     private readonly faultsMs: number,
     private readonly changesMembers: boolean,
+    private readonly upgrade: Upgrade | null,
   ) {
     this.#world = simulate({
       members: 3 + 2 * (seed % 2),
       seed,
       faults: { forMs: faultsMs },
+      ...(upgrade === null ? {} : { joinOn: upgrade.joinOn }),
       program: (member, tools) => this.#live(member, tools),
     });
     this.#exclusive = new ExclusiveUse(() => this.#world.now());
@@ -65,7 +73,7 @@ class SharedSwarm {
       () => this.#isEnding,
       (member) => this.#runsStill(member),
       unlessCoordination,
-      seed % LARGE_EVERY === 0,
+      ({ id }) => seed % LARGE_EVERY === 0 && upgrade?.isUpgraded(id) !== false,
     );
   }
 
@@ -74,6 +82,7 @@ class SharedSwarm {
     await world.run(async () => {
       const changes = this.changesMembers ? new MemberChanges(world, this.seed) : null;
       const changing = changes?.goOn(this.faultsMs);
+      const upgrading = this.upgrade?.run(world);
       const saved = new SavedState(world, () => ({
         acknowledged: new Map(this.#acknowledged),
         added: this.#added,
@@ -81,6 +90,7 @@ class SharedSwarm {
       const saving = saved.save(this.seed, this.faultsMs);
       await world.sleep(this.faultsMs + MENDED_MS);
       await changing;
+      await upgrading;
       await saving;
       this.#changes = changes?.count ?? 0;
       this.#listed = (await changes?.end()) ?? world.members;
@@ -229,8 +239,11 @@ class SharedSwarm {
 }
 
 /** @param faultsMs for so long faults begin. */
-export const sharedSwarm = (seed: number, faultsMs: number, changesMembers = false): Promise<SharedResult> =>
-  new SharedSwarm(seed, faultsMs, changesMembers).run();
+export const sharedSwarm = (
+  seed: number,
+  faultsMs: number,
+  { changesMembers = false, upgrade = null }: { changesMembers?: boolean; upgrade?: Upgrade | null } = {},
+): Promise<SharedResult> => new SharedSwarm(seed, faultsMs, changesMembers, upgrade).run();
 
 /** What a program has to expect does not end it. */
 async function unlessCoordination(

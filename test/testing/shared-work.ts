@@ -36,7 +36,7 @@ export class SharedWork {
     private readonly isEnding: () => boolean,
     private readonly runsStill: (member: Member) => boolean,
     private readonly attempt: Attempt,
-    private readonly passesLarge: boolean,
+    private readonly passesLarge: (member: Member) => boolean,
   ) {}
 
   /** How often members have passed the barrier, and have had commands acknowledged. */
@@ -51,7 +51,7 @@ export class SharedWork {
       () => this.#readOrWrite(member, tools),
       () => this.#arrive(member, tools),
       () => this.#execute(machine),
-      ...(this.passesLarge ? [() => this.#passLarge(member, tools)] : []),
+      ...(this.passesLarge(member) ? [() => this.#passLarge(member, tools)] : []),
     ];
     await Promise.all(
       kinds.map(async (work) => {

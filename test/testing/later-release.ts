@@ -1,0 +1,123 @@
+/**
+ * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
+ * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules.
+ */
+import type { Plugin } from "vite";
+import { patched } from "../seeded-bugs/patch.ts";
+
+interface Change {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const SERVICE = "src/protocols/service/coordination-service";
+
+/** A wire version more, and a field more at the end of each hello. */
+const handShake: readonly Change[] = [
+  {
+    name: "wire version",
+    file: "src/runtime/transport/frames.ts",
+    find: "export const WIRE_VERSION = 5;",
+    replace: "export const WIRE_VERSION = 6;",
+  },
+  {
+    name: "what a hello says",
+    file: "src/runtime/transport/frames.ts",
+    find: "      into.text(hello.address, MAX_CALL_BACK_BYTES);\n",
+    replace: "      into.text(hello.address, MAX_CALL_BACK_BYTES);\n      into.natural(60_000);\n",
+  },
+  {
+    name: "what is read of a hello",
+    file: "src/runtime/transport/frames.ts",
+    find: "    const hello = { ...greeting, ...addition, address };\n",
+    replace:
+      "    if (from.position < from.end) from.natural();\n    const hello = { ...greeting, ...addition, address };\n",
+  },
+];
+
+/** A variant more in a slot's records, which takes the place of the one before. */
+const records: readonly Change[] = [
+  {
+    name: "a record's shape",
+    file: `${SERVICE}/session-vocabulary.ts`,
+    find: "record: { life: { run: natural, life: natural } },",
+    replace: "record: { life: { run: natural, life: natural }, lived: { life: natural, run: natural } },",
+  },
+  {
+    name: "a record that is read",
+    file: `${SERVICE}/session.ts`,
+    find: "    replay: {\n",
+    replace:
+      "    replay: {\n      lived(state, { run, life }) {\n        state.run = run;\n        state.life = life;\n      },\n",
+  },
+  {
+    name: "a record that is written",
+    file: `${SERVICE}/session.ts`,
+    find: `ctx.compact([{ type: "life", run: state.run, life: state.life }]);`,
+    replace: `ctx.compact([{ type: "lived", run: state.run, life: state.life }]);`,
+  },
+];
+
+/** A command more of the log, which its members use. */
+const commands: readonly Change[] = [
+  {
+    name: "a command's shape",
+    file: `${SERVICE}/operations.ts`,
+    find: "  add: { name, by: real },\n",
+    replace: "  add: { name, by: real },\n  plus: { name, by: real },\n",
+  },
+  {
+    name: "a command that is applied",
+    file: `${SERVICE}/apply.ts`,
+    find: `    case "add":\n`,
+    replace: `    case "plus":\n      return applyToCounter(on, { ...operation, type: "add" });\n    case "add":\n`,
+  },
+  {
+    name: "a command that is asked for",
+    file: "src/cluster/services/state/local-counter.ts",
+    find: `submit({ type: "add", name: this.name, by }`,
+    replace: `submit({ type: "plus", name: this.name, by }`,
+  },
+];
+
+const stateMachine: Change = {
+  name: "state machine version",
+  file: `${SERVICE}/operations.ts`,
+  find: "export const STATE_MACHINE_VERSION = 2;",
+  replace: "export const STATE_MACHINE_VERSION = 3;",
+};
+
+const releases: Readonly<Record<string, readonly Change[]>> = {
+  later: [...handShake, ...records, ...commands, stateMachine],
+  careless: [...handShake, ...records, ...commands],
+};
+
+/** What is thrown is one class for all: tests look at it. */
+const isShared = (file: string): boolean =>
+  !file.includes("/src/") || file.endsWith("/core/errors.ts") || file.endsWith("/services/coordination-error.ts");
+
+export function laterRelease(): Plugin {
+  return {
+    name: "later-release",
+    enforce: "pre",
+    async resolveId(source, importer) {
+      const [file = "", name] = splitOf(importer ?? "");
+      if (name === null || !source.startsWith(".")) return null;
+      const resolved = await this.resolve(source, file, { skipSelf: true });
+      return resolved === null || isShared(resolved.id) ? resolved : `${resolved.id}?release=${name}`;
+    },
+    transform(code, id) {
+      const [file, name] = splitOf(id);
+      const changes = name === null ? [] : (releases[name] ?? []).filter((each) => file.endsWith(each.file));
+      return changes.length === 0 ? null : { code: changes.reduce(patched, code), map: null };
+    },
+  };
+}
+
+/** The file, and the release that is asked for. */
+function splitOf(id: string): [string, string | null] {
+  const [file = "", query = ""] = id.split("?");
+  return [file, new URLSearchParams(query).get("release")];
+}
