@@ -6,6 +6,7 @@
 import type { Plugin } from "vite";
 import { bugs, type SeededBug } from "./bugs.ts";
 import { serviceBugs } from "./service.ts";
+import { stateTransferBugs } from "./state-transfer.ts";
 
 export function seededBugs(): Plugin {
   return {
@@ -20,7 +21,7 @@ export function seededBugs(): Plugin {
     transform(code, id) {
       const [file, name] = splitOf(id);
       if (name === null) return null;
-      const bug = [...bugs, ...serviceBugs].find((each) => each.name === name);
+      const bug = [...bugs, ...serviceBugs, ...stateTransferBugs].find((each) => each.name === name);
       if (bug === undefined) throw new Error(`there is no seeded bug "${name}"`);
       return file.endsWith(bug.file) ? { code: patched(code, bug), map: null } : null;
     },

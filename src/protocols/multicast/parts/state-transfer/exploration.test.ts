@@ -41,6 +41,8 @@ describe("state transfer: every run of a group that stays", () => {
   const some: readonly Run[] = [
     [[["read"], ["read"]], 83],
     [[["read", "send"], ["read"]], 452],
+  ];
+  const others: readonly Run[] = [
     [
       [
         ["read", "send"],
@@ -55,8 +57,6 @@ describe("state transfer: every run of a group that stays", () => {
       ],
       2_183,
     ],
-  ];
-  const others: readonly Run[] = [
     [[["read"], ["read"], []], 19_063],
     [
       [

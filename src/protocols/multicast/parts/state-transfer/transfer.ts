@@ -30,10 +30,6 @@ type State = Transfer<unknown>["state"];
 
 const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
 
-/** Words of a view before, or that a later one has overtaken. */
-const isStale = (state: State, from: NodeId, { view, number }: { view: number; number: number }): boolean =>
-  view !== state.view || number <= (state.known[from]?.number ?? 0);
-
 /** Whether what is known of this node's own standing is what its user wants now, and not what it wanted before. */
 const isPresent = (state: State, self: NodeId): boolean =>
   state.standing !== "lacking" && (state.known[self]?.number ?? 0) >= state.since;
@@ -65,11 +61,11 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
     if (state.membership !== "member") return; // Who wants the state says so in the next view.
     state.spoken += 1;
-    ctx.emit({ type: "say", payload: { type: "standing", view: state.view, number: state.spoken, is, place } });
+    ctx.emit({ type: "say", payload: { type: "standing", number: state.spoken, is, place } });
   }
 
+  /** A word is delivered in the view in which it was said, and behind all that its speaker said before. */
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
-    if (isStale(state, from, said)) return;
     const { number, is, place } = said;
     if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
     state.known[from] = { number, is };

@@ -18,16 +18,15 @@ export type Standing = "seeking" | "returning" | "lacking" | "holding";
 export type Entry<P> =
   | { type: "message"; payload: P }
   /**
-   * How its sender stands in that view, and which of its words on that it is, from 1. `place`: where the state was taken that
+   * How its sender stands in the view in which it is delivered, and which of its words on that it is, from 1. `place`: where the state was taken that
    * it has got; 0 if it is not about that.
    */
-  | { type: "standing"; view: number; number: number; is: Standing; place: number };
+  | { type: "standing"; number: number; is: Standing; place: number };
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
   variants<Entry<P>>({
     message: { payload },
     standing: {
-      view: natural,
       number: natural,
       is: oneOf("seeking", "returning", "lacking", "holding"),
       place: natural,

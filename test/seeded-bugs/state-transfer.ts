@@ -1,0 +1,68 @@
+/** Bugs of the state transfer: one thing that it must not forget, forgotten, each. `state-transfer.test.ts` looks for them. */
+import type { ServiceBug } from "./service.ts";
+
+export interface StateTransferBug extends Omit<ServiceBug, "by"> {
+  /** Which look finds it. */
+  readonly by: "explored" | "left out" | "random runs" | "source crashes";
+}
+
+const file = "src/protocols/multicast/parts/state-transfer/transfer.ts";
+
+export const stateTransferBugs: readonly StateTransferBug[] = [
+  {
+    name: "founds-before-all-have-said",
+    says: "a state is founded though a member has not said yet how it stands, and it may hold one",
+    file,
+    find: "      if (members.some((node) => known[node] === undefined)) return;\n",
+    replace: "",
+    by: "random runs",
+  },
+  {
+    name: "every-seeker-founds",
+    says: "all that want a state found one, where nobody holds any",
+    file,
+    find: `      const founder = seekers.find((node) => known[node]?.is === "returning") ?? seekers[0];\n`,
+    replace: `      const founder = wants(known[ctx.self]?.is) ? ctx.self : seekers[0];\n`,
+    by: "explored",
+  },
+  {
+    name: "keeps-what-came-before-the-state",
+    says: "a member that is given the state applies what was delivered before its place once more",
+    file,
+    find: `    ctx.emit({ type: "placed" });\n`,
+    replace: "",
+    by: "explored",
+  },
+  {
+    name: "counts-as-holding-though-left-out",
+    says: "a member that was left out goes on with the state that it had",
+    file,
+    find: `      state.standing = "returning"; // What it has applied last, others may not have, or in another order.\n      ctx.emit({ type: "waiting" });\n`,
+    replace: "",
+    by: "left out",
+  },
+  {
+    name: "silent-in-a-new-view",
+    says: "a member that wants the state does not say so again in the next view",
+    file,
+    find: "      if (wants(state.standing)) say(state, ctx, state.standing);\n",
+    replace: "",
+    by: "source crashes",
+  },
+  {
+    name: "holders-stay-silent",
+    says: "a member that holds the state does not say so when another seeks it",
+    file,
+    find: "if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);",
+    replace: `if (wants(is) && isSilent && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
+    by: "source crashes",
+  },
+  {
+    name: "source-unknown-after-it-stopped",
+    says: "who waits for a member that holds the state no more goes on to wait for it",
+    file,
+    find: `    if (is !== "holding") abandon(state, from, ctx);\n`,
+    replace: "",
+    by: "explored",
+  },
+];
