@@ -65,7 +65,7 @@ async function writeUsersSources(): Promise<void> {
     typeRoots: [join(ROOT, "node_modules/@types")],
     types: ["node"],
   };
-  writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions, exclude: ["*.test.ts"] }));
+  writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions, exclude: ["*.test.ts", "frameworks"] }));
 }
 
 afterAll(() => {

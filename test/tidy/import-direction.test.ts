@@ -15,6 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
   client: ["core", "protocols", "runtime", "cluster"],
   engines: ["core", "protocols", "runtime", "cluster", "client"],
+  integrations: ["cluster"],
   testing: ["core", "sim", "runtime", "cluster", "client"],
   cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],

@@ -17,6 +17,8 @@ import { nats } from "coterie/engines/nats";
 import { postgres } from "coterie/engines/postgres";
 import { redis } from "coterie/engines/redis";
 import { runScenario, scenarioSchema } from "coterie/experiment";
+import { type CoterieFastifyOptions, coterie } from "coterie/fastify";
+import { type Coordination, CoterieModule } from "coterie/nestjs";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
 import { type Simulation, simulation } from "coterie/sim";
 import { seeds, simulate, type World } from "coterie/testing";
@@ -33,6 +35,13 @@ export const member = (id: NodeId): Promise<RunningMember> =>
     },
   });
 
+export const plugin: [unknown, CoterieFastifyOptions] = [
+  coterie,
+  { join: { id: 1, members: { 1: "127.0.0.1:7404" }, dataDir: "." } },
+];
+export const module = CoterieModule.forRoot({ id: 1, members: { 1: "127.0.0.1:7405" }, dataDir: "." });
+export const scheduled = (service: Coordination): Promise<void> =>
+  service.lead("scheduler", ({ token }) => guard()(token));
 export const atEngine = (url: string): Promise<EngineMember> => join({ engine: postgres({ url }) });
 export const atRedis = (url: string): Promise<EngineMember> => join({ engine: redis({ url, prefix: "demo" }) });
 export const atEtcd = (endpoint: string): Promise<EngineMember> => join({ engine: etcd({ endpoints: [endpoint] }) });

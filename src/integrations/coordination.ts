@@ -1,0 +1,103 @@
+/** A member inside a service of Node: it leads while the service runs, says whether it is ready, and leaves when the service ends. */
+import { join } from "../cluster/join.ts";
+import type { JoinOptions, Leadership, Member } from "../cluster/services/api.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
+
+/** Whether this process is of use to those who call it. `why` says what is missing; null where nothing is. */
+export interface Health {
+  readonly ready: boolean;
+  readonly why: string | null;
+}
+
+/** Work that does not end when its leadership does is waited for so long, and then the member leaves. */
+const LAST_WORK_MS = 5_000;
+
+export class Coordination {
+  readonly member: Member;
+  readonly #stopping = new AbortController();
+  readonly #leading = new Set<Promise<unknown>>();
+  #closing: Promise<void> | null = null;
+
+  /** @param member is left when this is closed. */
+  constructor(member: Member) {
+    this.member = member;
+  }
+
+  /** Joins as `join()` does. @throws what `join()` throws */
+  static async join(options: JoinOptions): Promise<Coordination> {
+    return new Coordination(await join(options));
+  }
+
+  /** Aborted as the service begins to shut down, while this process is still a member. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /**
+   * Does `work` while this process leads the election of that name, and again whenever it comes to lead again: one process
+   * among all does it. The work's `signal` is aborted as leadership is lost, and as the service shuts down.
+   *
+   * @returns once the work is done while it leads, or the service shuts down.
+   * @throws what the work throws while it leads, and CoordinationError where this member can lead no more
+   */
+  lead(name: string, work: (leadership: Leadership) => void | Promise<void>): Promise<void> {
+    const led = this.#lead(name, work);
+    const ended = led.catch(() => {}).then(() => void this.#leading.delete(ended));
+    this.#leading.add(ended);
+    return led;
+  }
+
+  /** Ready: it has joined, reaches a majority of the members, and knows the leader of their log. */
+  health(): Health {
+    const { state, hasQuorum, reachable, peers, shared } = this.member.status();
+    if (this.signal.aborted) return { ready: false, why: "this process is shutting down" };
+    if (state !== "joined") return { ready: false, why: `this member has ${state}` };
+    if (!hasQuorum) return { ready: false, why: `reaches ${reachable} of ${peers.length + 1} members: no majority` };
+    if (shared !== null && shared.leader === null) return { ready: false, why: "knows no leader of the log" };
+    return { ready: true, why: null };
+  }
+
+  /** Ends all that leads here, through its signal; this process is a member still. */
+  stop(): void {
+    if (this.signal.aborted) return;
+    this.#stopping.abort(new CoordinationError("member-left", "lost", "this process is shutting down"));
+  }
+
+  /** Stops, and leaves: locks and leaderships are given back, so others need not wait for them. Twice is once. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.stop();
+    let late: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      late = setTimeout(resolve, LAST_WORK_MS);
+    });
+    await Promise.race([Promise.all(this.#leading), patience]);
+    clearTimeout(late);
+    await this.member.leave();
+  }
+
+  async #lead(name: string, work: (leadership: Leadership) => void | Promise<void>): Promise<void> {
+    const { signal } = this;
+    while (!signal.aborted) {
+      let isLost = false;
+      const guarded = async (leadership: Leadership): Promise<void> => {
+        try {
+          await work(leadership);
+        } finally {
+          isLost = leadership.signal.aborted; // Looked at here: the end of the work ends leadership, too.
+        }
+      };
+      try {
+        await this.member.election(name).lead(guarded, { signal });
+        if (!isLost) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isLost || this.member.signal.aborted) throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/** `coterie/fastify`: a plugin that makes a Fastify service a member, with health and shutdown. It imports nothing of Fastify. */
+import type { JoinOptions } from "../cluster/services/api.ts";
+import { Coordination } from "./coordination.ts";
+
+export { Coordination, type Health } from "./coordination.ts";
+
+export interface CoterieFastifyOptions {
+  /** As `join()` takes them. */
+  readonly join: JoinOptions;
+  /** Answers 200 where this process is ready, and 503 where it is not, with `{ ready, why }`. Default `/readyz`; null: none. */
+  readonly readyPath?: string | null | undefined;
+}
+
+/** What is used of a Fastify instance. */
+export interface FastifyHost {
+  decorate(name: string, value: Coordination): unknown;
+  get(path: string, handler: (request: unknown, reply: FastifyAnswer) => unknown): unknown;
+  addHook(name: "preClose" | "onClose", hook: () => Promise<void>): unknown;
+}
+export interface FastifyAnswer {
+  code(status: number): { send(body: unknown): unknown };
+}
+
+/**
+ * Joins as the service starts, and decorates it with `coterie`, a `Coordination`. As the service closes, what leads is aborted first,
+ * requests under way are answered, and then this process leaves.
+ *
+ * @example
+ * await app.register(coterie, { join: { id: 1, members, dataDir: "./data" } });
+ * @throws what `join()` throws: the service does not start.
+ */
+export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }: CoterieFastifyOptions): Promise<void> {
+  const coordination = await Coordination.join(join);
+  app.decorate("coterie", coordination);
+  app.addHook("preClose", () => Promise.resolve(coordination.stop()));
+  app.addHook("onClose", () => coordination.close());
+  if (readyPath === null) return;
+  app.get(readyPath, (_request, reply) => {
+    const health = coordination.health();
+    return reply.code(health.ready ? 200 : 503).send(health);
+  });
+}
+
+// What it adds is the whole service's, not of a scope of its own: as the package fastify-plugin says it.
+Object.assign(coterie, { [Symbol.for("skip-override")]: true, [Symbol.for("fastify.display-name")]: "coterie" });

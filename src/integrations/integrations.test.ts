@@ -1,0 +1,149 @@
+/** Members in services, in virtual time, and what Fastify and NestJS make of them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import Fastify from "fastify";
+import { afterAll, expect, test } from "vitest";
+import { freePorts } from "../../test/network/free-ports.ts";
+import { simulate } from "../testing/index.ts";
+import { Coordination } from "./coordination.ts";
+import { coterie } from "./fastify.ts";
+import { CoterieModule } from "./nestjs.ts";
+import "reflect-metadata";
+
+const folder = mkdtempSync(path(tmpdir(), "coterie-integrations-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A group of one, which has its majority by itself. */
+async function options(name: string) {
+  const [port = 0] = await freePorts(1);
+  return { id: 1, members: { 1: `127.0.0.1:${port}` }, dataDir: path(folder, name) };
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+test("one of three does the work; as its service shuts down, it is told, and another does it", async () => {
+  const log: string[] = [];
+  const services = new Map<number, Coordination>();
+  const world = simulate({
+    members: 3,
+    seed: 1,
+    async program(member) {
+      const service = new Coordination(member);
+      services.set(member.id, service);
+      await service.lead("scheduler", async ({ signal }) => {
+        log.push(`${member.id} leads`);
+        await untilAborted(signal);
+        log.push(`${member.id} is told`);
+      });
+      log.push(`${member.id} is done`);
+    },
+  });
+  await world.run(async () => {
+    while (log.length === 0) await world.sleep(50);
+    const first = Number(log[0]?.[0]);
+    expect(services.get(first)?.health()).toEqual({ ready: true, why: null });
+    await services.get(first)?.close();
+    expect(services.get(first)?.health().ready).toBe(false);
+    while (log.length < 4) await world.sleep(50);
+    expect(log).toContain(`${first} is told`);
+    expect(log).toContain(`${first} is done`);
+    expect(log.filter((line) => line.endsWith("leads"))).toHaveLength(2);
+  });
+});
+
+test("who has lost the majority is not ready, loses what it leads, and leads again", async () => {
+  const log: string[] = [];
+  const services = new Map<number, Coordination>();
+  const world = simulate({
+    members: 3,
+    seed: 2,
+    async program(member) {
+      const service = new Coordination(member);
+      services.set(member.id, service);
+      if (member.id !== 1) return;
+      await service.lead("scheduler", async ({ signal }) => {
+        log.push("leads");
+        await untilAborted(signal);
+        log.push("lost");
+      });
+    },
+  });
+  await world.run(async () => {
+    while (log.length === 0) await world.sleep(50);
+    world.partition([1], [2, 3]);
+    while (log.length < 2) await world.sleep(50);
+    while (services.get(1)?.health().ready === true) await world.sleep(50);
+    expect(services.get(1)?.health().why).toMatch(/no majority/);
+    world.heal();
+    while (log.length < 3) await world.sleep(50);
+    expect(log).toEqual(["leads", "lost", "leads"]);
+    await services.get(1)?.close();
+  });
+});
+
+test("work that is done is not done again, and what it throws while it leads is thrown", async () => {
+  const thrown: unknown[] = [];
+  let done = 0;
+  const world = simulate({
+    members: 1,
+    seed: 3,
+    async program(member) {
+      const service = new Coordination(member);
+      await service.lead("report", () => {
+        done += 1;
+      });
+      await service
+        .lead("scheduler", () => Promise.reject(new Error("the schedule is wrong")))
+        .catch((error: unknown) => void thrown.push(error));
+    },
+  });
+  await world.run(async () => {
+    while (thrown.length === 0) await world.sleep(50);
+    expect(done).toBe(1);
+    expect(thrown).toMatchObject([{ message: "the schedule is wrong" }]);
+  });
+});
+
+test("Fastify: ready, led, and given back on close", async () => {
+  const app = Fastify();
+  await app.register(coterie, { join: await options("fastify") });
+  const coordination = (app as unknown as { coterie: Coordination }).coterie;
+  await coordination.member.ready();
+  expect((await app.inject("/readyz")).json()).toEqual({ ready: true, why: null });
+  const told = new Promise<void>((resolve) => {
+    void coordination.lead("scheduler", async ({ signal }) => {
+      void app.close();
+      await untilAborted(signal);
+      resolve();
+    });
+  });
+  await told;
+  await app.close();
+  expect(coordination.member.status().state).toBe("left");
+});
+
+test("NestJS: injected, led, and given back on close", async () => {
+  class App {}
+  Module({ imports: [CoterieModule.forRoot(await options("nestjs"))] })(App);
+  const app = await NestFactory.createApplicationContext(App, { logger: false });
+  const coordination = app.get(Coordination);
+  await coordination.member.ready();
+  expect(coordination.health()).toEqual({ ready: true, why: null });
+  let wasTold = false;
+  await new Promise<void>((resolve) => {
+    void coordination.lead("scheduler", async ({ signal }) => {
+      resolve();
+      await untilAborted(signal);
+      wasTold = true;
+    });
+  });
+  await app.close();
+  expect(wasTold).toBe(true);
+  expect(coordination.member.status().state).toBe("left");
+});
