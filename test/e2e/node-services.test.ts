@@ -8,12 +8,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { transformWithOxc } from "vite";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { onFreePorts } from "../network/free-ports.ts";
 import { until } from "./cluster-under-test.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** As users run them: it reads the tsconfig.json of the folder, which NestJS needs. */
+const TSX = new URL("../../node_modules/tsx/dist/esm/index.mjs", import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), "coterie-services-"));
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -36,14 +37,14 @@ async function replicasOf(source: string): Promise<Replica[]> {
     symlinkSync(join(ROOT, "node_modules", name), join(own, "node_modules", name));
   symlinkSync(ROOT, join(own, "node_modules", "coterie"));
   const program = await onFreePorts(readFileSync(join(ROOT, source), "utf8"));
-  const { code } = await transformWithOxc(program, source, { decorator: { legacy: true } });
-  writeFileSync(join(own, "service.mjs"), code);
+  writeFileSync(join(own, "service.mts"), program);
+  writeFileSync(join(own, "tsconfig.json"), JSON.stringify({ compilerOptions: { experimentalDecorators: true } }));
   const urls = [...(/const http.*/.exec(program)?.[0] ?? "").matchAll(/127\.0\.0\.1:\d+/g)].map(
     ([at]) => `http://${at}`,
   );
   expect(urls).toHaveLength(3);
   return urls.map((url, at) => {
-    const child = spawn(process.execPath, ["service.mjs", String(at + 1)], {
+    const child = spawn(process.execPath, ["--import", TSX, "service.mts", String(at + 1)], {
       cwd: own,
       stdio: ["ignore", "pipe", "inherit"],
     });
