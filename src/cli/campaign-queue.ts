@@ -4,7 +4,7 @@ import type { Hands } from "./campaign-threads.ts";
 
 export interface CampaignQueue {
   /**
-   * Works until every job has its result, whoever made it.
+   * Works until every job has its result, from here or from elsewhere.
    *
    * @param show told how many jobs are done.
    * @returns one result for each job, or null if it was stopped before.

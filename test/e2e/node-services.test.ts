@@ -1,5 +1,5 @@
 /**
- * The examples of docs/node-services.md do what they say: one schedules, all share settings, and whoever ends gives back what it holds.
+ * The examples of docs/node-services.md do what they say: one schedules, all share settings, and a replica that ends gives back what it holds.
  *
  * @module-tag long
  */

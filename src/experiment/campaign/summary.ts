@@ -1,4 +1,4 @@
-/** What the results of all jobs come to. They are taken in the order of the campaign, so whoever made them, it is the same. */
+/** What the results of all jobs come to. They are taken in the order of the campaign, so it is the same wherever they were made. */
 import { hash } from "../../core/plain.ts";
 import { type ChunkResult, emptyRange, type Failure, failureTogether, type Range } from "./chunk.ts";
 import type { Campaign, CampaignExperiment } from "./file.ts";
