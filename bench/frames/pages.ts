@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { quantile } from "../services/figures.ts";
+import { frameWork, TRACED } from "../studio/frame-work.ts";
 
 /** In the source tree as in `build/`, where this is compiled to. */
 const root = import.meta.url.endsWith(".ts") ? "../../" : "../../../";
@@ -19,6 +20,9 @@ export interface Frames {
   readonly median: number;
   readonly p95: number;
   readonly worst: number;
+  /** What the main thread worked for a frame, on its own clock, which stands still while other programs have the processor. */
+  readonly workP95: number;
+  readonly workWorst: number;
 }
 
 /** Runs in the page, hence as text: this is compiled without the types of a browser. */
@@ -70,14 +74,20 @@ export async function firstPaint(page: Page): Promise<number> {
 }
 
 export async function framesWhile(page: Page, during: () => Promise<unknown>): Promise<Frames> {
+  const browser = page.context().browser();
+  if (browser === null) throw new Error("expected a page of a browser that was launched");
+  await browser.startTracing(page, { categories: [...TRACED] });
   await page.evaluate(COUNTING);
   await during();
   const intervals = await page.evaluate<number[]>("window.intervals");
+  const work = frameWork(JSON.parse((await browser.stopTracing()).toString("utf8")));
   if (intervals.length === 0) throw new Error("expected frames, got none: the page stood still");
   return {
     median: quantile(intervals, 0.5),
     p95: quantile(intervals, 0.95),
     worst: Math.max(...intervals),
+    workP95: quantile(work, 0.95),
+    workWorst: Math.max(...work),
   };
 }
 
