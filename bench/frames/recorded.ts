@@ -1,5 +1,7 @@
 /** What the live page is fed with: a run of the simulator, as a server would tell of it. */
+
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
+import { spansOf } from "../../src/cluster/headline.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import { messageInksOf } from "../../src/protocols/message-inks.ts";
 import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
@@ -51,6 +53,7 @@ function pictureOf(protocol: string, ids: readonly number[], now: number, begin:
   return {
     name: "simulated",
     protocol,
+    spans: spansOf(protocol),
     now,
     nodes: ids.map((id) => ({
       id,

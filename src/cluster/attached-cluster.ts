@@ -11,7 +11,7 @@ import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { postCommand, putFaults } from "./admin-client.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { headlineOf } from "./headline.ts";
+import { headlineOf, spansOf } from "./headline.ts";
 import { exchange } from "./http-exchange.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
@@ -130,6 +130,7 @@ export class AttachedCluster {
       network,
       networkSince,
       inks,
+      spans: spansOf(protocol),
       headline: headlineOf(protocol, nodes),
     };
   }

@@ -3,6 +3,7 @@
  * one `FeedEvent` as JSON) and acts by `POST /api/act` (one `Act` as JSON; 200 `{}`, or 4xx `{ "error": sentence }`).
  */
 import type { NodeId, View } from "../core/protocol.ts";
+import type { Spans } from "../protocols/spans.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
 export type FeedEvent =
@@ -35,6 +36,8 @@ export interface ClusterPicture {
   readonly networkSince: number;
   /** The place of the ink of each message, by full names such as `election.answer`. */
   readonly inks: Readonly<Record<string, number>>;
+  /** Which states of its nodes last and are drawn. */
+  readonly spans: Spans;
   /** How things stand, in a sentence of the protocol's own; null where it has none that pictures tell. */
   readonly headline?: string | null;
 }

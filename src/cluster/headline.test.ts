@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodePicture } from "./feed.ts";
-import { headlineOf } from "./headline.ts";
+import { headlineOf, spansOf } from "./headline.ts";
 
 const node = (id: number, role: string, process: NodePicture["process"] = "running"): NodePicture => ({
   id,
@@ -22,5 +22,13 @@ describe("the sentence of the live page", () => {
   it("leaves elections, and what is not in the registry, to the page", () => {
     expect(headlineOf("bully", [node(0, "leader")])).toBeNull();
     expect(headlineOf("services", [node(0, "leader")])).toBeNull();
+  });
+
+  it("comes with the states that last, as the protocol declares them", () => {
+    expect(spansOf("raft")).toEqual({ spans: "leadership", term: "term" });
+    expect(spansOf("pbft")).toEqual({ spans: "leadership", term: "view" });
+    expect(spansOf("maekawa").spans).toBe("section");
+    expect(spansOf("two-phase-commit").spans).toBe("doubt");
+    expect(spansOf("services").spans).toBe("section");
   });
 });

@@ -12,7 +12,7 @@ import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { headlineOf } from "./headline.ts";
+import { headlineOf, spansOf } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
@@ -141,8 +141,8 @@ export class LocalCluster {
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
-    const headline = headlineOf(protocol, nodes);
-    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, inks, headline };
+    const [headline, spans] = [headlineOf(protocol, nodes), spansOf(protocol)];
+    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, inks, spans, headline };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */

@@ -2,8 +2,7 @@
 import type { NodeId } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { Presentation, Scene, ShownNode } from "./presentation.ts";
-
-type Words = Pick<Presentation, "span" | "term">;
+import { type Spans, spanOf } from "./spans.ts";
 
 /** `0`, `0 and 1`, `0, 1 and 2`. */
 function list(items: readonly (NodeId | string)[]): string {
@@ -18,8 +17,8 @@ const verb = (ids: readonly unknown[], one: string, more: string): string => (id
 const upIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition !== "down");
 const idsOf = (nodes: readonly ShownNode[]): NodeId[] => nodes.map(({ node }) => node);
 
-function among(scene: Scene, { span }: Words, kind: string): NodeId[] {
-  return idsOf(upIn(scene).filter(({ view, node }) => view !== null && span(view, node)?.kind === kind));
+function among(scene: Scene, words: Spans, kind: string): NodeId[] {
+  return idsOf(upIn(scene).filter(({ view, node }) => view !== null && spanOf(words, view, node)?.kind === kind));
 }
 
 /** What is said beside it: who is down. */
@@ -31,7 +30,7 @@ function downIn({ nodes }: Scene): string {
 const sentence = (scene: Scene, text: string): string =>
   upIn(scene).length === 0 ? "All nodes are down." : `${capital(text)}${downIn(scene)}.`;
 
-export function electionHeadline(words: Words): Presentation["headline"] {
+export function electionHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const up = upIn(scene);
     const leaders = idsOf(up.filter(({ node, view }) => view?.leader === node));
@@ -56,12 +55,12 @@ function leaderless(up: readonly ShownNode[]): string {
 }
 
 /** `term 3: `, of the node, or of all if there is none. */
-function termOf({ term }: Words, up: readonly ShownNode[], node: NodeId | undefined): string {
+function termOf({ term }: Spans, up: readonly ShownNode[], node: NodeId | undefined): string {
   const own = up.find((each) => each.node === node)?.view?.term;
   return own === undefined ? "" : `${term} ${own}: `;
 }
 
-export function mutexHeadline(words: Words): Presentation["headline"] {
+export function mutexHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const inside = among(scene, words, "inside");
     const waiting = among(scene, words, "waiting");
@@ -91,7 +90,7 @@ export const multicastHeadline: Presentation["headline"] = (scene) => {
   return sentence(scene, `${many}${of}${held}`);
 };
 
-export function consensusHeadline(words: Words): Presentation["headline"] {
+export function consensusHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const values = new Map<string, Set<NodeId>>();
     for (const { node, event } of scene.events) {
@@ -113,7 +112,7 @@ export function consensusHeadline(words: Words): Presentation["headline"] {
   };
 }
 
-export function logHeadline(words: Words): Presentation["headline"] {
+export function logHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const up = upIn(scene);
     const claims = up.filter(({ node, view }) => view?.leader === node);

@@ -405,3 +405,4 @@ export {
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 export { type Presentation, rowsOf, type Scene, type ShownNode, type Span } from "./presentation.ts";
+export { type SpanRule, type Spans, spanOf } from "./spans.ts";

@@ -4,14 +4,15 @@
  * none. Pictures, pages and reports all draw by it; none of them knows an algorithm.
  */
 import type { NodeId, Tagged, View } from "../core/protocol.ts";
+import type { SpanRule } from "./spans.ts";
 
 export interface Presentation {
   /** How the nodes stand to each other. On a `ring` the rows of a diagram are in its order. */
   readonly topology: "complete" | "ring" | "tree" | "star" | "quorums" | "identifier circle" | "plane";
   /** What a view's `term` is called in the paper. */
   readonly term: string;
-  /** What a node is in as long as it looks like this; null: nothing that deserves a mark. */
-  span(view: View, node: NodeId): Span | null;
+  /** Which of its states last and deserve a mark. */
+  readonly spans: SpanRule;
   /** By a message's short name, the fields that label its arrow, two at most. Of others the first two that are short. */
   readonly labels: Readonly<Record<string, readonly [string] | readonly [string, string] | readonly []>>;
   /** Short names of messages, timers and events that keep coming. Where they change nothing they are folded. */
@@ -56,10 +57,4 @@ function ringIn(options: unknown): readonly NodeId[] | null {
     if (Array.isArray(ring)) return ring as readonly NodeId[];
   }
   return null;
-}
-
-/** Whether a role says that its node is in the critical section, or waits for it. */
-export function sectionIn(role: string): Span | null {
-  if (role.startsWith("held")) return { kind: "inside", words: "" };
-  return role.startsWith("wanted") ? { kind: "waiting", words: "" } : null;
 }

@@ -12,13 +12,14 @@ import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
 import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
-/** Elections, one of them on a ring; a lock, a multicast and consensus. */
+/** Elections, one of them on a ring; a lock, a multicast, consensus, and membership, of which all but the start is folded. */
 const cases = [
   ["bully", 4],
   ["chang-roberts", 4],
   ["ricart-agrawala", 3],
   ["isis", 3],
   ["paxos", 3],
+  ["heartbeat", 3],
 ] as const;
 
 describe.skipIf(noBrowser !== null)("acting at the cursor", () => {

@@ -66,6 +66,7 @@ function pictureOf(protocol: string, atMs: number): ClusterPicture {
     isAttached: false,
     takesFaults: true,
     inks: {},
+    spans: { spans: "leadership", term: "term" } as const,
     network,
     networkSince: BEGIN,
   };

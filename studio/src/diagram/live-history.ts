@@ -1,19 +1,12 @@
 /** What the live page remembers, as the diagram draws histories. */
-import { sectionIn } from "../../../src/protocols/presentation.ts";
 import type { Chronicle, Message } from "../history/chronicle.ts";
 import type { EventAxis } from "./event-axis.ts";
 import { type History, momentOf } from "./picture.ts";
-import type { StateSpan } from "./states.ts";
 
 /** @param axis null where the axis is time itself */
 export function liveHistory(chronicle: Chronicle, showsChatter: boolean, axis: EventAxis | null): History<Message> {
   const { messages, chatter, marks, lives, networks } = chronicle;
-  const states = [...lives.values()].flatMap((life): StateSpan[] =>
-    life.stretches().flatMap(({ from, to, role, condition }) => {
-      const span = role === null || condition === "gone" ? null : sectionIn(role);
-      return span === null ? [] : [{ node: life.node, from, to, ...span }];
-    }),
-  );
+  const states = [...lives.values()].flatMap((life) => life.states());
   const shown = showsChatter ? [...chatter, ...messages].sort((a, b) => momentOf(a) - momentOf(b)) : messages;
   return { messages: shown, marks, lives, networks, states, ...(axis === null ? {} : { axis }) };
 }

@@ -164,4 +164,17 @@ describe("lives", () => {
       [3_000, false],
     ]);
   });
+  test("what a node is in for some time is what its protocol's presentation declares", () => {
+    const cluster = { ...clusterOf([null, null]), spans: { spans: "leadership", term: "view" } as const };
+    const life = new Chronicle(cluster, []).lives.get(0);
+    life?.viewed(2_000, { role: "candidate", leader: null, term: 1 });
+    life?.viewed(3_000, { role: "leader", leader: 0, term: 1 });
+    life?.viewed(4_000, { role: "leader", leader: 0, term: 2 });
+    life?.crashed(5_000);
+    const states = () => life?.states().map(({ from, to, kind, words }) => [from, to, kind, words]);
+    const led = [4_000, 5_000, "leading", "view 2"];
+    expect(states()).toEqual([[2_000, 3_000, "electing", "candidate"], [3_000, 4_000, "leading", "view 1"], led]);
+    life?.forget(4_500);
+    expect(states()).toEqual([[-Infinity, 5_000, "leading", "view 2"]]);
+  });
 });

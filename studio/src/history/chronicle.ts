@@ -4,6 +4,7 @@
  */
 import type { ClusterPicture, NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
+import type { Spans } from "../../../src/protocols/spans.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
 import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
 import { Chatter, type Turn } from "./chatter.ts";
@@ -70,6 +71,7 @@ export class Chronicle {
 
   readonly #byId = new Map<MessageId, Message>();
   readonly #steps = new StepCounts();
+  readonly #spans: Spans;
   #marksMade = 0;
 
   /** @param networks What the network was like before it became what it is. */
@@ -79,7 +81,8 @@ export class Chronicle {
     networks: readonly NetworkPeriod[] = [periodOf(cluster)],
   ) {
     this.networks = networks;
-    for (const node of cluster.nodes) this.lives.set(node.id, new Life(node.id));
+    this.#spans = cluster.spans;
+    for (const node of cluster.nodes) this.lives.set(node.id, new Life(node.id, cluster.spans));
     this.add(entries);
     for (const node of cluster.nodes) this.#life(node.id).supposeBefore(node);
     this.forget(cluster.now - KEPT_MS);
@@ -220,7 +223,7 @@ export class Chronicle {
   #life(node: NodeId): Life {
     let life = this.lives.get(node);
     if (life === undefined) {
-      life = new Life(node);
+      life = new Life(node, this.#spans);
       this.lives.set(node, life);
     }
     return life;

@@ -28,6 +28,7 @@ export function pictureOf(nodes: readonly NodePicture[], now = 1_000): ClusterPi
     network,
     networkSince: now,
     inks,
+    spans: { spans: "leadership", term: "term" },
   };
 }
 

@@ -4,6 +4,8 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
+import type { Span } from "../../../src/protocols/presentation.ts";
+import { isSameSpan, type Spans, spanOf } from "../../../src/protocols/spans.ts";
 import { spansOf } from "../../../src/trace/diagram/spans.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
@@ -25,6 +27,8 @@ export interface Stretch {
   readonly role: string | null;
 }
 
+type LastingState = Span & Pick<Stretch, "from" | "to"> & { readonly node: number };
+
 type Standing = Pick<Stretch, "condition" | "leads" | "role">;
 
 const isSame = (a: Standing, b: Standing): boolean =>
@@ -42,12 +46,16 @@ export class Life {
   log: View["log"] | null = null;
   /** Who has signed what by now; null where nothing is to be signed, or its process is gone. */
   certificates: View["certificates"] | null = null;
+  readonly #spans: Spans;
   #evidence: Evidence[] = [];
-  /** What the evidence comes to; null when there is new evidence. */
+  /** What the evidence comes to, told in two ways; null when there is new evidence. */
   #stretches: readonly Stretch[] | null = null;
+  #states: readonly LastingState[] | null = null;
 
-  constructor(node: number) {
+  /** @param spans which of its states last */
+  constructor(node: number, spans: Spans) {
     this.node = node;
+    this.#spans = spans;
     this.holdBack = new HoldBack(node);
   }
 
@@ -95,25 +103,39 @@ export class Life {
       condition: first === undefined ? now : opposite,
       view: unseen ? picture.view : null,
     });
-    this.#stretches = null;
+    [this.#stretches, this.#states] = [null, null];
   }
 
   stretches(): readonly Stretch[] {
-    this.#stretches ??= this.#stretchesAnew();
+    this.#stretches ??= this.#lasting(({ condition, view }): Standing => {
+      const leads = condition !== "gone" && view?.leader === this.node;
+      const role = condition === "gone" || view?.role === UNTOLD ? null : (view?.role ?? null);
+      return { condition, leads, role };
+    }, isSame).map(({ from, to, value }) => ({ from, to, ...value }));
     return this.#stretches;
   }
 
-  #stretchesAnew(): Stretch[] {
+  /** What it was in for some time, as its protocol declares it. */
+  states(): readonly LastingState[] {
+    this.#states ??= this.#lasting(
+      ({ condition, view }) => (condition === "gone" || view === null ? null : spanOf(this.#spans, view, this.node)),
+      isSameSpan,
+    ).flatMap(({ from, to, value }) => (value === null ? [] : [{ node: this.node, from, to, ...value }]));
+    return this.#states;
+  }
+
+  #lasting<T>(
+    look: (now: { readonly condition: Condition; readonly view: View | null }) => T,
+    areSame: (a: T, b: T) => boolean,
+  ) {
     let condition: Condition = "gone";
     let view: View | null = null;
     const changes = this.#evidence.map((evidence) => {
       condition = evidence.condition ?? condition;
       if (evidence.view !== undefined) view = evidence.view;
-      const leads = condition !== "gone" && view?.leader === this.node;
-      const role = condition === "gone" || view?.role === UNTOLD ? null : (view?.role ?? null);
-      return { at: evidence.at, value: { condition, leads, role } };
+      return { at: evidence.at, value: look({ condition, view }) };
     });
-    return spansOf(changes, Infinity, isSame).map(({ from, to, value }) => ({ from, to, ...value }));
+    return spansOf(changes, Infinity, areSame);
   }
 
   /** Forgets what was before `at`, except how things stood then. */
@@ -127,7 +149,7 @@ export class Life {
       { at: -Infinity, condition: standing?.condition ?? "gone", view },
       ...this.#evidence.filter((each) => each.at > at),
     ];
-    this.#stretches = null;
+    [this.#stretches, this.#states] = [null, null];
   }
 
   stretchAt(at: number): Stretch | undefined {
@@ -137,7 +159,7 @@ export class Life {
   #insert(evidence: Evidence): void {
     const after = this.#evidence.findLastIndex((each) => each.at <= evidence.at);
     this.#evidence.splice(after + 1, 0, evidence);
-    this.#stretches = null;
+    [this.#stretches, this.#states] = [null, null];
     if (this.#evidence.length > 2 * MAX_EVIDENCE) this.#thinOut();
   }
 
@@ -145,17 +167,18 @@ export class Life {
     return this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
   }
 
-  /** Roles may change with every message, as where a token goes round: of the older half, only who led is kept. */
+  /** Roles may change with every message, as where a token goes round: of the older half, only who led, and in which term, is kept. */
   #thinOut(): void {
     const older = this.#evidence.splice(0, MAX_EVIDENCE);
-    let leader: number | null | undefined;
+    let led: string | null = null;
     const kept = older.flatMap((each): Evidence[] => {
       if (each.view === undefined || each.view === null) {
-        leader = undefined;
+        led = null;
         return [each];
       }
-      const isSame = leader !== undefined && leader === (each.view.leader ?? null);
-      leader = each.view.leader ?? null;
+      const leads = `${each.view.leader} ${each.view.term}`;
+      const isSame = leads === led;
+      led = leads;
       const view = { ...each.view, role: UNTOLD };
       if (!isSame) return [{ ...each, view }];
       return each.condition === undefined ? [] : [{ at: each.at, condition: each.condition }];

@@ -63,7 +63,8 @@ test("a protocol without leaders is told by its roles", () => {
 });
 
 test("a takeover lasts from the leader's crash until another leads", () => {
-  const [heir, late] = [new Life(0), new Life(1)];
+  const spans = { spans: "leadership", term: "term" } as const;
+  const [heir, late] = [new Life(0, spans), new Life(1, spans)];
   heir.supposeBefore(nodePicture(0, { role: "follower", leader: 1 }));
   late.supposeBefore(nodePicture(1, { role: "leader", leader: 1 }));
   late.crashed(1_000);

@@ -1,7 +1,8 @@
 /** What the page draws of a run: steps on two axes, and between them messages, marks and what lasts. Plain data. */
 import type { VectorClock } from "../../../../src/core/clocks.ts";
 import type { View } from "../../../../src/core/protocol.ts";
-import type { Presentation, Span } from "../../../../src/protocols/presentation.ts";
+import type { Span } from "../../../../src/protocols/presentation.ts";
+import { isSameSpan, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
 import { clockText } from "../../../../src/trace/diagram/diagram.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
@@ -82,7 +83,7 @@ export interface NetworkTurn {
 
 export function drawingOf(
   excerpt: Excerpt,
-  { span }: Pick<Presentation, "span">,
+  spans: Spans,
   inks: ShownDrawing["inks"],
   networks: readonly NetworkTurn[],
 ): ShownDrawing {
@@ -96,7 +97,7 @@ export function drawingOf(
     messages: messagesIn(excerpt, timed),
     marks: timed.steps.flatMap(marksOf),
     lives: excerpt.header.nodes.flatMap((node) => livesOf(node, excerpt, timed.steps)),
-    states: excerpt.header.nodes.flatMap((node) => statesOf(node, timed.steps, span)),
+    states: excerpt.header.nodes.flatMap((node) => statesOf(node, timed.steps, spans)),
     held: timed.tracks,
     clocks: excerpt.steps.map(({ indices }) => clockText(clockOf(excerpt, indices), excerpt.header.nodes)),
   };
@@ -192,14 +193,13 @@ function livesOf(node: number, { before }: Excerpt, steps: readonly PlacedStep[]
   return drawn.map(({ from, to, value }) => ({ node, ...endsOf(from, to, steps.length), ...value }));
 }
 
-function statesOf(node: number, steps: readonly PlacedStep[], span: Presentation["span"]): ShownDrawing["states"] {
+function statesOf(node: number, steps: readonly PlacedStep[], spans: Spans): ShownDrawing["states"] {
   const spanIn = (view: View | null, condition: string): Span | null =>
-    condition === "down" || view === null ? null : span(view, node);
+    condition === "down" || view === null ? null : spanOf(spans, view, node);
   const changes = steps.flatMap(({ step, after }, place) =>
     step.node === node ? [{ at: place, value: spanIn(after.view, after.condition) }] : [],
   );
-  const isSame = (a: Span | null, b: Span | null): boolean => a?.kind === b?.kind && a?.words === b?.words;
-  return spansOf(changes, steps.length, isSame).flatMap(({ from, to, value }) =>
+  return spansOf(changes, steps.length, isSameSpan).flatMap(({ from, to, value }) =>
     value === null ? [] : [{ node, ...endsOf(from, to, steps.length), ...value }],
   );
 }

@@ -1,0 +1,31 @@
+import { describe, expect, test } from "vitest";
+import { beginning } from "./beginning.ts";
+import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
+
+const laboratory = new TestedLaboratory();
+
+describe("where the cursor stands when a run is opened", () => {
+  test.each([
+    ["ricart-agrawala", 2],
+    ["heartbeat", 2], // Whatever follows is folded.
+  ])("%s: all nodes have started, so that they can be acted on", async (protocol, step) => {
+    const run = await laboratory.run({ protocol, nodes: "3" });
+    expect(beginning(run, run.words)).toBe(step);
+    expect((await laboratory.look(step)).nodes.map(({ condition }) => condition)).toEqual(["up", "up", "up"]);
+  });
+
+  test("where the link says, even before the first step; else where a property is violated", async () => {
+    const run = await laboratory.run({ protocol: "bully", counterexample: "1" });
+    const broken = run.properties.find(({ step }) => step !== null)?.step;
+    expect(beginning(run, {})).toBe(broken);
+    expect(beginning(run, { at: "-1" })).toBe(-1);
+    expect(beginning(run, { at: "nonsense" })).toBe(broken);
+  });
+
+  test("after an act, upon which whatever follows may be folded", async () => {
+    const { steps } = await laboratory.run({ protocol: "heartbeat", nodes: "3" });
+    const entries = steps.at(-1)?.entries;
+    const run = await laboratory.run({ protocol: "heartbeat", nodes: "3", fork: `${entries} crash 2` });
+    expect(run.steps[beginning(run, {})]).toMatchObject({ node: 2, lines: ["crashes"] });
+  });
+});
