@@ -56,6 +56,17 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       String(entries.filter(({ kind }) => kind === "send").length),
     );
 
+    // Just before 6 would announce itself.
+    await rows.filter({ hasText: "receives answer from 6; is now deferring" }).click();
+    await settled(page);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "What to do" }).fill("crash node 6");
+    await page.getByRole("option", { name: "Crash node 6" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('[data-testid="state-6"][data-condition="down"]');
+    await page.getByRole("button", { name: "To the end" }).click();
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 5 leads; 6 and 7 are down.");
+
     await page.getByRole("navigation").getByRole("link", { name: "check" }).click();
     const found = explore({ protocol: "bully" });
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
@@ -85,6 +96,17 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
     const { states } = explore({ protocol: "ricart-agrawala" });
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(states));
+  });
+
+  test("the checker finds the counterexample that it finds in Node", { tags: ["long"] }, async () => {
+    const found = explore({ protocol: "ricart-agrawala", crashes: 1 });
+    expect(found.verdict).toBe("violated");
+    const page = await laboratory.open("#/check?protocol=ricart-agrawala&crashes=1");
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
+    expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
+    await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await page.waitForSelector('[data-stand="broken"]');
+    expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
   });
 
   test("one cursor by keyboard; a crash at the cursor makes another run, and Undo takes it back", async () => {

@@ -7,17 +7,13 @@ import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { Spans } from "../../../src/protocols/spans.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
 import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import { type Message as DrawnMessage, momentOf } from "../diagram/picture.ts";
 import { Chatter, type Turn } from "./chatter.ts";
 import { StepCounts } from "./clocks.ts";
 import { Life } from "./life.ts";
 import { hasSentence, isAside } from "./phrase-book.ts";
 
-export interface Message {
-  readonly id: MessageId;
-  readonly name: Name;
-  readonly from: NodeId;
-  readonly to: NodeId;
-  readonly content: Tagged;
+export interface Message extends DrawnMessage {
   /** Null while only the receipt is known. */
   sentAt: number | null;
   receivedAt: number | null;
@@ -240,9 +236,4 @@ export class Chronicle {
 
 function periodOf({ network, networkSince }: ClusterPicture): NetworkPeriod {
   return { since: networkSince, network };
-}
-
-/** When a message is first heard of. */
-export function momentOf(message: Message): number {
-  return message.sentAt ?? message.receivedAt ?? 0;
 }

@@ -3,8 +3,9 @@ import type { ClusterPicture, NetworkPeriod, NodePicture } from "../../../src/cl
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import { momentOf } from "../diagram/picture.ts";
 import type { Turn } from "./chatter.ts";
-import { type Chronicle, momentOf } from "./chronicle.ts";
+import type { Chronicle } from "./chronicle.ts";
 import { type Line, linesOf, type Saying } from "./lines.ts";
 import { networkNews } from "./network-news.ts";
 import { lossesInWords, nodesInWords, type Phrase, phraseOf } from "./phrase-book.ts";
