@@ -1,7 +1,7 @@
 /**
  * Writes every generated page, list, picture and schema anew: what tests hold to the code, those tests write where
  * COTERIE_WRITE_PAGE=1 is set. `npm run pages` does all, `npm run pages -- costs pictures` those whose names contain a word.
- * Afterwards `git diff` shows what has changed. (Photographs of the studio are taken by `npm run pictures:studio`.)
+ * Afterwards `git diff` shows what has changed. (Photographs of pages are taken by `npm run screenshots`.)
  */
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

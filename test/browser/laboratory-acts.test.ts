@@ -86,6 +86,9 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
       await ready(page);
       await act(page, name);
       await expectSame(page);
+      // Also beside a message and its double, which are called the same.
+      await act(page, "pause node 0");
+      await expectSame(page);
       await page.close();
     }
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
