@@ -404,5 +404,5 @@ export {
   type SuperPeerTokensOptions,
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
-export { type Presentation, rowsOf, type Scene, type ShownNode, type Span } from "./presentation.ts";
-export { type SpanRule, type Spans, spanOf } from "./spans.ts";
+export { type Presentation, rowsOf, type Scene, type ShownNode } from "./presentation.ts";
+export { type Span, type SpanRule, type Spans, spanOf } from "./spans.ts";

@@ -21,12 +21,6 @@ export interface Presentation {
   headline(scene: Scene): string;
 }
 
-export interface Span {
-  readonly kind: "inside" | "waiting" | "leading" | "electing";
-  /** Such as `term 3`; empty where the kind says it all. */
-  readonly words: string;
-}
-
 /** A run at one moment. */
 export interface Scene {
   /** Ascending. */

@@ -1,6 +1,11 @@
 /** What a node is in for some time, told from its picture: the rules that presentations choose from. Pages of a live cluster get the choice as data. */
 import type { NodeId, View } from "../core/protocol.ts";
-import type { Span } from "./presentation.ts";
+
+export interface Span {
+  readonly kind: "inside" | "waiting" | "leading" | "electing";
+  /** Such as `term 3`; empty where the kind says it all. */
+  readonly words: string;
+}
 
 /** `section`: in the critical section or waiting for it; `leadership`: leading or in an election; `doubt`: voted and not told. */
 export type SpanRule = "section" | "leadership" | "doubt" | "none";

@@ -4,8 +4,7 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
-import type { Span } from "../../../src/protocols/presentation.ts";
-import { isSameSpan, type Spans, spanOf } from "../../../src/protocols/spans.ts";
+import { isSameSpan, type Span, type Spans, spanOf } from "../../../src/protocols/spans.ts";
 import { spansOf } from "../../../src/trace/diagram/spans.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";

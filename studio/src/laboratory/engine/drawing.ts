@@ -1,8 +1,7 @@
 /** What the page draws of a run: steps on two axes, and between them messages, marks and what lasts. Plain data. */
 import type { VectorClock } from "../../../../src/core/clocks.ts";
 import type { View } from "../../../../src/core/protocol.ts";
-import type { Span } from "../../../../src/protocols/presentation.ts";
-import { isSameSpan, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
+import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
 import { clockText } from "../../../../src/trace/diagram/diagram.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
