@@ -70,10 +70,10 @@ export class ClientDoor {
     options.service.onClientAnswered = (answered) => this.#answer(answered);
   }
 
-  /** @returns what the connection is to call. */
-  accept(wire: ClientWire, roleOf: RoleOf): Guest {
+  /** @param flaw of the certificate that was shown. @returns what the connection is to call. */
+  accept(wire: ClientWire, roleOf: RoleOf, flaw: string | null = null): Guest {
     const { counts, service } = this.options;
-    const guest = new Guest(wire, roleOf, { door: this, service, counts });
+    const guest = new Guest(wire, roleOf, { door: this, service, counts, flaw });
     counts.connections += 1;
     if (this.#guests.size >= MAX_CLIENTS) {
       guest.dismiss("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`, false);
@@ -178,7 +178,12 @@ interface Around {
   readonly door: ClientDoor;
   readonly service: ServiceHost;
   readonly counts: ClientCounts;
+  readonly flaw: string | null;
 }
+
+/** Of whom nobody knows the role. @param flaw of the certificate that was shown. */
+export const unknownCaller = (flaw: string | null): string =>
+  `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
 
 /** One connection of a client. */
 export class Guest {
@@ -250,8 +255,7 @@ export class Guest {
     if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
     this.#phase = "greeting";
     this.#role = this.roleOf(token);
-    if (this.#role === null)
-      return this.dismiss("forbidden", "expected a token, or a certificate, that this cluster knows", true);
+    if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.around.flaw), true);
     if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
     this.#takesFragments = version > OLDEST_CLIENT_VERSION;

@@ -17,7 +17,7 @@ import { addSessionPages, type SessionHost } from "../../runtime/session-pages.t
 import { firstProblem } from "../first-problem.ts";
 import type { Change } from "../services/state/state-api.ts";
 import { type Access, mayDo } from "./access-file.ts";
-import type { ClientDoor } from "./client-door.ts";
+import { type ClientDoor, unknownCaller } from "./client-door.ts";
 import { CLIENT_PATH, MAX_CLIENT_WORD_BYTES, type Role } from "./client-words.ts";
 import { Forbidden, httpError } from "./http-errors.ts";
 import { type Given, type HttpRequest, httpRequests, Other, type Served } from "./http-requests.ts";
@@ -129,7 +129,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
       setTimeout(() => ws.terminate(), LINGER_MS).unref();
     },
   };
-  const guest = door.accept(wire, (token) => access.roleOf(token, names));
+  const guest = door.accept(wire, (token) => access.roleOf(token, names), flawIn(request));
   ws.on("message", (data, isBinary) => {
     if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
     else guest.hear((data as Buffer).toString());
@@ -148,6 +148,12 @@ function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
   const names = subjectaltname.split(", ").flatMap((name) => (name.startsWith("DNS:") ? [name.slice(4)] : []));
   const common = subject?.CN;
   return typeof common === "string" ? [common, ...names] : names;
+}
+
+/** Why the certificate that was shown names nobody; null where none was shown, or nothing is wrong with it. */
+function flawIn({ socket }: Pick<IncomingMessage, "socket">): string | null {
+  if (!(socket instanceof TLSSocket) || socket.authorized || socket.getPeerCertificate().raw === undefined) return null;
+  return String(socket.authorizationError);
 }
 
 /** Pages of other sites may make a browser on this machine call here. */
@@ -177,7 +183,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
     counts.requests += 1;
     const given = /^Bearer (.+)$/.exec(c.req.header("authorization") ?? "");
     const role = place.access.roleOf(given?.[1] ?? null, namesOf(c.env.incoming));
-    if (role === null) throw new Forbidden(401, "expected a token, or a certificate, that this cluster knows");
+    if (role === null) throw new Forbidden(401, unknownCaller(flawIn(c.env.incoming)));
     c.set("role", role);
     await next();
   });
