@@ -181,7 +181,7 @@ interface Around {
   readonly flaw: string | null;
 }
 
-/** Of whom nobody knows the role. @param flaw of the certificate that was shown. */
+/** To a caller without a role. @param flaw of the certificate that was shown. */
 export const unknownCaller = (flaw: string | null): string =>
   `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
 
