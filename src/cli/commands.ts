@@ -66,7 +66,7 @@ export const commands: Readonly<Record<string, Listed>> = {
     load: () => import("./get.ts"),
   },
   put: {
-    usage: "[options] <map> <key> <value>",
+    usage: "[options] <map> <key> [value]",
     summary: "put a value under a key of a map",
     load: () => import("./put.ts"),
   },
