@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { countsReporter } from "./test/counts-reporter.ts";
@@ -32,6 +34,28 @@ const inProcess = {
 /** Real processes, ports and browsers. */
 const endToEnd = { testTimeout: 300 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
 
+const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
+
+/**
+ * Files none of whose tests run under `--tags-filter long` or `!long`: Vitest would load each of them, and skip what is in it. A file
+ * may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/long-tests.test.ts
+ */
+function filesWithout(filter: string | undefined): string[] {
+  if (filter !== "long" && filter !== "!long") return [];
+  const root = fileURLToPath(new URL(".", import.meta.url));
+  return ["src", "test", "studio", "site", "skeletons", "examples"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .map((file) => `${folder}/${file}`)
+      .filter((file) => file.endsWith(".test.ts"))
+      .filter((file) => {
+        const text = readFileSync(join(root, file), "utf8");
+        const isLong = /@module-tag long/.test(text);
+        return filter === "long" ? !isLong && !SAYS_LONG.test(text) : isLong;
+      }),
+  );
+}
+const exclude = filesWithout(process.argv[process.argv.indexOf("--tags-filter") + 1]);
+
 /** What users import, for examples that are tests. */
 const ownSources = [
   { find: /^coterie$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
@@ -56,12 +80,12 @@ export default defineConfig({
             "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
             "test/engines/*.test.ts",
           ],
-          exclude: [members],
+          exclude: [members, ...exclude],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
         },
       },
       {
-        test: { ...inProcess, name: "members", include: [members] },
+        test: { ...inProcess, name: "members", include: [members], exclude },
       },
       {
         // What a command says: it takes its time, and nothing depends on how long.
@@ -69,6 +93,7 @@ export default defineConfig({
           ...endToEnd,
           name: "commands",
           include: ["test/commands/**/*.test.ts"],
+          exclude,
           maxWorkers: availableParallelism(),
           sequence: { groupOrder: 1 },
         },
@@ -78,7 +103,7 @@ export default defineConfig({
           ...endToEnd,
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
-          exclude: alone,
+          exclude: [...alone, ...exclude],
           maxWorkers: availableParallelism() + 1, // They wait more than they work.
           sequence: { groupOrder: 2 },
         },
@@ -88,6 +113,7 @@ export default defineConfig({
         test: {
           name: "engines",
           include: ["test/engines/real/**/*.test.ts"],
+          exclude,
           testTimeout: 300 * seconds,
           hookTimeout: 120 * seconds,
           maxWorkers: 1,
@@ -99,6 +125,7 @@ export default defineConfig({
           ...endToEnd,
           name: "alone",
           include: alone,
+          exclude,
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
         },
