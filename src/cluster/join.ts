@@ -41,7 +41,8 @@ export function join(options: JoinOptions | EngineJoinOptions): Promise<Member |
   return options.engine.join(realPlatform, options);
 }
 
-const hasEngine = (options: JoinOptions | EngineJoinOptions): options is EngineJoinOptions =>
+/** As they are told apart, before either is looked at. */
+export const hasEngine = (options: JoinOptions | EngineJoinOptions): options is EngineJoinOptions =>
   may.isObject(options) && typeof (options as Partial<EngineJoinOptions>).engine?.join === "function";
 
 /** The same, on a platform of one's choice. */

@@ -58,6 +58,10 @@ class JoinedEngine extends NamedCalls implements EngineMember {
     return this.service.self;
   }
 
+  get hasSession(): boolean {
+    return this.service.closed === null && this.service.session !== null;
+  }
+
   get signal(): AbortSignal {
     return this.#controller.signal;
   }

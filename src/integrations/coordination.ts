@@ -1,7 +1,8 @@
 /** A member inside a service of Node: it leads while the service runs, says whether it is ready, and leaves when the service ends. */
-import { join } from "../cluster/join.ts";
+import { hasEngine, join } from "../cluster/join.ts";
 import type { JoinOptions, Leadership, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 
 /** Whether this process is of use to those who call it. `why` says what is missing; null where nothing is. */
 export interface Health {
@@ -12,20 +13,24 @@ export interface Health {
 /** Work that does not end when its leadership does is waited for so long, and then the member leaves. */
 const LAST_WORK_MS = 5_000;
 
-export class Coordination {
-  readonly member: Member;
+/** Over members, or over an engine that others run: then it is a `Coordination<EngineMember>`. */
+export class Coordination<M extends Member | EngineMember = Member> {
+  readonly member: M;
   readonly #stopping = new AbortController();
   readonly #leading = new Set<Promise<unknown>>();
   #closing: Promise<void> | null = null;
 
   /** @param member is left when this is closed. */
-  constructor(member: Member) {
+  constructor(member: M) {
     this.member = member;
   }
 
   /** Joins as `join()` does. @throws what `join()` throws */
-  static async join(options: JoinOptions): Promise<Coordination> {
-    return new Coordination(await join(options));
+  static join(options: JoinOptions): Promise<Coordination>;
+  static join(options: EngineJoinOptions): Promise<Coordination<EngineMember>>;
+  static join(options: JoinOptions | EngineJoinOptions): Promise<Coordination<Member | EngineMember>>;
+  static async join(options: JoinOptions | EngineJoinOptions): Promise<Coordination<Member | EngineMember>> {
+    return new Coordination<Member | EngineMember>(hasEngine(options) ? await join(options) : await join(options));
   }
 
   /** Aborted as the service begins to shut down, while this process is still a member. */
@@ -47,14 +52,10 @@ export class Coordination {
     return led;
   }
 
-  /** Ready: it has joined, reaches a majority of the members, and knows the leader of their log. */
+  /** Ready: it has joined, reaches a majority of the members, and knows the leader of their log; or the engine keeps its session. */
   health(): Health {
-    const { state, hasQuorum, reachable, peers, shared } = this.member.status();
     if (this.signal.aborted) return { ready: false, why: "this process is shutting down" };
-    if (state !== "joined") return { ready: false, why: `this member has ${state}` };
-    if (!hasQuorum) return { ready: false, why: `reaches ${reachable} of ${peers.length + 1} members: no majority` };
-    if (shared !== null && shared.leader === null) return { ready: false, why: "knows no leader of the log" };
-    return { ready: true, why: null };
+    return "engine" in this.member ? healthOverEngine(this.member) : healthOfMember(this.member);
   }
 
   /** Ends all that leads here, through its signal; this process is a member still. */
@@ -92,7 +93,7 @@ export class Coordination {
         }
       };
       try {
-        await this.member.election(name).lead(guarded, { signal });
+        await (this.member as Pick<EngineMember, "election">).election(name).lead(guarded, { signal });
         if (!isLost) return;
       } catch (error) {
         if (signal.aborted) return;
@@ -100,4 +101,17 @@ export class Coordination {
       }
     }
   }
+}
+
+function healthOfMember(member: Member): Health {
+  const { state, hasQuorum, reachable, peers, shared } = member.status();
+  if (state !== "joined") return { ready: false, why: `this member has ${state}` };
+  if (!hasQuorum) return { ready: false, why: `reaches ${reachable} of ${peers.length + 1} members: no majority` };
+  if (shared !== null && shared.leader === null) return { ready: false, why: "knows no leader of the log" };
+  return { ready: true, why: null };
+}
+
+function healthOverEngine({ engine, hasSession, signal }: EngineMember): Health {
+  if (signal.aborted) return { ready: false, why: `this member of ${engine} has left` };
+  return hasSession ? { ready: true, why: null } : { ready: false, why: `has no session at ${engine}` };
 }

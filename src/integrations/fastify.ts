@@ -1,19 +1,20 @@
 /** `coterie/fastify`: a plugin that makes a Fastify service a member, with health and shutdown. It imports nothing of Fastify. */
-import type { JoinOptions } from "../cluster/services/api.ts";
+import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 import { Coordination } from "./coordination.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
 
 export interface CoterieFastifyOptions {
-  /** As `join()` takes them. */
-  readonly join: JoinOptions;
+  /** As `join()` takes them: of a member, or with an engine. */
+  readonly join: JoinOptions | EngineJoinOptions;
   /** Answers 200 where this process is ready, and 503 where it is not, with `{ ready, why }`. Default `/readyz`; null: none. */
   readonly readyPath?: string | null | undefined;
 }
 
 /** What is used of a Fastify instance. */
 export interface FastifyHost {
-  decorate(name: string, value: Coordination): unknown;
+  decorate(name: string, value: Coordination<Member | EngineMember>): unknown;
   get(path: string, handler: (request: unknown, reply: FastifyAnswer) => unknown): unknown;
   addHook(name: "preClose" | "onClose", hook: () => Promise<void>): unknown;
 }

@@ -6,6 +6,7 @@ import { Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import Fastify from "fastify";
 import { afterAll, expect, test } from "vitest";
+import { SimulatedEngine } from "../../test/engines/simulated-engine.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { simulate } from "../testing/index.ts";
 import { Coordination } from "./coordination.ts";
@@ -87,6 +88,36 @@ test("who has lost the majority is not ready, loses what it leads, and leads aga
   });
 });
 
+test("over an engine: ready while it keeps the session, led, and had by another as soon as this one closes", async () => {
+  const engine = new SimulatedEngine(5);
+  await engine.run(async () => {
+    const [a, b] = [new Coordination(await engine.join()), new Coordination(await engine.join())];
+    const log: string[] = [];
+    const lead = (name: string, service: typeof a): void =>
+      void service.lead("scheduler", async ({ signal }) => {
+        log.push(`${name} leads`);
+        await untilAborted(signal);
+        log.push(`${name} is told`);
+      });
+    lead("a", a);
+    while (log.length < 1) await engine.sleep(50);
+    lead("b", b);
+    expect([a.health(), b.health()]).toEqual(Array(2).fill({ ready: true, why: null }));
+    engine.isDown = true;
+    while (log.length < 2) await engine.sleep(50);
+    await engine.sleep(2_000);
+    expect(b.health()).toEqual({ ready: false, why: "has no session at simulated" });
+    engine.isDown = false;
+    while (log.length < 3) await engine.sleep(50);
+    const [first, other] = log[2] === "a leads" ? [a, b] : [b, a];
+    await first.close();
+    expect(first.health().ready).toBe(false);
+    while (log.length < 5) await engine.sleep(50);
+    expect(log[4]).not.toBe(log[2]);
+    await other.close();
+  });
+});
+
 test("work that is done is not done again, and what it throws while it leads is thrown", async () => {
   const thrown: unknown[] = [];
   let done = 0;
@@ -132,7 +163,7 @@ test("NestJS: injected, led, and given back on close", async () => {
   class App {}
   Module({ imports: [CoterieModule.forRoot(await options("nestjs"))] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
-  const coordination = app.get(Coordination);
+  const coordination = app.get<Coordination>(Coordination);
   await coordination.member.ready();
   expect(coordination.health()).toEqual({ ready: true, why: null });
   let wasTold = false;

@@ -1,5 +1,6 @@
 /** `coterie/nestjs`: a module that makes a NestJS application a member, with shutdown wired in. It imports nothing of NestJS. */
-import type { JoinOptions } from "../cluster/services/api.ts";
+import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 import { Coordination } from "./coordination.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
@@ -14,7 +15,7 @@ export interface CoterieDynamicModule {
 export interface CoterieProvider {
   readonly provide: typeof Coordination | symbol;
   readonly inject: (typeof Coordination)[];
-  readonly useFactory: (...injected: Coordination[]) => Promise<Coordination> | CoterieLifecycle;
+  readonly useFactory: (...injected: Coordination[]) => Promise<Coordination<Member | EngineMember>> | CoterieLifecycle;
 }
 
 /** Called by NestJS as the application ends: before connections are closed, and after. */
@@ -33,7 +34,7 @@ export class CoterieModule {
    * imports: [CoterieModule.forRoot({ id: 1, members, dataDir: "./data" })]
    * @throws what `join()` throws: the application does not start.
    */
-  static forRoot(options: JoinOptions): CoterieDynamicModule {
+  static forRoot(options: JoinOptions | EngineJoinOptions): CoterieDynamicModule {
     const lifecycle = (coordination: Coordination): CoterieLifecycle => ({
       beforeApplicationShutdown: () => coordination.stop(),
       onApplicationShutdown: () => coordination.close(),

@@ -8,7 +8,7 @@ import type { EngineMember } from "../../src/index.ts";
 /** What a member and a member of an engine have in common. */
 export type Shared = Omit<
   EngineMember,
-  "engine" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose
+  "engine" | "hasSession" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose
 > & {
   mutex(name: string): ReturnType<EngineMember["mutex"]>;
   election(name: string, options?: { readonly metadata?: unknown }): ReturnType<EngineMember["election"]>;

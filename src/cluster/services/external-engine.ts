@@ -26,6 +26,8 @@ export interface EngineMember extends Omit<StateApi, "replicated" | "barrier" | 
   /** Its first session's number: no other process has the same. */
   readonly id: NodeId;
   readonly engine: string;
+  /** Whether the engine keeps a session for it, by this process's clock. While not, nothing is held, and nothing granted. */
+  readonly hasSession: boolean;
   /** Aborted once it has left. */
   readonly signal: AbortSignal;
   /** The lock of that name: one holder at a time among all processes that use the engine with the same options. */
