@@ -24,6 +24,7 @@ interface NodeOptions {
   readonly clients?: string;
   readonly clientRoles?: string;
   readonly clientUrl?: string;
+  readonly etcd?: string;
   readonly faultInjector?: true;
   readonly logJson?: true;
   readonly supervised?: true;
@@ -47,6 +48,10 @@ export function declare(command: Command): void {
     .option("--clients <host:port>", "serve clients that are no members there: HTTP and WebSocket")
     .option("--client-roles <file>", "with --clients: a file that says who may do what; off loopback it must be")
     .option("--client-url <url>", "with --clients: by which clients reach it, if that is not where it listens")
+    .option(
+      "--etcd <port>",
+      "serve etcd's API v3 there, for etcdctl and etcd's client libraries: a port or host:port, on loopback",
+    )
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--byzantine <how>", `lie, for tests of the others: ${behaviours.join(", ")}`, (text) =>
       behaviour(text, "--byzantine"),
@@ -102,8 +107,8 @@ async function run(options: NodeOptions): Promise<void> {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
   if (member === undefined) return; // Asked to stop before it ran.
-  const { address, admin, clients } = member;
-  const served = typeof clients === "string" ? { clients } : {};
+  const { address, admin, clients, etcd } = member;
+  const served = { ...(typeof clients === "string" && { clients }), ...(typeof etcd === "string" && { etcd }) };
   const listening = { event: "listening", id: options.id, pid: process.pid, address, admin, ...served };
   process.stdout.write(`${JSON.stringify(listening)}\n`);
   try {
@@ -118,7 +123,9 @@ async function run(options: NodeOptions): Promise<void> {
 async function started(
   options: NodeOptions,
   onFatal: (error: Error) => void,
-): Promise<Pick<Member, "admin"> & Partial<Pick<Member, "clients">> & Pick<RunningMember, "address" | "stop">> {
+): Promise<
+  Pick<Member, "admin"> & Partial<Pick<Member, "clients" | "etcd">> & Pick<RunningMember, "address" | "stop">
+> {
   const log = logTo(process.stderr, options.logJson === true);
   if (options.seed !== undefined && options.byzantine === undefined)
     throw new UsageError(
@@ -139,8 +146,8 @@ async function started(
       );
     const member = await joinCluster(options, log);
     member.signal.addEventListener("abort", () => onFatal(member.signal.reason as Error));
-    const { admin, clients } = member;
-    return { address: member.status().address, admin, clients, stop: () => member.leave() };
+    const { admin, clients, etcd } = member;
+    return { address: member.status().address, admin, clients, etcd, stop: () => member.leave() };
   }
   if (options.existing === true)
     throw new UsageError(
@@ -151,6 +158,11 @@ async function started(
     throw new UsageError(
       "bad-argument",
       "expected --clients to come with a config that names no protocol: only members that serve elections and locks by name serve clients",
+    );
+  if (options.etcd !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      "expected --etcd to come with a config that names no protocol: only members that serve elections and locks by name serve etcd's API",
     );
   const read = readConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };

@@ -25,6 +25,8 @@ export interface Place {
   readonly clientRoles?: string;
   /** By which clients reach it. */
   readonly clientUrl?: string;
+  /** Where etcd's API is served: a port of this machine's loopback, or `host:port`. */
+  readonly etcd?: string;
 }
 
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
@@ -44,6 +46,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     ...(folder === undefined ? {} : { dataDir: folder }),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     ...clientsOf(options, tls),
+    ...(options.etcd === undefined ? {} : { etcd: placeOf(options.etcd) }),
     faultInjector: options.faultInjector === true,
     ...(options.existing === true && { existing: true }),
     log,
@@ -51,6 +54,8 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
 }
+
+const placeOf = (etcd: string): string => (/^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd);
 
 /** With the certificates that members have, if they have any. */
 function clientsOf(

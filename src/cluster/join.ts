@@ -10,6 +10,9 @@ import { GroupIdentity } from "../runtime/transport/identity.ts";
 import { CertificateRenewal } from "./certificate-files.ts";
 import { ClientDoor } from "./clients/client-door.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
+import { KeyspaceClient } from "./etcd/keyspace-client.ts";
+import { LeaseClock } from "./etcd/lease-clock.ts";
+import { etcdPlaceOf, serveEtcdOf } from "./etcd/member-etcd.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import type { EngineJoinOptions, EngineMember } from "./services/external-engine.ts";
 import { JoinedMember } from "./services/joined-member.ts";
@@ -49,6 +52,7 @@ export const hasEngine = (options: JoinOptions | EngineJoinOptions): options is 
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {
   requireJoinOptions(options);
   clientPlaceOf(options); // Before anything is opened.
+  etcdPlaceOf(options);
   listeners.allowMany = (many) => setMaxListeners(0, many);
   const { signal } = options;
   signal?.throwIfAborted();
@@ -58,6 +62,7 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
   const member = await opened({ ...membership, journal }, options);
   await serveClients(member, membership, options);
+  await serveEtcd(member, membership, options);
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
   const { id, config, log } = membership;
@@ -81,7 +86,22 @@ async function serveClients(member: JoinedMember, { config, counts }: Unopened, 
   try {
     state.host.use();
     const of = { id, cluster: config.cluster, state, members, door, sessions, counts: counts.clients };
-    member.clientServer = await serveClientsOf(place, of);
+    member.doors.clients = await serveClientsOf(place, of);
+  } catch (error) {
+    await member.leave();
+    throw error;
+  }
+}
+
+async function serveEtcd(member: JoinedMember, { config }: Unopened, options: JoinOptions): Promise<void> {
+  const { id, state, cluster: members } = member;
+  const keyspace = new KeyspaceClient(state.host);
+  const leases = new LeaseClock(state.host, keyspace); // Whoever leads has leases end, whether it serves etcd's API or not.
+  const address = etcdPlaceOf(options);
+  if (address === null) return;
+  try {
+    state.host.use();
+    member.doors.etcd = await serveEtcdOf(address, { id, cluster: config.cluster, state, members, keyspace, leases });
   } catch (error) {
     await member.leave();
     throw error;

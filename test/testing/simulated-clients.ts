@@ -6,6 +6,7 @@ import { ClientDoor } from "../../src/cluster/clients/client-door.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import type { Random } from "../../src/core/random.ts";
 import type { Member } from "../../src/index.ts";
+import { ENDPOINTS } from "../../src/protocols/service/coordination-service/operations.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
 import type { Platform, Timer } from "../../src/runtime/platform/platform.ts";
 import type { ProcessTools, World } from "../../src/testing/index.ts";
@@ -59,7 +60,7 @@ export class SimulatedClients {
   readonly serve = (member: Member, tools: ProcessTools): void => {
     const service = (member as JoinedMember).state.host;
     service.use();
-    announce(service, endpointOf(member.id));
+    announce(service, ENDPOINTS, endpointOf(member.id));
     this.#served.set(member.id, { door: new ClientDoor({ service, counts: newCounts().clients }), tools, member });
   };
 

@@ -2,15 +2,18 @@
  * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
  * leads, strikes members that are gone.
  */
-import { ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
+import type { ENDPOINTS, ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ServiceHost } from "../services/state/service-host.ts";
 import { MAX_ENDPOINTS } from "./endpoints.ts";
 
 const AGAIN_MS = 1_000;
 
+/** In which map. */
+type Endpoints = typeof ENDPOINTS | typeof ETCD_ENDPOINTS;
+
 /** For as long as the service runs. */
-export function announce(service: ServiceHost, url: string): void {
+export function announce(service: ServiceHost, map: Endpoints, url: string): void {
   const isOpen = (): boolean => service.closed === null;
   const untilDone = async (work: () => Promise<void>): Promise<void> => {
     while (isOpen()) {
@@ -27,7 +30,7 @@ export function announce(service: ServiceHost, url: string): void {
     isStriking = true;
     while (changes > 0 && isOpen()) {
       changes = 0;
-      await untilDone(() => strike(service, isOpen));
+      await untilDone(() => strike(service, map, isOpen));
     }
     isStriking = false;
   };
@@ -37,22 +40,22 @@ export function announce(service: ServiceHost, url: string): void {
     changes += 1;
     if (!isStriking) void strikeAll();
   });
-  void untilDone(() => tell(service, url, isOpen));
+  void untilDone(() => tell(service, map, url, isOpen));
 }
 
-async function tell(service: ServiceHost, url: string, isOpen: () => boolean): Promise<void> {
+async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: () => boolean): Promise<void> {
   const [key, value] = [String(service.self), JSON.stringify(url)];
-  const { answer } = await service.query({ type: "get", map: ENDPOINTS, key });
+  const { answer } = await service.query({ type: "get", map, key });
   if (answer.type === "found" && answer.entry?.value === value) return;
-  await service.submit({ type: "put", map: ENDPOINTS, key, value, isLeased: false }, isOpen);
+  await service.submit({ type: "put", map, key, value, isLeased: false }, isOpen);
 }
 
-async function strike(service: ServiceHost, isOpen: () => boolean): Promise<void> {
+async function strike(service: ServiceHost, map: Endpoints, isOpen: () => boolean): Promise<void> {
   const { answer } = await service.query({ type: "members" });
   if (answer.type !== "members" || answer.list === null) return; // Nobody has gone yet.
   const { removed } = answer.list;
-  const found = await service.query({ type: "range", map: ENDPOINTS, from: "", to: null, limit: MAX_ENDPOINTS });
+  const found = await service.query({ type: "range", map, from: "", to: null, limit: MAX_ENDPOINTS });
   const entries = found.answer.type === "entries" ? found.answer.entries : [];
   for (const { key } of entries.filter((entry) => removed.includes(Number(entry.key))))
-    await service.submit({ type: "delete", map: ENDPOINTS, key }, isOpen);
+    await service.submit({ type: "delete", map, key }, isOpen);
 }

@@ -5,6 +5,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
+import { concernsOwnNames } from "../../protocols/service/coordination-service/large-operations.ts";
 import { memberOperationShapes } from "../../protocols/service/coordination-service/member-words.ts";
 import {
   FIRST_CLIENT,
@@ -30,7 +31,6 @@ import {
   readWord,
   type ToldClient,
 } from "./client-words.ts";
-import { concernsEndpoints } from "./endpoints.ts";
 
 /** A connection of a client. */
 export interface ClientWire {
@@ -327,6 +327,6 @@ const isOfOwnSession = (proposal: Proposal | null): boolean =>
     (operation) =>
       (operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS) &&
       !Object.hasOwn(memberOperationShapes, operation.type) &&
-      !concernsEndpoints(operation as Operation),
+      !concernsOwnNames(operation as Operation),
   );
 const MAX_TTL_MS = 60_000;

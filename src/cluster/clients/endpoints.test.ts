@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ENDPOINTS, type Operation } from "../../protocols/service/coordination-service/operations.ts";
-import { concernsEndpoints, endpointTold, socketUrl } from "./endpoints.ts";
+import { endpointTold, socketUrl } from "./endpoints.ts";
 
 test.each([
   ["http://10.0.0.1:7300", "ws://10.0.0.1:7300/v1/client"],
@@ -26,24 +25,4 @@ describe("what a member has told", () => {
     ["is not used if it is no JSON", "http://10.0.0.3:7300", open, null],
     ["is not used if it is too long", JSON.stringify(`http://${"a".repeat(300)}`), open, null],
   ])("%s", (_what, value, given, used) => expect(endpointTold(value, given)).toBe(used));
-});
-
-test("operations that would change or compare it are known, and no others", () => {
-  const put = (map: string) => ({ type: "put", map, key: "1", value: "{}", isLeased: false }) as const;
-  const transaction = (parts: object) =>
-    ({ type: "transaction", compare: [], success: [], failure: [], ...parts }) as Operation;
-  const concerned: Operation[] = [
-    put(ENDPOINTS),
-    { type: "delete", map: ENDPOINTS, key: "1" },
-    transaction({ success: [put("other"), put(ENDPOINTS)] }),
-    transaction({ failure: [{ type: "delete", map: ENDPOINTS, key: "1" }] }),
-    transaction({ compare: [{ type: "revision", map: ENDPOINTS, key: "1", revision: 0 }] }),
-  ];
-  const others: Operation[] = [
-    put("other"),
-    transaction({ success: [put("other")] }),
-    { type: "add", name: ENDPOINTS, by: 1 },
-  ];
-  expect(concerned.map(concernsEndpoints)).toEqual(concerned.map(() => true));
-  expect(others.map(concernsEndpoints)).toEqual(others.map(() => false));
 });

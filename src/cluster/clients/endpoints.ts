@@ -3,7 +3,6 @@
  * change nothing in it.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
-import { ENDPOINTS, type Operation } from "../../protocols/service/coordination-service/operations.ts";
 import { CLIENT_PATH } from "./client-words.ts";
 
 /** Of those that members have told, a client looks at so many. */
@@ -35,12 +34,3 @@ export function endpointTold(value: string, given: readonly string[]): string | 
 
 /** @throws UsageError for what is no endpoint. */
 const isSecure = (endpoint: string): boolean => socketUrl(endpoint).startsWith("wss:");
-
-/** Whether it changes, or compares, what members say there. */
-export function concernsEndpoints(operation: Operation): boolean {
-  if (operation.type === "transaction") {
-    const { compare, success, failure } = operation;
-    return [...compare, ...success, ...failure].some(({ map }) => map === ENDPOINTS);
-  }
-  return "map" in operation && operation.map === ENDPOINTS;
-}

@@ -1,7 +1,7 @@
 /** Where a member of `join()` serves clients that are no members. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
+import { ENDPOINTS, FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
@@ -85,7 +85,7 @@ export async function serveClientsOf(
     counts,
     version,
   });
-  announce(state.host, url ?? server.urlAt(host));
+  announce(state.host, ENDPOINTS, url ?? server.urlAt(host));
   return server;
 }
 

@@ -49,6 +49,8 @@ export interface JoinOptions {
   readonly admin?: string | AdminOptions | undefined;
   /** `host:port` where clients that are no members are served, on loopback. Off loopback: `ClientsOptions`. Default: nowhere. */
   readonly clients?: string | ClientsOptions | undefined;
+  /** `host:port` where etcd's API v3 is served over gRPC, on loopback: docs/etcd-api.md. Default: nowhere. */
+  readonly etcd?: string | undefined;
   /**
    * A prom-client `Registry`, in which the member's metrics are until it leaves; no two members may share one. docs/metrics.md lists them. Default: only
    * `/metrics` on the admin address shows them.
@@ -111,6 +113,8 @@ export interface Member extends StateApi, AsyncDisposable {
   readonly cluster: ClusterMembers;
   /** Where clients that are no members are served, as a base URL; null where they are not. */
   readonly clients: string | null;
+  /** Where etcd's API is served, as a base URL; null where it is not. */
+  readonly etcd: string | null;
   /** Aborted as this member begins to leave, or fails; its reason, a `CoordinationError`, says which. */
   readonly signal: AbortSignal;
 

@@ -99,8 +99,6 @@ export class JoinedMember extends Sharing implements Member {
   readonly #machines = new Machines();
   readonly sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
-  /** Given by `join()`, where there is one. */
-  clientServer: { readonly url: string; close(): Promise<void> } | null = null;
   #state: MemberStatus["state"] = "joined";
   #leaving: Promise<void> | null = null;
   #unwatch: () => void = () => {};
@@ -261,10 +259,6 @@ export class JoinedMember extends Sharing implements Member {
 
   get admin(): string | null {
     return this.#admin?.url ?? null;
-  }
-
-  get clients(): string | null {
-    return this.clientServer?.url ?? null;
   }
 
   get signal(): AbortSignal {
@@ -466,7 +460,7 @@ export class JoinedMember extends Sharing implements Member {
     this.#events.close();
     this.#resending.close();
     this.#udp?.close();
-    await Promise.all([this.#transport.close(), this.#admin?.close(), this.clientServer?.close()]);
+    await Promise.all([this.#transport.close(), this.#admin?.close(), this.doors.close()]);
     await this.#membership.journal?.close();
   }
 

@@ -58,7 +58,7 @@ describe("join", () => {
     ],
     [
       { id: 1, members, folder: "." },
-      'among id, members, listen, dataDir, cluster, tls, limits, registry, log, admin, multicast, clients, signal, timing, faultInjector, existing, got "folder"',
+      'among id, members, listen, dataDir, cluster, tls, limits, registry, log, admin, multicast, clients, etcd, signal, timing, faultInjector, existing, got "folder"',
     ],
     [
       { id: 1, members, limits: { maxWaiters: 0 } },

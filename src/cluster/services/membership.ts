@@ -78,6 +78,7 @@ const known: Rules<JoinOptions> = {
     wanted: '"host:port" or an object with listen',
     accepts: (value) => typeof value === "string" || may.fields.accepts(value),
   },
+  etcd: may.text,
   signal: may.signal,
   timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
   faultInjector: may.flag,

@@ -4,6 +4,7 @@ import type {
   MachineDefinition,
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
+import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
@@ -26,7 +27,7 @@ const definitionOf = (machine: AnyMachine): MachineDefinition => ({
 
 /** Those that this process has defined; the replicas look them up by name. */
 export class Machines {
-  readonly definitions: MachineDefinitions = {};
+  readonly definitions: MachineDefinitions = { [KEYSPACE]: keyspaceMachine };
   readonly #given = new Map<string, AnyMachine>();
 
   /** @throws UsageError if the name has another machine already. */

@@ -1,4 +1,5 @@
-/** The calls of a member that are on its shared state. */
+/** The calls of a member that are on its shared state, and where others make them. */
+import { Doors } from "./doors.ts";
 import type { SharedState } from "./shared-state.ts";
 import type {
   Barrier,
@@ -18,6 +19,15 @@ import type {
 
 export abstract class Sharing implements StateApi {
   abstract readonly state: SharedState;
+  readonly doors = new Doors();
+
+  get clients(): string | null {
+    return this.doors.clients?.url ?? null;
+  }
+
+  get etcd(): string | null {
+    return this.doors.etcd?.url ?? null;
+  }
 
   map<T>(name: string): SharedMap<T> {
     return this.state.map<T>(name);

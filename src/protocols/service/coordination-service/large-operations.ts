@@ -82,7 +82,9 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
   return { result: refuse("bad-operation", `${operation.type} may not come in parts`) };
 }
 
-function concernsOwnNames(operation: Operation): boolean {
+/** Whether it changes, or compares, what members keep for themselves, such as where they serve clients. */
+export function concernsOwnNames(operation: Operation): boolean {
+  if (operation.type === "execute") return operation.machine.startsWith(OWN_NAMES);
   if (operation.type !== "transaction") return "map" in operation && operation.map.startsWith(OWN_NAMES);
   const { compare, success, failure } = operation;
   return [...compare, ...success, ...failure].some(({ map }) => map.startsWith(OWN_NAMES));

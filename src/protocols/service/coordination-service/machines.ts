@@ -3,7 +3,7 @@
  * defined one yet keeps its commands until it does, and so its snapshots hold them.
  */
 import type { Answer, Command, Result } from "./operations.ts";
-import { MAX_OPERATION_BYTES, refuse } from "./operations.ts";
+import { MAX_OPERATION_BYTES, OWN_NAMES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Limits, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
 
@@ -15,16 +15,36 @@ export interface MachineDefinition {
   ask?(state: unknown, question: string): string;
 }
 
+/**
+ * A machine of Coterie's own, whose name begins as those of members do. It may be as large as there is room for: what it holds is counted
+ * with keys and values. So it is not copied: `run` changes it in place, or throws before it does.
+ */
+export interface BuiltInMachine {
+  init(): unknown;
+  /** @param room for what it holds beside, in bytes. @returns `change`: what listeners at each replica are told; null: nothing. */
+  run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
+  /** Changes nothing. */
+  ask(state: unknown, question: string): string;
+  /** What it takes in a snapshot, at most. */
+  bytesOf(state: unknown): number;
+}
+
+type Definition = MachineDefinition | BuiltInMachine;
+
 /** By name. May be filled while the service runs. */
-export type MachineDefinitions = Record<string, MachineDefinition>;
+export type MachineDefinitions = Record<string, Definition>;
 
-const definitionOf = (machines: MachineDefinitions, name: string): MachineDefinition | null =>
-  Object.hasOwn(machines, name) ? (machines[name] as MachineDefinition) : null;
+const definitionOf = (machines: MachineDefinitions, name: string): Definition | null =>
+  Object.hasOwn(machines, name) ? (machines[name] as Definition) : null;
 
-export function execute({ data, limits }: Applying, machines: MachineDefinitions, operation: Command): Result {
+const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
+
+export function execute(on: Applying, machines: MachineDefinitions, operation: Command): Result {
+  const { data, limits } = on;
   const { machine: name, command } = operation;
   const known = lookUp(data.machines, name);
-  if (known === null && data.machines.keys.length >= limits.maxMachines)
+  const count = data.machines.keys.filter((each) => !isOwn(each)).length;
+  if (known === null && !isOwn(name) && count >= limits.maxMachines)
     return refuse("too-many", `there are ${limits.maxMachines} state machines already`);
   nextRevision(data);
   const machine: MachineState = known ?? {
@@ -41,8 +61,41 @@ export function execute({ data, limits }: Applying, machines: MachineDefinitions
     keep({ data, limits }, machine, command);
     return { type: "unknown" };
   }
+  if (isBuiltIn(definition)) return runBuiltIn(on, name, machine, definition, command);
   catchUp(machine, definition, limits);
   return machine.pending === null ? { type: "unknown" } : run(machine, definition, command, limits);
+}
+
+const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
+
+/** Every member has defined it: nothing is pending. */
+function runBuiltIn(
+  { data, limits, tell }: Applying,
+  name: string,
+  machine: MachineState,
+  definition: BuiltInMachine,
+  command: string,
+): Result {
+  begin(machine, definition);
+  try {
+    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes);
+    const bytes = definition.bytesOf(machine.state);
+    data.bytes += bytes - machine.bytes;
+    machine.bytes = bytes;
+    if (change !== null) tell({ type: "machineChanged", machine: name, change });
+    return { type: "executed", result };
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+const failed = (error: unknown): Result =>
+  refuse("machine-failed", String(error instanceof Error ? error.message : error).slice(0, 200));
+
+function begin(machine: MachineState, definition: Definition): void {
+  if (machine.isDefined) return;
+  machine.isDefined = true;
+  machine.state = definition.init();
 }
 
 /** More are not kept: this member then has no state of the machine until a snapshot of another brings it. */
@@ -50,7 +103,9 @@ function keep({ data, limits }: Pick<Applying, "data" | "limits">, machine: Mach
   if (machine.pending === null) return;
   const { maxPending, maxMachines, maxMachineBytes } = limits;
   const bytes = bytesOf(command);
-  const held = data.machines.values.reduce((sum, each) => sum + each.bytes + each.pendingBytes, bytes);
+  const { keys, values } = data.machines;
+  const ofCallers = values.filter((_each, at) => !isOwn(keys[at] as string));
+  const held = ofCallers.reduce((sum, each) => sum + each.bytes + each.pendingBytes, bytes);
   const hasRoom = machine.pending.length < maxPending && held <= maxMachines * maxMachineBytes;
   machine.pendingBytes = hasRoom ? machine.pendingBytes + bytes : 0;
   if (hasRoom) machine.pending.push(command);
@@ -60,10 +115,7 @@ function keep({ data, limits }: Pick<Applying, "data" | "limits">, machine: Mach
 /** What came before it was defined here. */
 function catchUp(machine: MachineState, definition: MachineDefinition, limits: Limits): void {
   if (machine.pending === null) return;
-  if (!machine.isDefined) {
-    machine.isDefined = true;
-    machine.state = definition.init();
-  }
+  begin(machine, definition);
   const { pending } = machine;
   machine.pending = [];
   machine.pendingBytes = 0;
@@ -81,7 +133,7 @@ function run(machine: MachineState, definition: MachineDefinition, command: stri
     machine.state = state;
     return { type: "executed", result };
   } catch (error) {
-    return refuse("machine-failed", String(error instanceof Error ? error.message : error).slice(0, 200));
+    return failed(error);
   }
 }
 
@@ -112,7 +164,7 @@ export function ask(
   if (definition?.ask === undefined)
     return refuse("unknown-machine", `this member has not defined a state machine ${name} that can be asked`);
   const machine = lookUp(data.machines, name);
-  if (machine !== null) catchUp(machine, definition, limits);
+  if (machine !== null && !isBuiltIn(definition)) catchUp(machine, definition, limits);
   if (machine?.pending === null)
     return refuse("unknown-machine", `too much came for ${name} before this member defined it`);
   try {

@@ -21,6 +21,8 @@ export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 /** The map in which members say where they serve clients. Names that begin as it does are kept for members themselves. */
 export const OWN_NAMES = "coterie/";
 export const ENDPOINTS = `${OWN_NAMES}endpoints`;
+/** The same of where they serve etcd's API. */
+export const ETCD_ENDPOINTS = `${OWN_NAMES}etcd-endpoints`;
 
 /** Names one life of a member's session: the revision at which it was opened. */
 export type SessionId = number;
@@ -261,6 +263,8 @@ export type ServiceEvent =
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
+  /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
+  | { type: "machineChanged"; machine: string; change: unknown }
   /** The members are these from here on. */
   | { type: "members"; list: MemberList };
 

@@ -1,7 +1,7 @@
 /**
  * What a new cluster begins with that is founded from a snapshot of another one.
  *
- * Kept: keys with their values and revisions, counters, items of queues, state machines. Over: all sessions, and with them what they
+ * Kept: keys with their values and revisions, counters, items of queues, state machines, and of etcd's keyspace what stands there. Over: all sessions, and with them what they
  * held and waited for, as if each had expired: leased keys, grants and arrivals are gone, and items that were taken are at the front
  * of their queue. The list of members is that of the new cluster, and so is where they serve clients.
  *
@@ -11,11 +11,14 @@
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
+import { KEYSPACE } from "../keyspace/built-in.ts";
+import { compact, type Keyspace } from "../keyspace/versions.ts";
 import { forgetMap } from "./keys.ts";
 import type { Answer, Revision } from "./operations.ts";
-import { ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
+import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
 import { endSession } from "./sessions.ts";
 import type { Data, Limits } from "./state.ts";
+import { lookUp } from "./table.ts";
 
 /** More than a cluster gets through in twelve days, at a million a second. */
 const LEAD = 2 ** 40;
@@ -45,12 +48,27 @@ export function restored(saved: Data, revision: Revision): Data {
   const data = clone(saved);
   data.revision = revision;
   for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
-  forgetMap(data, ENDPOINTS);
+  for (const map of [ENDPOINTS, ETCD_ENDPOINTS]) forgetMap(data, map);
+  restoreKeyspace(data);
   data.kept = { changes: [], bytes: 0, forgotten: data.revision };
   data.lives = {};
   data.forgottenClients = FIRST_CLIENT + data.revision;
   delete data.members;
   return data;
+}
+
+/**
+ * What etcd's clients take for tokens are revisions of the keyspace. Each of them came with a revision of the log, so it stood no higher than
+ * that, plus the one it began with: from here on it goes on above. Its leases go on, and are counted anew.
+ */
+function restoreKeyspace(data: Data): void {
+  const machine = lookUp(data.machines, KEYSPACE);
+  if (machine === null || !machine.isDefined) return;
+  const keyspace = machine.state as Keyspace;
+  keyspace.revision = data.revision + 1;
+  compact(keyspace, keyspace.revision);
+  data.bytes += keyspace.bytes - machine.bytes;
+  machine.bytes = keyspace.bytes;
 }
 
 /** What ends takes no more room. */

@@ -1,0 +1,115 @@
+/**
+ * Keys under a prefix, each with the lease of who wants to be first: first is the one that was created first. etcd's locks and elections
+ * are such keys, whether its client libraries or a member make them.
+ */
+import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
+import type { Interval, KeyValue, LeaseId, PutRequest, RangeRequest } from "../../protocols/service/keyspace/words.ts";
+import { EtcdError } from "./errors.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+import { newLease } from "./new-lease.ts";
+
+/** Of who says nothing of a lease: it is not renewed. */
+const SESSION_S = 60;
+
+export interface Claim extends Pick<KeyValue, "key" | "create" | "value"> {
+  readonly prefix: string;
+  readonly lease: LeaseId;
+  readonly revision: number;
+}
+
+/** A name, and what stands behind it: the prefix ends with a slash, and what comes after that is its end. */
+export const under = (name: string): Interval => ({ key: `${name}/`, end: `${name}0` });
+
+const everything: Omit<RangeRequest, "key" | "end"> = {
+  type: "range",
+  limit: 0,
+  revision: 0,
+  order: "none",
+  target: "key",
+  keysOnly: false,
+  countOnly: false,
+  minMod: 0,
+  maxMod: 0,
+  minCreate: 0,
+  maxCreate: 0,
+};
+
+export const putUnder = (key: string, value: string, lease: LeaseId): PutRequest => ({
+  type: "put",
+  key,
+  value,
+  lease,
+  prev: false,
+  ignoreValue: false,
+  ignoreLease: false,
+});
+
+/** The key that was created first under a name. */
+export async function firstUnder(
+  keyspace: KeyspaceClient,
+  name: string,
+): Promise<{ readonly first: KeyValue | null; readonly revision: number }> {
+  const { kvs, revision } = await keyspace.ask({
+    ...everything,
+    ...under(name),
+    order: "ascend",
+    target: "create",
+    limit: 1,
+  });
+  return { first: kvs[0] ?? null, revision };
+}
+
+/** The key of this lease under a name, new or as it stands. @throws EtcdError where there is no such lease */
+export async function claim(keyspace: KeyspaceClient, name: string, given: LeaseId, value: string): Promise<Claim> {
+  const lease = given === NO_LEASE ? newLease() : given;
+  if (given === NO_LEASE) await keyspace.execute({ type: "grant", lease, ttl: SESSION_S });
+  const key = `${name}/${BigInt(lease).toString(16)}`;
+  const { responses, revision } = await keyspace.execute({
+    type: "txn",
+    compare: [{ type: "create", key, end: "", result: "equal", number: 0 }],
+    success: [putUnder(key, value, lease)],
+    failure: [{ ...everything, key, end: "" }],
+  });
+  const [response] = responses;
+  const found = response?.type === "range" ? response.kvs[0] : undefined;
+  const { create, value: stands } = found ?? { create: revision, value };
+  return { prefix: `${name}/`, key, create, value: stands, lease, revision };
+}
+
+/** Resolves once nothing older stands under the prefix. @throws EtcdError `sessionExpired` if the key is gone; the reason of `signal` */
+export async function untilFirst(
+  keyspace: KeyspaceClient,
+  { prefix, key, create }: Claim,
+  signal: AbortSignal,
+): Promise<number> {
+  const name = prefix.slice(0, -1);
+  let wake = (): void => {};
+  let isMissed = false;
+  let deleted = new Set<string>();
+  const forget = keyspace.listen((change) => {
+    if (change === null) isMissed = true;
+    for (const { type, kv } of change?.events ?? []) if (type === "delete") deleted.add(kv.key);
+    wake();
+  });
+  const abort = (): void => wake();
+  signal.addEventListener("abort", abort);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      isMissed = false;
+      deleted = new Set();
+      const older = { ...everything, ...under(name), maxCreate: create, keysOnly: true } as const;
+      const { kvs, revision } = await keyspace.ask({ ...older, order: "descend", target: "create", limit: 2 });
+      const [own, before] = kvs;
+      if (own?.key !== key || own.create !== create) throw new EtcdError("sessionExpired");
+      if (before === undefined) return revision;
+      while (!isMissed && !signal.aborted && !deleted.has(before.key) && !deleted.has(key)) {
+        deleted.clear();
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    }
+  } finally {
+    forget();
+    signal.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,139 @@
+/** etcd's services Cluster and Maintenance: who the members are, how that is changed, and who leads. */
+import type { NodeId } from "../../core/protocol.ts";
+import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
+import { parseHostPort } from "../../runtime/host-port.ts";
+import { MAX_ENDPOINTS } from "../clients/endpoints.ts";
+import type { ClusterMember, ClusterMembers } from "../services/cluster-api.ts";
+import type { ServiceHost } from "../services/state/service-host.ts";
+import type { Header } from "./calls.ts";
+import { EtcdError } from "./errors.ts";
+import { type Method, unary } from "./grpc-door.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+import type { HeaderOf } from "./kv-service.ts";
+import * as of from "./messages.ts";
+
+export interface ClusterParts {
+  readonly host: ServiceHost;
+  readonly members: ClusterMembers;
+  readonly keyspace: KeyspaceClient;
+  readonly headerOf: HeaderOf;
+  /** As etcd's clients know it. */
+  idOf(member: NodeId): string;
+}
+
+/** Of etcd, whose API this is. */
+const API_VERSION = "3.4.0";
+
+export function clusterService(parts: ClusterParts): Record<string, Method> {
+  const { members, idOf } = parts;
+  const known = async (id: string): Promise<ClusterMember> => {
+    const member = staying(await members.members()).find((each) => idOf(each.id) === id);
+    if (member === undefined) throw new EtcdError("memberNotFound");
+    return member;
+  };
+  const changed = async (change: () => Promise<void>): Promise<ListedMembers> => {
+    try {
+      await change();
+    } catch (error) {
+      throw inWordsOfEtcd(error);
+    }
+    return listed(parts);
+  };
+  return {
+    MemberList: unary(of.nothing, of.memberListResponse, () => listed(parts)),
+    MemberAdd: unary(of.memberAddRequest, of.memberAddResponse, async ({ peerURLs, isLearner }) => {
+      const address = addressOf(peerURLs);
+      const id = await nextId(parts.host, await members.members());
+      const list = await changed(() => members.add({ id, address }, { learner: isLearner }));
+      return { ...list, member: list.members.find(({ ID }) => ID === idOf(id)) ?? null };
+    }),
+    MemberRemove: unary(of.memberRequest, of.memberListResponse, async ({ ID }) => {
+      const { id } = await known(ID);
+      return changed(() => members.remove(id));
+    }),
+    MemberUpdate: unary(of.memberUpdateRequest, of.memberListResponse, async ({ ID, peerURLs }) => {
+      const { id } = await known(ID);
+      return changed(() => members.move(id, addressOf(peerURLs)));
+    }),
+    MemberPromote: unary(of.memberRequest, of.memberListResponse, async ({ ID }) => {
+      const { id, role } = await known(ID);
+      if (role !== "learner") throw new EtcdError("notLearner");
+      return changed(() => members.promote(id));
+    }),
+  };
+}
+
+/** etcd knows nobody whose removal is agreed. */
+const staying = (list: readonly ClusterMember[]): ClusterMember[] => list.filter(({ role }) => role !== "leaving");
+
+interface ListedMembers {
+  readonly header: Header;
+  readonly members: of.ValueOf<typeof of.member>[];
+}
+
+async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts): Promise<ListedMembers> {
+  const range = { type: "range", map: ETCD_ENDPOINTS, from: "", to: null, limit: MAX_ENDPOINTS } as const;
+  const [list, { answer }, { revision }] = await Promise.all([
+    members.members(),
+    host.query(range),
+    keyspace.ask({ type: "size" }),
+  ]);
+  const urls = new Map(answer.entries.map(({ key, value }) => [key, JSON.parse(value) as string]));
+  const shown = staying(list).map(({ id, address, role }) => ({
+    ID: idOf(id),
+    name: String(id),
+    peerURLs: [`http://${address}`],
+    clientURLs: [urls.get(String(id)) ?? []].flat(),
+    isLearner: role === "learner" || role === "joining",
+  }));
+  return { header: headerOf(revision), members: shown };
+}
+
+/** One that no member has had: ids of members that were removed are not given again. */
+async function nextId(host: ServiceHost, now: readonly ClusterMember[]): Promise<NodeId> {
+  const { answer } = await host.query({ type: "members" });
+  return Math.max(...now.map(({ id }) => id), ...(answer.list?.removed ?? [])) + 1;
+}
+
+function addressOf([url = "", ...others]: readonly string[]): string {
+  const [, address] = /^https?:\/\/([^/]+)\/?$/.exec(url) ?? [];
+  if (address === undefined || others.length > 0 || parseHostPort(address) === null)
+    throw new EtcdError("badMemberUrls");
+  return address;
+}
+
+function inWordsOfEtcd(error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  if (code === "unknown-member") return new EtcdError("memberNotFound", { cause: error });
+  if (code === "member-exists") return new EtcdError("memberExists", { cause: error });
+  if (code === "last-voter") return new EtcdError("lastVoter", { cause: error });
+  if (code === "bad-option") return new EtcdError("badMemberUrls", { cause: error });
+  return code === "change-under-way" ? new EtcdError("unhealthy", { cause: error }) : error;
+}
+
+export function maintenanceService({ host, members, keyspace, headerOf, idOf }: ClusterParts): Record<string, Method> {
+  return {
+    MoveLeader: unary(of.moveLeaderRequest, of.headerOnly, async ({ targetID }) => {
+      if (host.leader !== host.self) throw new EtcdError("notLeader");
+      const target = (await members.members()).find(({ id }) => idOf(id) === targetID);
+      if (target === undefined || target.role !== "voter") throw new EtcdError("badTransferee");
+      if (target.id !== host.self) await members.transfer(target.id);
+      const { revision } = await keyspace.ask({ type: "size" });
+      return { header: headerOf(revision) };
+    }),
+    Status: unary(of.nothing, of.statusResponse, async () => {
+      const { revision, bytes } = await keyspace.ask({ type: "size" });
+      const index = host.revision ?? 0;
+      return {
+        header: headerOf(revision),
+        version: API_VERSION,
+        dbSize: bytes,
+        dbSizeInUse: bytes,
+        leader: host.leader === null ? "0" : idOf(host.leader),
+        raftIndex: index,
+        raftAppliedIndex: index,
+        raftTerm: host.term,
+      };
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+/** What etcd refuses, with the codes of gRPC and the texts by which its clients know why: rpctypes/error.go of etcd 3.4 and 3.5. */
+import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/words.ts";
+
+/** Codes of gRPC. What has the first of them is said by libraries of etcd's, in words without its prefix. */
+const UNKNOWN = 2;
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+const RESOURCE_EXHAUSTED = 8;
+const FAILED_PRECONDITION = 9;
+const OUT_OF_RANGE = 11;
+const UNAVAILABLE = 14;
+
+const known = {
+  emptyKey: [INVALID_ARGUMENT, "key is not provided"],
+  keyNotFound: [INVALID_ARGUMENT, "key not found"],
+  valueProvided: [INVALID_ARGUMENT, "value is provided"],
+  leaseProvided: [INVALID_ARGUMENT, "lease is provided"],
+  tooManyOperations: [INVALID_ARGUMENT, "too many operations in txn request"],
+  duplicateKey: [INVALID_ARGUMENT, "duplicate key given in txn request"],
+  invalidSort: [INVALID_ARGUMENT, "invalid sort option"],
+  requestTooLarge: [INVALID_ARGUMENT, "request is too large"],
+  compacted: [OUT_OF_RANGE, "mvcc: required revision has been compacted"],
+  futureRevision: [OUT_OF_RANGE, "mvcc: required revision is a future revision"],
+  noSpace: [RESOURCE_EXHAUSTED, "mvcc: database space exceeded"],
+  tooManyRequests: [RESOURCE_EXHAUSTED, "too many requests"],
+  leaseNotFound: [NOT_FOUND, "requested lease not found"],
+  leaseExists: [FAILED_PRECONDITION, "lease already exists"],
+  ttlTooLarge: [OUT_OF_RANGE, "too large lease TTL"],
+  noLeader: [UNAVAILABLE, "no leader"],
+  notLeader: [FAILED_PRECONDITION, "not leader"],
+  badTransferee: [FAILED_PRECONDITION, "bad leader transferee"],
+  memberNotFound: [NOT_FOUND, "member not found"],
+  memberExists: [FAILED_PRECONDITION, "Peer URLs already exists"],
+  badMemberUrls: [INVALID_ARGUMENT, "given member URLs are invalid"],
+  notLearner: [FAILED_PRECONDITION, "can only promote a learner member"],
+  lastVoter: [FAILED_PRECONDITION, "re-configuration failed due to not enough started members"],
+  unhealthy: [UNAVAILABLE, "unhealthy cluster"],
+  sessionExpired: [UNKNOWN, "mutex: session is expired"],
+  electionNotLeader: [UNKNOWN, "election: not leader"],
+  electionNoLeader: [UNKNOWN, "election: no leader"],
+  noLeaderKey: [UNKNOWN, '"leader" field must be provided'],
+  stopped: [UNAVAILABLE, "server stopped"],
+  timedOut: [UNAVAILABLE, "request timed out"],
+} as const satisfies Record<KeyspaceErrorCode, readonly [number, string]> & Record<string, readonly [number, string]>;
+
+export type EtcdErrorName = keyof typeof known;
+
+export class EtcdError extends Error {
+  /** Of gRPC. */
+  readonly code: number;
+  readonly details: string;
+
+  /** Of the keyspace, where that has refused it. */
+  readonly revision: number;
+  /** Up to where it is compacted, where that is why. */
+  readonly compacted: number;
+
+  constructor(
+    private readonly reason: EtcdErrorName,
+    { revision = 0, compacted = 0, ...options }: ErrorOptions & { revision?: number; compacted?: number } = {},
+  ) {
+    const [code, text] = known[reason];
+    super(code === UNKNOWN ? text : `etcdserver: ${text}`, options);
+    this.revision = revision;
+    this.compacted = compacted;
+    this.code = code;
+    this.details = this.message;
+  }
+
+  is(name: EtcdErrorName): boolean {
+    return this.reason === name;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * How long leases have been going on. Every member counts, by its own clock, since it saw a lease renewed; the one that leads has those
+ * end that were not renewed for as long as they were granted. A member that has seen it late counts longer: a lease may last longer
+ * than it was granted for, and never less. A change of leaders takes no time from a lease either.
+ */
+import type { GrantedLease, KeyspaceChange, LeaseId } from "../../protocols/service/keyspace/words.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
+import type { Service } from "../services/state/service.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+
+interface Counted extends GrantedLease {
+  readonly since: number;
+}
+
+const SWEEP_MS = 500;
+
+export class LeaseClock {
+  readonly #leases = new Map<LeaseId, Counted>();
+  /** Whether there may be leases that it has not heard of. */
+  #isBehind = false;
+  #isSweeping = false;
+  readonly #stop: (() => void)[];
+
+  constructor(
+    private readonly service: Service & { readonly leader: number | null },
+    private readonly keyspace: KeyspaceClient,
+  ) {
+    const forget = keyspace.listen((change) => this.#hear(change));
+    const unlisten = service.listen((event) => {
+      if (event.type === "led") this.#sweepSoon();
+      else if (event.type === "closed") this.close();
+    });
+    this.#stop = [forget, unlisten];
+  }
+
+  /** What is left of it, in whole seconds; null of one that it has not heard of. */
+  remaining(lease: LeaseId): number | null {
+    const counted = this.#leases.get(lease);
+    if (counted === undefined) return null;
+    const elapsedS = (this.service.platform.clock.now() - counted.since) / 1_000;
+    return Math.max(0, Math.floor(counted.ttl - elapsedS));
+  }
+
+  close(): void {
+    for (const stop of this.#stop) stop();
+    this.#leases.clear();
+    this.#isBehind = false;
+  }
+
+  #hear(change: KeyspaceChange | null): void {
+    if (change === null) this.#isBehind = true;
+    else if (change.ended !== null) this.#leases.delete(change.ended);
+    else if (change.renewed !== null) this.#count(change.renewed);
+    this.#sweepSoon();
+  }
+
+  #count(lease: GrantedLease): void {
+    if (this.#leases.get(lease.lease)?.renewals === lease.renewals) return;
+    this.#leases.set(lease.lease, { ...lease, since: this.service.platform.clock.now() });
+  }
+
+  get #isNeeded(): boolean {
+    const leads = this.service.leader === this.service.self;
+    return leads && this.service.closed === null && (this.#isBehind || this.#leases.size > 0);
+  }
+
+  #sweepSoon(): void {
+    if (this.#isSweeping || !this.#isNeeded) return;
+    this.#isSweeping = true;
+    const { timers } = this.service.platform;
+    const sweep = async (): Promise<void> => {
+      await sleep(timers, SWEEP_MS, { ref: false });
+      if (this.#isNeeded) await this.#sweep().catch(() => {}); // It is tried again.
+      this.#isSweeping = false;
+      this.#sweepSoon();
+    };
+    void sweep();
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#isBehind) {
+      this.#isBehind = false;
+      try {
+        await this.#catchUp();
+      } catch (error) {
+        this.#isBehind = true;
+        throw error;
+      }
+    }
+    const now = this.service.platform.clock.now();
+    for (const { lease, ttl, renewals, since } of [...this.#leases.values()]) {
+      if (now - since < ttl * 1_000) continue;
+      await this.keyspace.execute({ type: "expire", lease, renewals }).catch(() => {}); // It has been renewed, or is over.
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const { leases } = await this.keyspace.ask({ type: "leases" });
+    const known = new Set(leases.map(({ lease }) => lease));
+    for (const lease of this.#leases.keys()) if (!known.has(lease)) this.#leases.delete(lease);
+    for (const lease of leases) this.#count(lease);
+  }
+}

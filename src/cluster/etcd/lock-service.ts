@@ -1,0 +1,120 @@
+/** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
+import type { Compare, TxnResponse } from "../../protocols/service/keyspace/words.ts";
+import { wireKeyValue } from "./calls.ts";
+import { type Claim, claim, firstUnder, putUnder, under, untilFirst } from "./claims.ts";
+import { EtcdError } from "./errors.ts";
+import { type Method, serverStreaming, unary } from "./grpc-door.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+import type { HeaderOf } from "./kv-service.ts";
+import * as of from "./messages.ts";
+
+type LeaderKey = of.ValueOf<typeof of.leaderKey>;
+
+export function lockService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
+  const remove = async (key: string): Promise<number> => {
+    const { revision } = await keyspace.execute({ type: "delete", key, end: "", prev: false });
+    return revision;
+  };
+  return {
+    Lock: unary(of.lockRequest, of.lockResponse, async ({ name, lease }, signal) => {
+      const claimed = await claim(keyspace, name, lease, "");
+      const revision = await heldOrGivenUp(keyspace, claimed, signal, () => remove(claimed.key));
+      return { header: headerOf(revision), key: claimed.key };
+    }),
+    Unlock: unary(of.unlockRequest, of.headerOnly, async ({ key }) => ({ header: headerOf(await remove(key)) })),
+  };
+}
+
+/** Who waits no longer takes back what it has asked for. */
+async function heldOrGivenUp(
+  keyspace: KeyspaceClient,
+  claimed: Claim,
+  signal: AbortSignal,
+  giveUp: () => Promise<unknown>,
+): Promise<number> {
+  try {
+    const revision = await untilFirst(keyspace, claimed, signal);
+    signal.throwIfAborted();
+    return revision;
+  } catch (error) {
+    await giveUp().catch(() => {}); // Its lease ends.
+    throw error;
+  }
+}
+
+export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
+  const withLeader = async (
+    leader: Partial<LeaderKey> | null,
+    change: "delete" | { value: string },
+  ): Promise<TxnResponse> => {
+    if (leader === null) throw new EtcdError("noLeaderKey");
+    const { key = "", rev = 0, lease = "0" } = leader;
+    const isStill: Compare = { type: "create", key, end: "", result: "equal", number: rev };
+    const done =
+      change === "delete"
+        ? ({ type: "delete", key, end: "", prev: false } as const)
+        : putUnder(key, change.value, lease);
+    return keyspace.execute({ type: "txn", compare: [isStill], success: [done], failure: [] });
+  };
+  const proclaim = async (leader: Partial<LeaderKey> | null, value: string): Promise<number> => {
+    const { succeeded, revision } = await withLeader(leader, { value });
+    if (!succeeded) throw new EtcdError("electionNotLeader");
+    return revision;
+  };
+  return {
+    Campaign: unary(of.campaignRequest, of.campaignResponse, async ({ name, lease, value }, signal) => {
+      const claimed = await claim(keyspace, name, lease, value);
+      const leader = { name, key: claimed.key, rev: claimed.create, lease: claimed.lease };
+      if (claimed.value !== value) await proclaim(leader, value);
+      await heldOrGivenUp(keyspace, claimed, signal, () => withLeader(leader, "delete"));
+      return { header: headerOf(claimed.revision), leader };
+    }),
+    Proclaim: unary(of.proclaimRequest, of.headerOnly, async ({ leader, value }) => ({
+      header: headerOf(await proclaim(leader, value)),
+    })),
+    Leader: unary(of.leaderRequest, of.leaderResponse, async ({ name }) => {
+      const { first, revision } = await firstUnder(keyspace, name);
+      if (first === null) throw new EtcdError("electionNoLeader");
+      return { header: headerOf(revision), kv: wireKeyValue(first) };
+    }),
+    Observe: serverStreaming(of.leaderRequest, of.leaderResponse, async ({ name }, { signal, send }) => {
+      let last = 0;
+      for await (const { first, revision } of leadersOf(keyspace, name, signal)) {
+        if (first.mod === last) continue;
+        last = first.mod;
+        await send({ header: headerOf(revision), kv: wireKeyValue(first) });
+      }
+    }),
+    Resign: unary(of.resignRequest, of.headerOnly, async ({ leader }) => {
+      const { revision } = await withLeader(leader, "delete");
+      return { header: headerOf(revision) };
+    }),
+  };
+}
+
+/** Who leads, whenever that may have changed: who reads slowly is told of the last one. */
+async function* leadersOf(keyspace: KeyspaceClient, name: string, signal: AbortSignal) {
+  const { key: prefix } = under(name);
+  let isStale = true;
+  let wake = (): void => {};
+  const forget = keyspace.listen((change) => {
+    isStale ||= change === null || change.events.some(({ kv }) => kv.key.startsWith(prefix));
+    wake();
+  });
+  const abort = (): void => wake();
+  signal.addEventListener("abort", abort);
+  try {
+    while (!signal.aborted) {
+      if (!isStale) {
+        await new Promise<void>((resolve) => (wake = resolve));
+        continue;
+      }
+      isStale = false;
+      const { first, revision } = await firstUnder(keyspace, name);
+      if (first !== null) yield { first, revision };
+    }
+  } finally {
+    forget();
+    signal.removeEventListener("abort", abort);
+  }
+}

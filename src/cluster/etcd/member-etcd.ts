@@ -1,0 +1,84 @@
+/** Where a member of `join()` serves etcd's API. */
+import { createHash } from "node:crypto";
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { announce } from "../clients/announce.ts";
+import type { JoinOptions } from "../services/api.ts";
+import type { ClusterMembers } from "../services/cluster-api.ts";
+import type { Door } from "../services/state/doors.ts";
+import type { SharedState } from "../services/state/shared-state.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+import type { HeaderOf } from "./kv-service.ts";
+import type { LeaseClock } from "./lease-clock.ts";
+
+/** @throws UsageError that names the field */
+export function etcdPlaceOf({ etcd, dataDir }: JoinOptions): HostPort | null {
+  if (etcd === undefined) return null;
+  const address = parseHostPort(etcd);
+  if (address === null) throw refusal(unexpected("etcd", "host:port", etcd));
+  if (dataDir === undefined)
+    throw refusal(`${unexpected("etcd", "absent without a dataDir", etcd)}: what clients share is kept in journals`);
+  if (!isLoopback(address.host))
+    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its callers need no password`);
+  return address;
+}
+
+export interface EtcdOfMember {
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly state: SharedState;
+  readonly members: ClusterMembers;
+  readonly keyspace: KeyspaceClient;
+  readonly leases: LeaseClock;
+}
+
+/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen */
+export async function serveEtcdOf(
+  address: HostPort,
+  { id, cluster, state, members, keyspace, leases }: EtcdOfMember,
+): Promise<Door> {
+  const { serveGrpc } = await import("./grpc-door.ts");
+  const { kvService } = await import("./kv-service.ts");
+  const { leaseService } = await import("./lease-service.ts");
+  const { clusterService, maintenanceService } = await import("./cluster-service.ts");
+  const { electionService, lockService } = await import("./lock-service.ts");
+  const { Watches } = await import("./watches.ts");
+  const { host } = state;
+  const clusterId = idOf(cluster);
+  const memberId = memberIdOf(cluster, id);
+  const headerOf: HeaderOf = (revision) => ({
+    cluster_id: clusterId,
+    member_id: memberId,
+    revision,
+    raft_term: host.term,
+  });
+  const watches = new Watches(keyspace, headerOf);
+  const parts = { host, members, keyspace, headerOf, idOf: (member: NodeId) => memberIdOf(cluster, member) };
+  const door = await serveGrpc(address, {
+    "etcdserverpb.KV": kvService(keyspace, headerOf),
+    "etcdserverpb.Watch": watches.service,
+    "etcdserverpb.Lease": leaseService({ keyspace, clock: leases, headerOf }),
+    "v3lockpb.Lock": lockService(keyspace, headerOf),
+    "v3electionpb.Election": electionService(keyspace, headerOf),
+    "etcdserverpb.Cluster": clusterService(parts),
+    "etcdserverpb.Maintenance": maintenanceService(parts),
+  });
+  const url = `http://${formatHostPort({ host: address.host, port: door.port })}`;
+  announce(host, ETCD_ENDPOINTS, url);
+  return {
+    url,
+    async close() {
+      watches.close();
+      await door.close();
+    },
+  };
+}
+
+/** etcd's clients know members by numbers of 64 bits, none of which is 0. */
+const memberIdOf = (cluster: string, id: NodeId): string => idOf(`${cluster} ${id}`);
+
+const idOf = (text: string): string => String(createHash("sha256").update(text).digest().readBigUInt64BE() | 1n);
+
+const refusal = (message: string): UsageError => new UsageError("bad-option", message);

@@ -1,0 +1,191 @@
+/**
+ * Messages of Protocol Buffers, version 3, as far as etcd's API needs them: from a table of fields to bytes and back. Fields that are not
+ * in the table are skipped. https://protobuf.dev/programming-guides/encoding/
+ */
+
+/** Bytes as text, a character for each; `id`: 64 bits in decimal; `number`: 64 bits as far as a number is exact; `code`: an enumeration. */
+type Kind = "bytes" | "string" | "bool" | "number" | "id" | "unsignedId" | "code";
+
+export interface Field<T> {
+  readonly number: number;
+  readonly kind: Kind | (() => Message<unknown>);
+  readonly isList: boolean;
+  /** What it is where nothing is said of it. */
+  readonly absent: T;
+}
+
+type Fields = Readonly<Record<string, Field<unknown>>>;
+type Of<F extends Fields> = { -readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
+
+export interface Message<T> {
+  encode(value: Partial<T>): Uint8Array;
+  /** @throws RangeError for what is no message */
+  decode(bytes: Uint8Array): T;
+}
+
+const scalar =
+  <T>(kind: Kind, absent: T) =>
+  (number: number): Field<T> => ({ number, kind, isList: false, absent });
+
+export const bytes = scalar<string>("bytes", "");
+export const string = scalar<string>("string", "");
+export const bool = scalar<boolean>("bool", false);
+export const number = scalar<number>("number", 0);
+export const id = scalar<string>("id", "0");
+export const unsignedId = scalar<string>("unsignedId", "0");
+export const code = scalar<number>("code", 0);
+/** Null: there is none. */
+export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T> | null> => ({
+  number,
+  kind,
+  isList: false,
+  absent: null,
+});
+export const list = <T>(field: Field<T>): Field<Exclude<T, null>[]> => ({ ...field, isList: true, absent: [] });
+
+/** Messages in messages. */
+const MAX_DEPTH = 32;
+const VARINT = 0;
+const FIXED_64 = 1;
+const DELIMITED = 2;
+const FIXED_32 = 5;
+
+export function message<F extends Fields>(fields: F): Message<Of<F>> {
+  const named = Object.entries(fields);
+  const byNumber = new Map(named.map(([name, field]) => [field.number, { name, field }]));
+  const own = {
+    encode(value: Partial<Of<F>>): Uint8Array {
+      const parts: Uint8Array[] = [];
+      for (const [name, field] of named) encodeField(parts, field, value[name as keyof F]);
+      return Buffer.concat(parts);
+    },
+    decode: (bytes: Uint8Array): Of<F> => decodeMessage(new Reader(bytes, 0), named, byNumber) as Of<F>,
+    decodeAt: (bytes: Uint8Array, depth: number): unknown => decodeMessage(new Reader(bytes, depth), named, byNumber),
+  };
+  return own;
+}
+
+function encodeField(parts: Uint8Array[], field: Field<unknown>, value: unknown): void {
+  if (value === undefined) return;
+  if (field.isList) for (const each of value as unknown[]) encodeOne(parts, field, each);
+  else if (value !== field.absent) encodeOne(parts, field, value);
+}
+
+function encodeOne(parts: Uint8Array[], { number, kind }: Field<unknown>, value: unknown): void {
+  if (typeof kind === "function" || kind === "bytes" || kind === "string") {
+    const body = bodyOf(kind, value);
+    parts.push(varint(BigInt(number * 8 + DELIMITED)), varint(BigInt(body.length)), body);
+  } else parts.push(varint(BigInt(number * 8 + VARINT)), varint(BigInt(value as number | string | boolean)));
+}
+
+function bodyOf(kind: "bytes" | "string" | (() => Message<unknown>), value: unknown): Uint8Array {
+  if (typeof kind === "function") return kind().encode(value as object);
+  return Buffer.from(value as string, kind === "bytes" ? "latin1" : "utf8");
+}
+
+/** Negative numbers are those of 64 bits, as two's complement. */
+function varint(value: bigint): Uint8Array {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, value);
+  while (rest >= 0x80n) {
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return Uint8Array.from(bytes);
+}
+
+class Reader {
+  #at = 0;
+
+  constructor(
+    private readonly bytes: Uint8Array,
+    readonly depth: number,
+  ) {
+    if (depth > MAX_DEPTH) throw new RangeError(`expected messages in messages at most ${MAX_DEPTH} deep`);
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.bytes.length;
+  }
+
+  varint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = this.bytes[this.#at];
+      if (byte === undefined) throw new RangeError("expected a number, got the end of the message");
+      this.#at += 1;
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asUintN(64, value);
+    }
+    throw new RangeError("expected a number of at most ten bytes");
+  }
+
+  take(length: number): Uint8Array {
+    const end = this.#at + length;
+    if (end > this.bytes.length) throw new RangeError(`expected ${length} bytes, got the end of the message`);
+    const taken = this.bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
+
+  delimited(): Uint8Array {
+    return this.take(Number(this.varint()));
+  }
+
+  skip(wire: number): void {
+    if (wire === VARINT) this.varint();
+    else if (wire === DELIMITED) this.delimited();
+    else if (wire === FIXED_64) this.take(8);
+    else if (wire === FIXED_32) this.take(4);
+    else throw new RangeError(`expected a field that can be read, got the wire type ${wire}`);
+  }
+}
+
+type ByNumber = ReadonlyMap<number, { readonly name: string; readonly field: Field<unknown> }>;
+
+function decodeMessage(reader: Reader, named: readonly [string, Field<unknown>][], fields: ByNumber): object {
+  const value: Record<string, unknown> = {};
+  for (const [name, { isList, absent }] of named) value[name] = isList ? [] : absent;
+  while (!reader.isAtEnd) {
+    const tag = Number(reader.varint());
+    const known = fields.get(tag >>> 3);
+    const wire = tag & 7;
+    if (known === undefined) {
+      reader.skip(wire);
+      continue;
+    }
+    const { name, field } = known;
+    if (field.isList) (value[name] as unknown[]).push(...decodeField(reader, field, wire));
+    else value[name] = decodeField(reader, field, wire)[0] ?? field.absent;
+  }
+  return value;
+}
+
+/** Lists of numbers may come packed into one field. */
+function decodeField(reader: Reader, { kind, isList }: Field<unknown>, wire: number): unknown[] {
+  const isText = kind === "bytes" || kind === "string";
+  if (typeof kind === "function" || isText) {
+    if (wire !== DELIMITED) throw new RangeError(`expected a field with a length, got the wire type ${wire}`);
+    const body = reader.delimited();
+    if (typeof kind !== "function") return [Buffer.from(body).toString(kind === "bytes" ? "latin1" : "utf8")];
+    return [(kind() as Nested).decodeAt(body, reader.depth + 1)];
+  }
+  if (wire === VARINT) return [numberOf(kind, reader.varint())];
+  if (wire !== DELIMITED || !isList) throw new RangeError(`expected a number, got the wire type ${wire}`);
+  const packed = new Reader(reader.delimited(), reader.depth);
+  const values: unknown[] = [];
+  while (!packed.isAtEnd) values.push(numberOf(kind, packed.varint()));
+  return values;
+}
+
+interface Nested extends Message<unknown> {
+  decodeAt(bytes: Uint8Array, depth: number): unknown;
+}
+
+function numberOf(kind: Kind, value: bigint): unknown {
+  if (kind === "bool") return value !== 0n;
+  if (kind === "unsignedId") return String(value);
+  const signed = BigInt.asIntN(64, value);
+  return kind === "id" ? String(signed) : Number(signed);
+}

@@ -1,0 +1,229 @@
+/** etcd's service Watch: of each watch every change from its revision on, in order and once, however slowly its client reads. */
+import { covers } from "../../protocols/service/keyspace/versions.ts";
+import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/words.ts";
+import { atLeastZero, wireKeyValue } from "./calls.ts";
+import { EtcdError } from "./errors.ts";
+import { bidirectional, type Duplex, type Method } from "./grpc-door.ts";
+import type { KeyspaceClient } from "./keyspace-client.ts";
+import type { HeaderOf } from "./kv-service.ts";
+import * as of from "./messages.ts";
+
+type WatchRequest = of.ValueOf<typeof of.watchRequest>;
+type WatchResponse = of.ValueOf<typeof of.watchResponse>;
+type CreateRequest = of.ValueOf<typeof of.watchCreateRequest>;
+type Stream = Duplex<WatchRequest, Partial<WatchResponse>>;
+
+const MAX_WATCHES = 10_000;
+const MAX_WATCHES_OF_STREAM = 1_000;
+/** What waits for a slow reader; then it is asked for anew, from where its reader is. */
+const MAX_BACKLOG = 1_000;
+/** Of one answer to that. */
+const ANSWER_BYTES = 1_048_576;
+const NO_WATCH = -1;
+const NO_PUT = 0;
+const NO_DELETE = 1;
+/** Behind all there is: of the changes from there on there are none. */
+const NOW = Number.MAX_SAFE_INTEGER;
+
+export class Watches {
+  readonly #watches = new Set<Watch>();
+  readonly #forget: () => void;
+
+  constructor(
+    private readonly keyspace: KeyspaceClient,
+    private readonly headerOf: HeaderOf,
+  ) {
+    this.#forget = keyspace.listen((change) => {
+      for (const watch of this.#watches) watch.hear(change);
+    });
+  }
+
+  readonly service: Record<string, Method> = {
+    Watch: bidirectional(of.watchRequest, of.watchResponse, (stream) => this.#serve(stream)),
+  };
+
+  close(): void {
+    this.#forget();
+  }
+
+  async #serve(stream: Stream): Promise<void> {
+    const own = new Map<number, Watch>();
+    const end = (watch: Watch): void => {
+      watch.end();
+      own.delete(watch.id);
+      this.#watches.delete(watch);
+    };
+    try {
+      for await (const { create_request, cancel_request, progress_request } of stream.requests) {
+        if (create_request !== null) await this.#create(create_request as CreateRequest, stream, own, end);
+        else if (cancel_request !== null) {
+          const watch = own.get(cancel_request.watch_id ?? 0);
+          if (watch === undefined) continue;
+          end(watch);
+          await stream.send({ header: this.headerOf(watch.upTo), watch_id: watch.id, canceled: true });
+        } else if (progress_request !== null) await this.#sayProgress(stream, own);
+      }
+    } finally {
+      for (const watch of [...own.values()]) end(watch);
+    }
+  }
+
+  async #create(
+    request: CreateRequest,
+    stream: Stream,
+    own: Map<number, Watch>,
+    end: (watch: Watch) => void,
+  ): Promise<void> {
+    const id = request.watch_id === 0 ? freeId(own) : request.watch_id;
+    const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
+    if (isFull || own.has(id)) {
+      const { revision } = await this.keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
+      const cancel_reason = isFull
+        ? "etcdserver: too many requests"
+        : "etcdserver: duplicate watch ID provided on the WatchStream";
+      return stream.send({
+        header: this.headerOf(revision),
+        watch_id: NO_WATCH,
+        created: true,
+        canceled: true,
+        cancel_reason,
+      });
+    }
+    const watch = new Watch(id, request, { stream, keyspace: this.keyspace, headerOf: this.headerOf });
+    own.set(id, watch);
+    this.#watches.add(watch);
+    await watch.begin();
+    void watch.run().finally(() => end(watch));
+  }
+
+  /** Unless some are behind: then a later request is answered. */
+  async #sayProgress(stream: Stream, own: ReadonlyMap<number, Watch>): Promise<void> {
+    const watches = [...own.values()];
+    if (watches.length === 0 || watches.some((watch) => !watch.isUpToDate)) return;
+    const upTo = Math.min(...watches.map((watch) => watch.upTo));
+    await stream.send({ header: this.headerOf(upTo), watch_id: NO_WATCH });
+  }
+}
+
+function freeId(own: ReadonlyMap<number, unknown>): number {
+  let id = 0;
+  while (own.has(id)) id += 1;
+  return id;
+}
+
+interface Around {
+  readonly stream: Stream;
+  readonly keyspace: KeyspaceClient;
+  readonly headerOf: HeaderOf;
+}
+
+class Watch {
+  /** The revision from which on nothing has been told. */
+  #next: number;
+  /** Of the last change that it has seen, told or not. */
+  upTo = 0;
+  #waiting: KeyspaceChange[] = [];
+  /** Whether the replica is to be asked, as not all that has changed is in what waits. */
+  #isBehind = true;
+  #isEnded = false;
+  #wake: () => void = () => {};
+
+  constructor(
+    readonly id: number,
+    private readonly request: CreateRequest,
+    private readonly around: Around,
+  ) {
+    this.#next = atLeastZero(request.start_revision);
+    around.stream.signal.addEventListener("abort", () => this.end(), { once: true });
+  }
+
+  get isUpToDate(): boolean {
+    return !this.#isBehind && this.#waiting.length === 0;
+  }
+
+  hear(change: KeyspaceChange | null): void {
+    if (change === null || this.#waiting.length >= MAX_BACKLOG) {
+      this.#isBehind = true;
+      this.#waiting = [];
+    } else if (change.events.length > 0) this.#waiting.push(change);
+    this.#wake();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#wake();
+  }
+
+  /** Says that it has been created. */
+  async begin(): Promise<void> {
+    const { stream, keyspace, headerOf } = this.around;
+    this.#isBehind = false; // What changes from now on waits.
+    const { revision } = await keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
+    this.upTo = revision;
+    if (this.#next === 0) this.#next = revision + 1;
+    else if (this.#next <= revision) this.#isBehind = true;
+    await stream.send({ header: headerOf(revision), watch_id: this.id, created: true });
+  }
+
+  async run(): Promise<void> {
+    try {
+      while (!this.#isEnded) {
+        if (this.#isBehind) await this.#ask();
+        else if (this.#waiting.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+        else await this.#tell(this.#waiting.shift() as KeyspaceChange);
+      }
+    } catch (error) {
+      await this.#cancel(error);
+    }
+  }
+
+  async #ask(): Promise<void> {
+    this.#isBehind = false;
+    this.#waiting = [];
+    const found = await this.around.keyspace.ask({ type: "events", from: this.#next, maxBytes: ANSWER_BYTES });
+    if (found.next <= found.revision) this.#isBehind = true;
+    await this.#send(found.events, found.next - 1);
+    this.#next = Math.max(this.#next, found.next);
+  }
+
+  async #tell({ revision, events }: KeyspaceChange): Promise<void> {
+    if (revision < this.#next) return;
+    this.#next = revision + 1;
+    await this.#send(events, revision);
+  }
+
+  async #send(events: readonly KeyEvent[], revision: number): Promise<void> {
+    const { stream, headerOf } = this.around;
+    this.upTo = Math.max(this.upTo, revision);
+    const wanted = events.filter((event) => this.#wants(event));
+    if (wanted.length === 0 || this.#isEnded) return;
+    const shown = wanted.map(({ type, kv, prev }) => ({
+      type: type === "put" ? 0 : 1,
+      kv: wireKeyValue(kv),
+      prev_kv: this.request.prev_kv && prev !== null ? wireKeyValue(prev) : null,
+    }));
+    await stream.send({ header: headerOf(this.upTo), watch_id: this.id, events: shown });
+  }
+
+  #wants({ type, kv }: KeyEvent): boolean {
+    return covers(this.#interval, kv.key) && !this.request.filters.includes(type === "put" ? NO_PUT : NO_DELETE);
+  }
+
+  get #interval(): Interval {
+    const { key, range_end: end } = this.request;
+    return { key: key === "" ? "\0" : key, end };
+  }
+
+  async #cancel(error: unknown): Promise<void> {
+    if (this.#isEnded) return;
+    const { stream, headerOf } = this.around;
+    const isCompacted = error instanceof EtcdError && error.compacted > 0;
+    const reason = error instanceof EtcdError ? error.message : String(error);
+    await stream.send({
+      header: headerOf(this.upTo),
+      watch_id: this.id,
+      canceled: true,
+      ...(isCompacted ? { compact_revision: error.compacted } : { cancel_reason: reason }),
+    });
+  }
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
+import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import type { Keyspace } from "../keyspace/versions.ts";
+import type { KeyspaceCommand, KeyspaceResponse } from "../keyspace/words.ts";
+import { concernsOwnNames } from "./large-operations.ts";
+import type { BuiltInMachine } from "./machines.ts";
+import { ENDPOINTS, ETCD_ENDPOINTS, type Operation } from "./operations.ts";
+import { restored } from "./restored.ts";
+import { dataProblem } from "./state-shape.ts";
+
+/** Keeps texts, and is told how much room there is. */
+const texts: BuiltInMachine = {
+  init: () => [],
+  run(state, text, room) {
+    if (text.length > room) throw new Error(`room for ${room}`);
+    (state as string[]).push(text);
+    return { result: "", change: text === "quiet" ? null : { text } };
+  },
+  ask: (state) => JSON.stringify(state),
+  bytesOf: (state) => (state as string[]).join("").length,
+};
+
+const execute = (command: string): Operation => ({ type: "execute", machine: "coterie/texts", command });
+const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
+
+test("a machine of Coterie's own shares the room of keys and values, and tells what it changes", () => {
+  const { apply, ask, data, events, open } = oneReplica({ maxBytes: 100, maxMachines: 0 }, { "coterie/texts": texts });
+  open(0);
+  apply(0, put("k", "v".repeat(20)));
+  const before = data.bytes;
+  expect(apply(0, execute("quiet"))).toEqual({ type: "executed", result: "" });
+  expect(apply(0, execute("12345"))).toEqual({ type: "executed", result: "" });
+  expect(data.bytes).toBe(before + 10);
+  const room = 100 - data.bytes;
+  expect(apply(0, execute("x".repeat(room + 1)))).toMatchObject({ code: "machine-failed", reason: `room for ${room}` });
+  expect(apply(0, execute("x".repeat(room)))).toMatchObject({ type: "executed" });
+  expect(apply(0, put("l", "v"))).toMatchObject({ code: "full" });
+  const changes = events().filter(({ type }) => type === "machineChanged");
+  expect(changes[0]).toEqual({ type: "machineChanged", machine: "coterie/texts", change: { text: "12345" } });
+  expect(changes).toHaveLength(2);
+  const { answer } = ask({ type: "ask", machine: "coterie/texts", question: "" }) as { answer: string };
+  expect(JSON.parse(answer)).toEqual(["quiet", "12345", "x".repeat(room)]);
+});
+
+test("etcd's keyspace goes on above all revisions that there were once a cluster is restored", () => {
+  const { apply, data, open } = oneReplica({}, { [KEYSPACE]: keyspaceMachine });
+  open(0);
+  const keyspace = (command: KeyspaceCommand): KeyspaceResponse => {
+    const operation: Operation = {
+      type: "execute",
+      machine: KEYSPACE,
+      command: JSON.stringify({ asker: "", command }),
+    };
+    const result = apply(0, operation);
+    return JSON.parse(result.type === "executed" ? result.result : "") as KeyspaceResponse;
+  };
+  for (const value of ["1", "2"]) keyspace(putOf("a", value));
+  keyspace({ type: "grant", lease: "7", ttl: 60 });
+  expect(keyspace(putOf("b", "1", { lease: "7" }))).toMatchObject({ revision: 4 });
+  expect(data.revision).toBeGreaterThanOrEqual(3); // The keyspace began with one, and the log with none.
+  const again = restored(data, 1_000);
+  const { state, bytes } = again.machines.values[0] as { state: Keyspace; bytes: number };
+  expect(state).toMatchObject({ revision: again.revision + 1, compacted: again.revision + 1, history: [] });
+  expect(state.keys).toMatchObject({ keys: ["a", "b"], values: [[{ value: "2", mod: 3 }], [{ lease: "7" }]] });
+  expect(state.leases.keys).toEqual(["7"]);
+  expect({ machine: bytes, all: again.bytes }).toEqual({ machine: state.bytes, all: state.bytes });
+  expect(dataProblem(again)).toBeNull();
+});
+
+test("operations that would change or compare what members keep for themselves are known, and no others", () => {
+  const putIn = (map: string) => ({ type: "put", map, key: "1", value: "{}", isLeased: false }) as const;
+  const transaction = (parts: object) =>
+    ({ type: "transaction", compare: [], success: [], failure: [], ...parts }) as Operation;
+  const concerned: Operation[] = [
+    putIn(ENDPOINTS),
+    { type: "delete", map: ENDPOINTS, key: "1" },
+    putIn(ETCD_ENDPOINTS),
+    execute("1"),
+    transaction({ success: [putIn("other"), putIn(ENDPOINTS)] }),
+    transaction({ failure: [{ type: "delete", map: ENDPOINTS, key: "1" }] }),
+    transaction({ compare: [{ type: "revision", map: ENDPOINTS, key: "1", revision: 0 }] }),
+  ];
+  const others: Operation[] = [
+    putIn("other"),
+    transaction({ success: [putIn("other")] }),
+    { type: "execute", machine: "mine", command: "1" },
+    { type: "add", name: ENDPOINTS, by: 1 },
+  ];
+  expect(concerned.map(concernsOwnNames)).toEqual(concerned.map(() => true));
+  expect(others.map(concernsOwnNames)).toEqual(others.map(() => false));
+});

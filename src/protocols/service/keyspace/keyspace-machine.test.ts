@@ -1,0 +1,298 @@
+import { describe, expect, it } from "vitest";
+import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest } from "./words.ts";
+
+const ROOM = 1_000_000;
+
+function keyspace() {
+  const space = emptyKeyspace();
+  return {
+    space,
+    does: (command: KeyspaceCommand, room = ROOM): KeyspaceResponse => applyCommand(space, command, room).response,
+    applies: (command: KeyspaceCommand) => applyCommand(space, command, ROOM),
+    finds: (question: KeyspaceQuestion): KeyspaceResponse => answerQuestion(space, question),
+    values: (request: RangeRequest): string[] => valuesIn(space, request),
+  };
+}
+
+function valuesIn(space: Keyspace, request: RangeRequest): string[] {
+  const response = answerQuestion(space, request);
+  return response.type === "range" ? response.kvs.map(({ key, value }) => `${key}=${value}`) : [codeOf(response)];
+}
+
+const codeOf = (response: KeyspaceResponse): string => (response.type === "refused" ? response.code : response.type);
+
+describe("a keyspace", () => {
+  it("begins at revision 1, and each change has the next one", () => {
+    const { does, finds } = keyspace();
+    expect(finds(rangeOf("a"))).toEqual({ type: "range", revision: 1, kvs: [], more: false, count: 0 });
+    expect(does(putOf("a", "1"))).toEqual({ type: "put", revision: 2, prev: null });
+    expect(does(putOf("a", "2", { prev: true }))).toEqual({
+      type: "put",
+      revision: 3,
+      prev: { key: "a", create: 2, mod: 2, version: 1, value: "1", lease: "0" },
+    });
+    expect(does(deleteOf("b"))).toEqual({ type: "delete", revision: 3, deleted: 0, prev: [] });
+    expect(does(deleteOf("a"))).toMatchObject({ revision: 4, deleted: 1 });
+    expect(does(putOf("a", "3"))).toMatchObject({ revision: 5 });
+    expect(finds(rangeOf("a"))).toMatchObject({ kvs: [{ create: 5, mod: 5, version: 1 }] });
+  });
+
+  it("finds one key, those before an end, or all from one on", () => {
+    const { does, values } = keyspace();
+    for (const key of ["a", "b", "ba", "c"]) does(putOf(key, "1"));
+    expect(values(rangeOf("b"))).toEqual(["b=1"]);
+    expect(values(rangeOf("b", "c"))).toEqual(["b=1", "ba=1"]);
+    expect(values(rangeOf("b", "\0"))).toEqual(["b=1", "ba=1", "c=1"]);
+    expect(values(rangeOf("\0", "\0"))).toHaveLength(4);
+    expect(values(rangeOf("c", "b"))).toEqual([]);
+  });
+
+  it("limits and sorts what it finds, and counts all of it", () => {
+    const { does, finds, values } = keyspace();
+    for (const key of ["a", "b", "c"]) does(putOf(key, key === "b" ? "0" : "9"));
+    does(putOf("a", "5"));
+    expect(finds(rangeOf("a", "z", { limit: 2 }))).toMatchObject({ count: 3, more: true, kvs: [{}, {}] });
+    expect(finds(rangeOf("a", "z", { limit: 3 }))).toMatchObject({ count: 3, more: false });
+    expect(values(rangeOf("a", "z", { order: "descend" }))).toEqual(["c=9", "b=0", "a=5"]);
+    expect(values(rangeOf("a", "z", { target: "mod" }))).toEqual(["b=0", "c=9", "a=5"]);
+    expect(values(rangeOf("a", "z", { target: "value", order: "descend", limit: 1 }))).toEqual(["c=9"]);
+    expect(values(rangeOf("a", "z", { target: "version", order: "descend", limit: 1 }))).toEqual(["a=5"]);
+    expect(values(rangeOf("a", "z", { keysOnly: true, limit: 1 }))).toEqual(["a="]);
+    expect(finds(rangeOf("a", "z", { countOnly: true }))).toMatchObject({ kvs: [], count: 3, more: false });
+    expect(values(rangeOf("a", "z", { minMod: 4 }))).toEqual(["a=5", "c=9"]);
+    expect(values(rangeOf("a", "z", { maxCreate: 3 }))).toEqual(["a=5", "b=0"]);
+  });
+
+  it("is read as it was at each revision until that is compacted", () => {
+    const { does, values } = keyspace();
+    does(putOf("a", "1"));
+    does(putOf("a", "2"));
+    does(deleteOf("a"));
+    does(putOf("b", "3"));
+    const at = (revision: number) => values(rangeOf("a", "z", { revision }));
+    expect([1, 2, 3, 4, 5].map(at)).toEqual([[], ["a=1"], ["a=2"], [], ["b=3"]]);
+    expect(at(6)).toEqual(["futureRevision"]);
+    expect(codeOf(does({ type: "compact", revision: 6 }))).toBe("futureRevision");
+    expect(does({ type: "compact", revision: 3 })).toEqual({ type: "done", revision: 5 });
+    expect(codeOf(does({ type: "compact", revision: 3 }))).toBe("compacted");
+    expect([2, 3, 4, 5].map(at)).toEqual([["compacted"], ["a=2"], [], ["b=3"]]);
+    does({ type: "compact", revision: 5 });
+    expect(values(rangeOf("a", "z"))).toEqual(["b=3"]);
+  });
+
+  it("takes back the room of what has been compacted", () => {
+    const { space, does } = keyspace();
+    does(putOf("a", "1"));
+    const one = space.bytes;
+    for (let times = 0; times < 9; times++) does(putOf("a", "1"));
+    expect(space.bytes).toBe(10 * one);
+    does({ type: "compact", revision: space.revision });
+    expect(space.bytes).toBe(one);
+    does(deleteOf("a"));
+    does({ type: "compact", revision: space.revision });
+    expect(space).toMatchObject({ bytes: 0, history: [], keys: { keys: [], values: [] } });
+  });
+
+  it("compacts itself once it keeps 10,000 changes", () => {
+    const { space, does } = keyspace();
+    for (let times = 0; times < 10_001; times++) does(putOf("a", "1"));
+    expect(space).toMatchObject({ revision: 10_002, compacted: 5_002 });
+    expect(space.history).toHaveLength(5_001);
+  });
+
+  it("refuses what cannot be as etcd does", () => {
+    const { does } = keyspace();
+    expect(codeOf(does(putOf("", "1")))).toBe("emptyKey");
+    expect(codeOf(does(deleteOf("")))).toBe("emptyKey");
+    expect(codeOf(does(putOf("a", "1", { ignoreValue: true })))).toBe("valueProvided");
+    expect(codeOf(does(putOf("a", "", { ignoreValue: true })))).toBe("keyNotFound");
+    expect(codeOf(does(putOf("a", "1", { ignoreLease: true, lease: "1" })))).toBe("leaseProvided");
+    expect(codeOf(does(putOf("a", "1", { lease: "1" })))).toBe("leaseNotFound");
+    expect(() => does({ type: "put" } as never)).toThrow("command.key");
+  });
+
+  it("has no room beyond what it is given, and deletes all the same", () => {
+    const { does } = keyspace();
+    does(putOf("a", "1"));
+    expect(codeOf(does(putOf("b", "1".repeat(1_000)), 1_000))).toBe("noSpace");
+    expect(codeOf(does(putOf("b", "1"), 0))).toBe("noSpace");
+    expect(codeOf(does(deleteOf("a"), 0))).toBe("delete");
+    expect(codeOf(does({ type: "grant", lease: "1", ttl: 5 }, 0))).toBe("noSpace");
+  });
+});
+
+describe("a transaction", () => {
+  const where = { key: "a", end: "", result: "equal" } as const;
+  const isOne: Compare = { ...where, type: "value", value: "1" };
+
+  it("does one branch or the other, all of it at one revision", () => {
+    const { does } = keyspace();
+    does(putOf("a", "1"));
+    const txn = txnOf([isOne], [putOf("a", "2"), putOf("b", "2"), rangeOf("a", "z")], [rangeOf("a")]);
+    expect(does(txn)).toMatchObject({
+      type: "txn",
+      revision: 3,
+      succeeded: true,
+      responses: [{ revision: 3 }, { revision: 3 }, { kvs: [{ value: "2", mod: 3 }, { mod: 3 }] }],
+    });
+    expect(does(txn)).toMatchObject({ revision: 3, succeeded: false, responses: [{ type: "range", count: 1 }] });
+  });
+
+  it.each<[string, Compare, boolean]>([
+    ["a version", { ...where, type: "version", number: 2 }, true],
+    ["a revision of creation", { ...where, type: "create", result: "less", number: 2 }, false],
+    ["a revision of a change", { ...where, type: "mod", result: "greater", number: 2 }, true],
+    ["a value", { ...where, type: "value", result: "notEqual", value: "1" }, true],
+    ["a lease", { ...where, type: "lease", lease: "0" }, true],
+    ["the value of a key that is absent", { ...where, key: "x", type: "value", value: "" }, false],
+    ["the version of a key that is absent", { ...where, key: "x", type: "version", number: 0 }, true],
+    ["each key of a range", { ...where, end: "z", type: "version", result: "greater", number: 1 }, false],
+  ])("compares %s", (_what, compare, succeeded) => {
+    const { does } = keyspace();
+    does(putOf("a", "1"));
+    does(putOf("a", "2"));
+    does(putOf("b", "1"));
+    expect(does(txnOf([compare], [], []))).toMatchObject({ succeeded, revision: 4 });
+  });
+
+  it("does transactions within, whose branches are chosen as things stood before", () => {
+    const { does, values } = keyspace();
+    const inner = txnOf([isOne], [putOf("b", "yes")], [putOf("b", "no")]);
+    expect(does(txnOf([], [putOf("a", "1"), inner], []))).toMatchObject({
+      responses: [{ type: "put" }, { type: "txn", succeeded: false, responses: [{ type: "put" }] }],
+    });
+    expect(values(rangeOf("b"))).toEqual(["b=no"]);
+  });
+
+  it("changes no key twice", () => {
+    const { space, does } = keyspace();
+    const inner = (key: string) => txnOf([], [putOf(key, "1")], [putOf(key, "2")]);
+    const refusedOnes = [
+      [putOf("a", "1"), putOf("a", "2")],
+      [putOf("b", "1"), deleteOf("a", "c")],
+      [putOf("a", "1"), inner("a")],
+      [inner("a"), inner("a")],
+      [deleteOf("a", "\0"), inner("b")],
+      [inner("a"), txnOf([], [], [deleteOf("a", "c")])],
+      [txnOf([], [deleteOf("a", "c")], []), inner("a")],
+    ];
+    for (const branch of refusedOnes) expect(codeOf(does(txnOf([], branch, [])))).toBe("duplicateKey");
+    for (const branch of refusedOnes) expect(codeOf(does(txnOf([], [], branch)))).toBe("duplicateKey");
+    const oneOrOther = txnOf([], [putOf("e", "1")], [deleteOf("e")]);
+    expect(codeOf(does(txnOf([], [deleteOf("a"), deleteOf("a", "c"), inner("d"), oneOrOther], [])))).toBe("txn");
+    expect(space.revision).toBe(2);
+  });
+
+  it("does nothing at all where a part of the branch cannot be done", () => {
+    const { space, does } = keyspace();
+    const branches = [
+      [putOf("a", "1"), putOf("b", "1", { lease: "7" })],
+      [putOf("a", "1"), rangeOf("a", "", { revision: 9 })],
+      [putOf("a", "1"), txnOf([], [putOf("b", "", { ignoreValue: true })], [])],
+    ];
+    expect(branches.map((branch) => codeOf(does(txnOf([], branch, []))))).toEqual([
+      "leaseNotFound",
+      "futureRevision",
+      "keyNotFound",
+    ]);
+    expect(space).toEqual(emptyKeyspace());
+  });
+
+  it("has 128 operations at most, those of a transaction within among them", () => {
+    const { does } = keyspace();
+    const puts = (count: number) => Array.from({ length: count }, (_, at) => putOf(`k${at}`, ""));
+    expect(codeOf(does(txnOf([], puts(128), [])))).toBe("txn");
+    expect(codeOf(does(txnOf([], [txnOf([], puts(127), [])], [])))).toBe("txn");
+    expect(codeOf(does(txnOf([], [txnOf([], puts(128), [])], [])))).toBe("tooManyOperations");
+  });
+});
+
+describe("leases", () => {
+  it("take their keys with them, all at one revision", () => {
+    const { does, applies, finds, values } = keyspace();
+    expect(does({ type: "grant", lease: "7", ttl: 60 })).toEqual({ type: "lease", revision: 1, ttl: 60, keys: [] });
+    for (const key of ["b", "a", "c"]) does(putOf(key, "1", { lease: "7" }));
+    does(putOf("c", "2")); // It has none from here on.
+    expect(finds({ type: "lease", lease: "7", keys: true })).toMatchObject({ ttl: 60, keys: ["a", "b"] });
+    const { response, change } = applies({ type: "revoke", lease: "7" });
+    expect(response).toEqual({ type: "done", revision: 6 });
+    expect(change).toMatchObject({
+      ended: "7",
+      events: [{ type: "delete", kv: { key: "a", mod: 6 } }, { kv: { mod: 6 } }],
+    });
+    expect(values(rangeOf("a", "z"))).toEqual(["c=2"]);
+    expect(codeOf(does({ type: "revoke", lease: "7" }))).toBe("leaseNotFound");
+  });
+
+  it("keep the lease of a key that is put with ignoreLease", () => {
+    const { does, finds } = keyspace();
+    does({ type: "grant", lease: "7", ttl: 60 });
+    does(putOf("a", "1", { lease: "7" }));
+    does(putOf("a", "2", { ignoreLease: true }));
+    expect(finds(rangeOf("a"))).toMatchObject({ kvs: [{ value: "2", lease: "7", version: 2 }] });
+  });
+
+  it("expire unless they have been renewed meanwhile", () => {
+    const { does, applies, finds } = keyspace();
+    does({ type: "grant", lease: "7", ttl: 60 });
+    expect(applies({ type: "renew", lease: "7" }).change?.renewed).toEqual({ lease: "7", ttl: 60, renewals: 1 });
+    expect(codeOf(does({ type: "expire", lease: "7", renewals: 0 }))).toBe("leaseNotFound");
+    expect(finds({ type: "leases" })).toMatchObject({ leases: [{ lease: "7", ttl: 60, renewals: 1 }] });
+    expect(codeOf(does({ type: "expire", lease: "7", renewals: 1 }))).toBe("done");
+    expect(finds({ type: "leases" })).toMatchObject({ leases: [] });
+  });
+
+  it("last two seconds at the least, and are each granted once", () => {
+    const { does } = keyspace();
+    expect(does({ type: "grant", lease: "7", ttl: 0 })).toMatchObject({ ttl: 2 });
+    expect(codeOf(does({ type: "grant", lease: "7", ttl: 9 }))).toBe("leaseExists");
+    expect(codeOf(does({ type: "grant", lease: "8", ttl: 9_000_000_001 }))).toBe("ttlTooLarge");
+    expect(codeOf(does({ type: "grant", lease: "0", ttl: 9 }))).toBe("leaseNotFound");
+    expect(codeOf(does({ type: "renew", lease: "8" }))).toBe("leaseNotFound");
+  });
+});
+
+describe("what has changed", () => {
+  it("is told with what stood there before", () => {
+    const { applies } = keyspace();
+    applies(putOf("a", "1"));
+    expect(applies(putOf("a", "2")).change).toEqual({
+      revision: 3,
+      events: [
+        {
+          type: "put",
+          kv: { key: "a", create: 2, mod: 3, version: 2, value: "2", lease: "0" },
+          prev: { key: "a", create: 2, mod: 2, version: 1, value: "1", lease: "0" },
+        },
+      ],
+      renewed: null,
+      ended: null,
+    });
+    expect(applies(deleteOf("x")).change).toBeNull();
+    expect(applies(deleteOf("a")).change?.events).toMatchObject([
+      { type: "delete", kv: { mod: 4, version: 0, value: "" } },
+    ]);
+  });
+
+  it("is given again from each revision on, in whole revisions of so many bytes", () => {
+    const { does, finds } = keyspace();
+    does(putOf("a", "1"));
+    does(txnOf([], [putOf("b", "1"), putOf("c", "1")], []));
+    does(deleteOf("a"));
+    const from = (revision: number, maxBytes: number) => {
+      const found = finds({ type: "events", from: revision, maxBytes });
+      return found.type === "events"
+        ? [found.events.map(({ type, kv }) => `${type} ${kv.key}`), found.next]
+        : codeOf(found);
+    };
+    expect(from(1, 1_000_000)).toEqual([["put a", "put b", "put c", "delete a"], 5]);
+    expect(from(3, 0)).toEqual([["put b", "put c"], 4]);
+    expect(from(4, 0)).toEqual([["delete a"], 5]);
+    expect(from(5, 0)).toEqual([[], 5]);
+    does({ type: "compact", revision: 3 });
+    expect(from(2, 0)).toBe("compacted");
+    expect(from(3, 1_000_000)).toEqual([["put b", "put c", "delete a"], 5]);
+  });
+});

@@ -1,0 +1,164 @@
+/** The keyspace as a state machine: commands change it, questions are answered from it. */
+import { problem } from "../../../core/shape.ts";
+import { enter, lookUp } from "../coordination-service/table.ts";
+import { bytesOfPuts, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
+import { keyspaceCommandShape, keyspaceQuestionShape } from "./shapes.ts";
+import {
+  type Changed,
+  compact,
+  emptyKeyspace,
+  endLease,
+  enterLease,
+  eventsFrom,
+  type Keyspace,
+  type Lease,
+  NO_LEASE,
+} from "./versions.ts";
+import type {
+  GrantedLease,
+  KeyEvent,
+  KeyspaceChange,
+  KeyspaceCommand,
+  KeyspaceErrorCode,
+  KeyspaceQuestion,
+  KeyspaceResponse,
+  LeaseId,
+  RequestOp,
+} from "./words.ts";
+
+/** Seconds. */
+const MIN_TTL = 2;
+const MAX_TTL = 9_000_000_000;
+const MAX_LEASES = 10_000;
+/** The last changes are kept, so many and so many bytes of them; it compacts itself by half of that. etcd would fill its disk, and has options for it. */
+const MAX_HISTORY = 10_000;
+
+export interface Applied {
+  readonly response: KeyspaceResponse;
+  /** Null where nothing has changed. */
+  readonly change: KeyspaceChange | null;
+}
+
+export { emptyKeyspace, type Keyspace };
+
+/** Changes the keyspace in place. @param room for what is put, in bytes. @throws Error for what is no command; then nothing has changed */
+export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
+  const fault = problem(keyspaceCommandShape, command, "command");
+  if (fault !== null) throw new Error(fault);
+  switch (command.type) {
+    case "put":
+    case "delete":
+    case "txn":
+      return request(space, command, room);
+    case "compact":
+      return compacted(space, command.revision);
+    case "grant":
+      return grant(space, command.lease, command.ttl, room);
+    case "renew":
+      return renew(space, command.lease);
+    case "revoke":
+      return end(space, command.lease);
+    case "expire": {
+      const lease = lookUp(space.leases, command.lease);
+      return lease?.renewals === command.renewals ? end(space, command.lease) : refused(space, "leaseNotFound");
+    }
+  }
+}
+
+/** @throws Error for what is no question */
+export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): KeyspaceResponse {
+  const fault = problem(keyspaceQuestionShape, question, "question");
+  if (fault !== null) throw new Error(fault);
+  const { revision } = space;
+  switch (question.type) {
+    case "range": {
+      const code = flawOf(question) ?? revisionFault(space, question.revision);
+      return code === null ? range({ space, events: [] }, question) : refused(space, code).response;
+    }
+    case "lease": {
+      const lease = lookUp(space.leases, question.lease);
+      if (lease === null) return refused(space, "leaseNotFound").response;
+      return { type: "lease", revision, ttl: lease.ttl, keys: question.keys ? [...lease.keys] : [] };
+    }
+    case "leases":
+      return { type: "leases", revision, leases: leasesIn(space) };
+    case "size":
+      return { type: "size", revision, bytes: space.bytes };
+    case "events":
+      if (question.from < space.compacted) return refused(space, "compacted").response;
+      return { type: "events", revision, ...eventsFrom(space, question.from, question.maxBytes) };
+  }
+}
+
+const leasesIn = ({ leases }: Keyspace): GrantedLease[] =>
+  leases.keys.map((lease, at) => shown(lease, leases.values[at] as Lease));
+
+const shown = (lease: LeaseId, { ttl, renewals }: Lease): GrantedLease => ({ lease, ttl, renewals });
+
+function request(space: Keyspace, operation: RequestOp, room: number): Applied {
+  const flaw = flawOf(operation);
+  if (flaw !== null) return refused(space, flaw);
+  const path = operation.type === "txn" ? pathOf(space, operation) : null;
+  const obstacle = obstacleTo(space, operation, path);
+  if (obstacle !== null) return refused(space, obstacle);
+  const bytes = bytesOfPuts(space, operation, path);
+  if (bytes > 0 && bytes > room) return refused(space, "noSpace");
+  const events: KeyEvent[] = [];
+  const response = perform({ space, events }, operation, path);
+  if (events.length > 0) space.revision += 1;
+  forgetOldest(space);
+  return { response, change: changeOf(space, { events }) };
+}
+
+const changeOf = (space: Keyspace, what: Partial<KeyspaceChange>): KeyspaceChange | null => {
+  const change = { revision: space.revision, events: [], renewed: null, ended: null, ...what };
+  return change.events.length > 0 || change.renewed !== null || change.ended !== null ? change : null;
+};
+
+function forgetOldest(space: Keyspace): void {
+  if (space.history.length <= MAX_HISTORY) return;
+  compact(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
+}
+
+function compacted(space: Keyspace, revision: number): Applied {
+  if (revision <= space.compacted) return refused(space, "compacted");
+  if (revision > space.revision) return refused(space, "futureRevision");
+  compact(space, revision);
+  return { response: { type: "done", revision: space.revision }, change: null };
+}
+
+function grant(space: Keyspace, lease: LeaseId, given: number, room: number): Applied {
+  if (lease === NO_LEASE) return refused(space, "leaseNotFound");
+  if (given > MAX_TTL) return refused(space, "ttlTooLarge");
+  if (lookUp(space.leases, lease) !== null) return refused(space, "leaseExists");
+  if (space.leases.keys.length >= MAX_LEASES || room <= 0) return refused(space, "noSpace");
+  const ttl = Math.max(MIN_TTL, given);
+  enterLease(space, lease, ttl);
+  return leased(space, { lease, ttl, renewals: 0 });
+}
+
+function leased(space: Keyspace, renewed: GrantedLease): Applied {
+  const { revision } = space;
+  return { response: { type: "lease", revision, ttl: renewed.ttl, keys: [] }, change: changeOf(space, { renewed }) };
+}
+
+function renew(space: Keyspace, id: LeaseId): Applied {
+  const lease = lookUp(space.leases, id);
+  if (lease === null) return refused(space, "leaseNotFound");
+  const renewed = { ...lease, renewals: lease.renewals + 1 };
+  enter(space.leases, id, renewed);
+  return leased(space, shown(id, renewed));
+}
+
+function end(space: Keyspace, lease: LeaseId): Applied {
+  if (lookUp(space.leases, lease) === null) return refused(space, "leaseNotFound");
+  const events = endLease(space, lease);
+  forgetOldest(space);
+  const { revision } = space;
+  return { response: { type: "done", revision }, change: changeOf(space, { events, ended: lease }) };
+}
+
+const refused = ({ revision, compacted }: Keyspace, code: KeyspaceErrorCode): Applied => ({
+  response: { type: "refused", code, revision, compacted },
+  change: null,
+});

@@ -1,0 +1,176 @@
+/** Random commands against the keyspace, and against a model that copies everything at each revision. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bytesOf } from "../coordination-service/state.ts";
+import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { covers, NO_LEASE } from "./versions.ts";
+import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./words.ts";
+
+const ROOM = 1_000_000;
+const KEYS = ["a", "b", "c", "ÿ"];
+
+type Entries = ReadonlyMap<string, KeyValue>;
+
+/** What stood there at each revision, and what the change to it was. */
+class Model {
+  readonly states: Entries[] = [new Map(), new Map()];
+  readonly leases = new Map<string, number>();
+  compacted = 0;
+
+  get revision(): number {
+    return this.states.length - 1;
+  }
+
+  get now(): Entries {
+    return this.states.at(-1) as Entries;
+  }
+
+  apply(command: KeyspaceCommand): void {
+    const next = new Map(this.now);
+    switch (command.type) {
+      case "compact":
+        if (command.revision > this.compacted && command.revision <= this.revision) this.compacted = command.revision;
+        return;
+      case "grant":
+        if (!this.leases.has(command.lease)) this.leases.set(command.lease, 0);
+        return;
+      case "renew":
+        if (this.leases.has(command.lease)) this.leases.set(command.lease, (this.leases.get(command.lease) ?? 0) + 1);
+        return;
+      case "revoke":
+      case "expire":
+        if (command.type === "expire" && this.leases.get(command.lease) !== command.renewals) return;
+        this.leases.delete(command.lease);
+        for (const [key, { lease }] of next) if (lease === command.lease) next.delete(key);
+        break;
+      default:
+        if (!this.can(command)) return;
+        this.perform(next, command);
+    }
+    if (!isSame(next, this.now)) this.states.push(next);
+  }
+
+  /** Only leases may be in the way of what is made here. */
+  can(request: RequestOp): boolean {
+    if (request.type === "put") return request.lease === NO_LEASE || this.leases.has(request.lease);
+    return request.type !== "txn" || this.branchOf(request).every((each) => this.can(each));
+  }
+
+  branchOf({ compare, success, failure }: Extract<RequestOp, { type: "txn" }>): RequestOp[] {
+    const holds = compare.every((each) => (this.now.has(each.key) ? 1 : 0) === (each.result === "equal" ? 0 : 1));
+    return holds ? success : failure;
+  }
+
+  perform(next: Map<string, KeyValue>, request: RequestOp): void {
+    const mod = this.revision + 1;
+    if (request.type === "txn") for (const each of this.branchOf(request)) this.perform(next, each);
+    if (request.type === "delete") for (const key of [...next.keys()]) if (covers(request, key)) next.delete(key);
+    if (request.type !== "put") return;
+    const { key, value, lease } = request;
+    const { create = mod, version = 0 } = next.get(key) ?? {};
+    next.set(key, { key, value, lease, create, mod, version: version + 1 });
+  }
+}
+
+const isSame = (a: Entries, b: Entries): boolean =>
+  a.size === b.size && [...a].every(([key, { mod }]) => b.get(key)?.mod === mod);
+
+const sorted = (entries: Entries): KeyValue[] => [...entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+
+const key = fc.constantFrom(...KEYS);
+const lease = fc.constantFrom("1", "2");
+const end = fc.constantFrom("", "\0", "c");
+const put = fc
+  .tuple(key, fc.string({ maxLength: 3, unit: "binary-ascii" }), fc.option(lease, { nil: NO_LEASE }))
+  .map(([at, value, of]) => putOf(at, value, { lease: of }));
+const remove = fc.tuple(key, end).map(([from, to]) => deleteOf(from, to));
+/** Whether a key is there, or is not. */
+const compare: fc.Arbitrary<Compare> = fc
+  .tuple(key, fc.constantFrom("equal" as const, "greater" as const))
+  .map(([at, result]) => ({ type: "version", key: at, end: "", result, number: 0 }));
+const writes = fc.oneof(
+  fc.uniqueArray(put, { maxLength: 3, selector: (each) => each.key }),
+  fc.array(remove, { maxLength: 2 }),
+);
+const txn = fc
+  .tuple(fc.array(compare, { maxLength: 2 }), writes, writes)
+  .map(([comparing, success, failure]) => txnOf(comparing, success, failure));
+const command: fc.Arbitrary<KeyspaceCommand> = fc.oneof(
+  { weight: 4, arbitrary: put },
+  { weight: 2, arbitrary: remove },
+  { weight: 2, arbitrary: txn },
+  fc.record({ type: fc.constant("compact" as const), revision: fc.nat(20) }),
+  fc.record({ type: fc.constant("grant" as const), lease, ttl: fc.constant(9) }),
+  fc.record({ type: fc.constantFrom("renew" as const, "revoke" as const), lease }),
+  fc.record({ type: fc.constant("expire" as const), lease, renewals: fc.nat(1) }),
+);
+
+function expectSame(space: Keyspace, model: Model): void {
+  const { revision, compacted } = model;
+  expect(space).toMatchObject({ revision, compacted });
+  for (let at = Math.max(1, compacted); at <= revision; at++) {
+    const found = answerQuestion(space, rangeOf("\0", "\0", { revision: at }));
+    expect(found.type === "range" && found.kvs).toEqual(sorted(model.states[at] as Entries));
+  }
+  for (const [id, renewals] of model.leases) {
+    const keys = sorted(model.now)
+      .filter((each) => each.lease === id)
+      .map((each) => each.key);
+    expect(answerQuestion(space, { type: "lease", lease: id, keys: true })).toMatchObject({ ttl: 9, keys });
+    expect(space.leases.values[space.leases.keys.indexOf(id)]?.renewals).toBe(renewals);
+  }
+  expect(space.leases.keys).toEqual([...model.leases.keys()].sort());
+}
+
+/** Carried out on what stood before them, events give what stands after them. */
+function afterEvents(before: Entries, events: readonly KeyEvent[]): Entries {
+  const entries = new Map(before);
+  for (const { type, kv, prev } of events) {
+    expect(prev).toEqual(entries.get(kv.key) ?? null);
+    if (type === "put") entries.set(kv.key, kv);
+    else entries.delete(kv.key);
+  }
+  return entries;
+}
+
+describe("a keyspace, against a model of it", () => {
+  it("stands as the model does, at each revision that is kept", () => {
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
+        const space = emptyKeyspace();
+        const model = new Model();
+        for (const each of commands) {
+          const before = model.now;
+          const { change } = applyCommand(space, each, ROOM);
+          model.apply(each);
+          expect(sorted(afterEvents(before, change?.events ?? []))).toEqual(sorted(model.now));
+        }
+        expectSame(space, model);
+        const from = Math.max(1, space.compacted);
+        const told = answerQuestion(space, { type: "events", from: from + 1, maxBytes: ROOM });
+        const events = told.type === "events" ? told.events : [];
+        expect(sorted(afterEvents(model.states[from] as Entries, events))).toEqual(sorted(model.now));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("takes at most as many bytes as it says, and none once it is empty and compacted", () => {
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
+        const space = emptyKeyspace();
+        const empty = bytesOf(JSON.stringify(space));
+        for (const each of commands) applyCommand(space, each, ROOM);
+        expect(JSON.stringify(space).length).toBeLessThanOrEqual(space.bytes + empty);
+        expect(JSON.parse(JSON.stringify(space))).toEqual(space);
+        for (const id of ["1", "2"]) applyCommand(space, { type: "revoke", lease: id }, ROOM);
+        applyCommand(space, putOf("a", ""), ROOM);
+        applyCommand(space, deleteOf("\0", "\0"), ROOM);
+        applyCommand(space, { type: "compact", revision: space.revision }, ROOM);
+        expect(space).toMatchObject({ bytes: 0, history: [], keys: { keys: [] }, leases: { keys: [] } });
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,40 @@
+/** Requests of a keyspace, with nothing in them that is not said. */
+import { NO_LEASE } from "./versions.ts";
+import type { Compare, DeleteRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from "./words.ts";
+
+export const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {}): RangeRequest => ({
+  type: "range",
+  key,
+  end,
+  limit: 0,
+  revision: 0,
+  order: "none",
+  target: "key",
+  keysOnly: false,
+  countOnly: false,
+  minMod: 0,
+  maxMod: 0,
+  minCreate: 0,
+  maxCreate: 0,
+  ...more,
+});
+
+export const putOf = (key: string, value: string, more: Partial<PutRequest> = {}): PutRequest => ({
+  type: "put",
+  key,
+  value,
+  lease: NO_LEASE,
+  prev: false,
+  ignoreValue: false,
+  ignoreLease: false,
+  ...more,
+});
+
+export const deleteOf = (key: string, end = "", prev = false): DeleteRequest => ({ type: "delete", key, end, prev });
+
+export const txnOf = (compare: Compare[], success: RequestOp[], failure: RequestOp[]): TxnRequest => ({
+  type: "txn",
+  compare,
+  success,
+  failure,
+});

@@ -1,0 +1,209 @@
+/** What is read from a keyspace, and what a request of a transaction does to it. Each is checked as a whole before any of it is done. */
+import { lookUp } from "../coordination-service/table.ts";
+import { MAX_TXN_OPERATIONS } from "./shapes.ts";
+import { covers, deleteKey, entriesIn, entryOf, type Keyspace, NO_LEASE, putKey, versionBytes } from "./versions.ts";
+import type {
+  Compare,
+  DeleteRequest,
+  DeleteResponse,
+  Interval,
+  KeyEvent,
+  KeyspaceErrorCode,
+  KeyValue,
+  PutRequest,
+  PutResponse,
+  RangeRequest,
+  RangeResponse,
+  RequestOp,
+  ResponseOp,
+  TxnRequest,
+  TxnResponse,
+} from "./words.ts";
+
+/** A command that is being applied: what it has changed so far. All its changes have one revision. */
+export interface Changing {
+  readonly space: Keyspace;
+  readonly events: KeyEvent[];
+}
+
+/** As of which it reads, and answers: with what it has changed itself. */
+const revisionOf = ({ space, events }: Changing): number => space.revision + (events.length > 0 ? 1 : 0);
+
+/** What is wrong with it whatever stands in the keyspace. */
+export function flawOf(request: RequestOp, room = MAX_TXN_OPERATIONS): KeyspaceErrorCode | null {
+  if (request.type === "txn") return transactionFlaw(request, room);
+  if (request.key === "") return "emptyKey";
+  if (request.type !== "put") return null;
+  if (request.ignoreValue && request.value !== "") return "valueProvided";
+  return request.ignoreLease && request.lease !== NO_LEASE ? "leaseProvided" : null;
+}
+
+function transactionFlaw({ compare, success, failure }: TxnRequest, room: number): KeyspaceErrorCode | null {
+  const size = Math.max(compare.length, success.length, failure.length);
+  if (size > room) return "tooManyOperations";
+  if (compare.some(({ key }) => key === "")) return "emptyKey";
+  for (const branch of [success, failure]) {
+    for (const request of branch) {
+      const flaw = flawOf(request, room - size);
+      if (flaw !== null) return flaw;
+    }
+    if (writesOf(branch) === null) return "duplicateKey";
+  }
+  return null;
+}
+
+interface Writes {
+  readonly puts: ReadonlySet<string>;
+  readonly deletes: readonly Interval[];
+}
+
+/** @returns null where a key may be put twice, or both put and deleted: it would have two changes of one revision. */
+function writesOf(branch: readonly RequestOp[]): Writes | null {
+  let all: Writes = { puts: new Set(), deletes: branch.filter((request) => request.type === "delete") };
+  for (const request of branch) {
+    if (request.type === "range" || request.type === "delete") continue;
+    const writes = request.type === "put" ? { puts: new Set([request.key]), deletes: [] } : writesOfEither(request);
+    if (writes === null || clash(all, writes)) return null;
+    all = together(all, writes);
+  }
+  return all;
+}
+
+/** Only one of its branches is done: what one puts, the other may put or delete. */
+function writesOfEither({ success, failure }: TxnRequest): Writes | null {
+  const [one, other] = [writesOf(success), writesOf(failure)];
+  return one === null || other === null ? null : together(one, other);
+}
+
+const together = (a: Writes, b: Writes): Writes => ({
+  puts: new Set([...a.puts, ...b.puts]),
+  deletes: [...a.deletes, ...b.deletes],
+});
+
+function clash(a: Writes, b: Writes): boolean {
+  const isDeleted = (key: string, { deletes }: Writes): boolean => deletes.some((interval) => covers(interval, key));
+  return (
+    [...b.puts].some((key) => a.puts.has(key) || isDeleted(key, a)) || [...a.puts].some((key) => isDeleted(key, b))
+  );
+}
+
+/** Which branch is done of it and of those within: all of them as things stand before any of it. */
+export interface Path {
+  readonly succeeded: boolean;
+  readonly branch: readonly RequestOp[];
+  readonly inner: readonly (Path | null)[];
+}
+
+export function pathOf(space: Keyspace, { compare, success, failure }: TxnRequest): Path {
+  const succeeded = compare.every((each) => holds(space, each));
+  const branch = succeeded ? success : failure;
+  return { succeeded, branch, inner: branch.map((each) => (each.type === "txn" ? pathOf(space, each) : null)) };
+}
+
+const ABSENT: KeyValue = { key: "", create: 0, mod: 0, version: 0, value: "", lease: NO_LEASE };
+
+function holds(space: Keyspace, compare: Compare): boolean {
+  const found = entriesIn(space, compare, space.revision);
+  if (found.length === 0) return compare.type !== "value" && isSo(compare, ABSENT);
+  return found.every((entry) => isSo(compare, entry));
+}
+
+function isSo(compare: Compare, entry: KeyValue): boolean {
+  const order = orderOf(compare, entry);
+  if (compare.result === "equal") return order === 0;
+  if (compare.result === "notEqual") return order !== 0;
+  return compare.result === "greater" ? order > 0 : order < 0;
+}
+
+function orderOf(compare: Compare, entry: KeyValue): number {
+  if (compare.type === "value") return inOrder(entry.value, compare.value);
+  if (compare.type === "lease") return inOrder(BigInt(entry.lease), BigInt(compare.lease));
+  return entry[compare.type] - compare.number;
+}
+
+const inOrder = <T extends string | bigint | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Why it cannot be done as things stand. */
+export function obstacleTo(space: Keyspace, request: RequestOp, path: Path | null): KeyspaceErrorCode | null {
+  if (path !== null) {
+    for (const [at, each] of path.branch.entries()) {
+      const obstacle = obstacleTo(space, each, path.inner[at] ?? null);
+      if (obstacle !== null) return obstacle;
+    }
+    return null;
+  }
+  if (request.type === "range") return revisionFault(space, request.revision);
+  return request.type === "put" ? putObstacle(space, request) : null;
+}
+
+export function revisionFault(space: Keyspace, revision: number): KeyspaceErrorCode | null {
+  if (revision === 0) return null;
+  if (revision > space.revision) return "futureRevision";
+  return revision < space.compacted ? "compacted" : null;
+}
+
+function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: PutRequest): KeyspaceErrorCode | null {
+  if ((ignoreValue || ignoreLease) && entryOf(space, key) === null) return "keyNotFound";
+  return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
+}
+
+/** How much room its puts take. */
+export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | null): number {
+  if (path !== null)
+    return path.branch.reduce((sum, each, at) => sum + bytesOfPuts(space, each, path.inner[at] ?? null), 0);
+  if (request.type !== "put") return 0;
+  const value = request.ignoreValue ? (entryOf(space, request.key)?.value ?? "") : request.value;
+  return versionBytes(request.key, value);
+}
+
+/** It has been checked. */
+export function perform(on: Changing, request: RequestOp, path: Path | null): ResponseOp {
+  if (request.type === "range") return range(on, request);
+  if (request.type === "put") return put(on, request);
+  if (request.type === "delete") return remove(on, request);
+  return transact(on, path as Path);
+}
+
+function transact(on: Changing, path: Path): TxnResponse {
+  const responses = path.branch.map((each, at) => perform(on, each, path.inner[at] ?? null));
+  return { type: "txn", revision: revisionOf(on), succeeded: path.succeeded, responses };
+}
+
+function put(on: Changing, { key, value, lease, prev, ignoreValue, ignoreLease }: PutRequest): PutResponse {
+  const { space, events } = on;
+  const before = entryOf(space, key);
+  const kept = { value: ignoreValue ? before?.value : value, lease: ignoreLease ? before?.lease : lease };
+  const event = putKey(space, space.revision + 1, key, kept.value ?? "", kept.lease ?? NO_LEASE);
+  events.push(event);
+  return { type: "put", revision: revisionOf(on), prev: prev ? event.prev : null };
+}
+
+function remove(on: Changing, { key, end, prev }: DeleteRequest): DeleteResponse {
+  const { space, events } = on;
+  const deleted = entriesIn(space, { key, end }, space.revision + 1);
+  for (const each of deleted) events.push(deleteKey(space, space.revision + 1, each.key) as KeyEvent);
+  return { type: "delete", revision: revisionOf(on), deleted: deleted.length, prev: prev ? deleted : [] };
+}
+
+export function range(on: Changing, request: RangeRequest): RangeResponse {
+  const revision = revisionOf(on);
+  const found = entriesIn(on.space, request, request.revision === 0 ? revision : request.revision);
+  if (request.countOnly) return { type: "range", revision, kvs: [], more: false, count: found.length };
+  const sorted = inOrderOf(
+    found.filter((entry) => isWithin(entry, request)),
+    request,
+  );
+  const more = request.limit > 0 && sorted.length > request.limit;
+  const limited = more ? sorted.slice(0, request.limit) : sorted;
+  const kvs = request.keysOnly ? limited.map((entry) => ({ ...entry, value: "" })) : limited;
+  return { type: "range", revision, kvs, more, count: found.length };
+}
+
+const isWithin = ({ mod, create }: KeyValue, { minMod, maxMod, minCreate, maxCreate }: RangeRequest): boolean =>
+  mod >= minMod && create >= minCreate && (maxMod === 0 || mod <= maxMod) && (maxCreate === 0 || create <= maxCreate);
+
+function inOrderOf(entries: KeyValue[], { order, target }: RangeRequest): KeyValue[] {
+  if (target === "key" && order !== "descend") return entries;
+  const sign = order === "descend" ? -1 : 1;
+  return entries.sort((a, b) => sign * inOrder(a[target], b[target]));
+}

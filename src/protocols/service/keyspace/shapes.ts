@@ -1,0 +1,75 @@
+/** The shapes of what may be asked of a keyspace. */
+import { boolean, list, natural, oneOf, type Shape, text, variants } from "../../../core/shape.ts";
+import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./words.ts";
+
+/** Of a request as a whole: no part of it is longer. */
+const MAX_BYTES = 1_048_576;
+/** As etcd has it, of each list of a transaction. */
+export const MAX_TXN_OPERATIONS = 128;
+/** Of transactions in transactions. */
+const MAX_TXN_DEPTH = 4;
+
+const bytes = text(2 * MAX_BYTES);
+const lease = text(20);
+const interval = { key: bytes, end: bytes };
+
+const range = {
+  ...interval,
+  limit: natural,
+  revision: natural,
+  order: oneOf("none", "ascend", "descend"),
+  target: oneOf("key", "version", "create", "mod", "value"),
+  keysOnly: boolean,
+  countOnly: boolean,
+  minMod: natural,
+  maxMod: natural,
+  minCreate: natural,
+  maxCreate: natural,
+} as const;
+const put = { key: bytes, value: bytes, lease, prev: boolean, ignoreValue: boolean, ignoreLease: boolean };
+const remove = { ...interval, prev: boolean };
+
+const comparing = { ...interval, result: oneOf("equal", "greater", "less", "notEqual") } as const;
+const compare = variants<Compare>({
+  version: { ...comparing, number: natural },
+  create: { ...comparing, number: natural },
+  mod: { ...comparing, number: natural },
+  value: { ...comparing, value: bytes },
+  lease: { ...comparing, lease },
+});
+
+const operations = (depth: number): Shape<RequestOp[]> =>
+  list(
+    variants<RequestOp>({
+      range,
+      put,
+      delete: remove,
+      ...((depth > 0 ? { txn: transaction(depth - 1) } : {}) as { txn: ReturnType<typeof transaction> }),
+    }),
+    MAX_TXN_OPERATIONS,
+  );
+
+const transaction = (depth: number) => ({
+  compare: list(compare, MAX_TXN_OPERATIONS),
+  success: operations(depth),
+  failure: operations(depth),
+});
+
+export const keyspaceCommandShape: Shape<KeyspaceCommand> = variants<KeyspaceCommand>({
+  put,
+  delete: remove,
+  txn: transaction(MAX_TXN_DEPTH - 1),
+  compact: { revision: natural },
+  grant: { lease, ttl: natural },
+  renew: { lease },
+  revoke: { lease },
+  expire: { lease, renewals: natural },
+});
+
+export const keyspaceQuestionShape: Shape<KeyspaceQuestion> = variants<KeyspaceQuestion>({
+  range,
+  lease: { lease, keys: boolean },
+  leases: {},
+  size: {},
+  events: { from: natural, maxBytes: natural },
+});

@@ -1,0 +1,218 @@
+/**
+ * A keyspace as etcd has it, as plain data: each key with its versions, the oldest of them up to which revision all have been compacted,
+ * and leases. All versions are kept until they are compacted, so reads of the past and watches from there are answered.
+ * https://etcd.io/docs/v3.5/learning/data_model/
+ */
+import { bytesOf } from "../coordination-service/state.ts";
+import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "../coordination-service/table.ts";
+import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./words.ts";
+
+export interface Keyspace {
+  /** Of the last change. An empty keyspace begins at 1, as etcd's does. */
+  revision: number;
+  /** Reads of revisions before this one are refused; 0: of none. */
+  compacted: number;
+  /** Each key's versions, oldest first. */
+  keys: Table<Version[]>;
+  /** Every change that is kept, in order. */
+  history: Changed[];
+  leases: Table<Lease>;
+  /** What all of it takes as JSON, at most. */
+  bytes: number;
+}
+
+/** The key has been deleted where `version` is 0. */
+export interface Version {
+  mod: number;
+  create: number;
+  version: number;
+  value: ByteText;
+  lease: LeaseId;
+}
+
+export interface Changed {
+  revision: number;
+  key: ByteText;
+}
+
+export interface Lease {
+  /** Seconds. */
+  ttl: number;
+  /** How often it has been renewed: who has one expire says which renewal it has counted from. */
+  renewals: number;
+  /** Ascending. */
+  keys: ByteText[];
+}
+
+/** As the end of an interval: there is none. */
+const ALL_FROM: ByteText = "\0";
+export const NO_LEASE: LeaseId = "0";
+
+export const emptyKeyspace = (): Keyspace => ({
+  revision: 1,
+  compacted: 0,
+  keys: emptyTable(),
+  history: [],
+  leases: emptyTable(),
+  bytes: 0,
+});
+
+/** What a version takes beside its value and three times its key: names of fields and numbers. */
+const VERSION_BYTES = 200;
+const LEASE_BYTES = 100;
+
+/** The key stands in the table of keys, in the history and at its lease. */
+export const versionBytes = (key: ByteText, value: ByteText): number =>
+  VERSION_BYTES + 3 * bytesOf(key) + bytesOf(value);
+
+export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
+  end === "" ? key === from : key >= from && (end === ALL_FROM || key < end);
+
+/** Where the keys of an interval stand in the table. */
+function placesOf(space: Keyspace, { key, end }: Interval): { from: number; to: number } {
+  const from = placeOf(space.keys, key);
+  if (end === "") return { from, to: space.keys.keys[from] === key ? from + 1 : from };
+  if (end === ALL_FROM) return { from, to: space.keys.keys.length };
+  return { from, to: Math.max(from, placeOf(space.keys, end)) };
+}
+
+/** What stood there as of a revision. */
+function versionAt(versions: readonly Version[], revision: number): Version | null {
+  for (let at = versions.length - 1; at >= 0; at--) {
+    const version = versions[at] as Version;
+    if (version.mod <= revision) return version.version === 0 ? null : version;
+  }
+  return null;
+}
+
+const shown = (key: ByteText, { mod, create, version, value, lease }: Version): KeyValue => ({
+  key,
+  create,
+  mod,
+  version,
+  value,
+  lease,
+});
+
+/** In the order of their keys. */
+export function entriesIn(space: Keyspace, interval: Interval, revision: number): KeyValue[] {
+  const { from, to } = placesOf(space, interval);
+  const entries: KeyValue[] = [];
+  for (let at = from; at < to; at++) {
+    const version = versionAt(space.keys.values[at] as Version[], revision);
+    if (version !== null) entries.push(shown(space.keys.keys[at] as ByteText, version));
+  }
+  return entries;
+}
+
+export const entryOf = (space: Keyspace, key: ByteText): KeyValue | null =>
+  entriesIn(space, { key, end: "" }, space.revision + 1)[0] ?? null;
+
+/** @param revision of the change: the next one, where it is the first of its command. */
+export function putKey(space: Keyspace, revision: number, key: ByteText, value: ByteText, lease: LeaseId): KeyEvent {
+  const prev = entryOf(space, key);
+  const version = { mod: revision, create: prev?.create ?? revision, version: (prev?.version ?? 0) + 1, value, lease };
+  append(space, key, version);
+  attach(space, key, prev?.lease ?? NO_LEASE, lease);
+  return { type: "put", kv: shown(key, version), prev };
+}
+
+/** @returns null where nothing stands there. */
+export function deleteKey(space: Keyspace, revision: number, key: ByteText): KeyEvent | null {
+  const prev = entryOf(space, key);
+  if (prev === null) return null;
+  const version = { mod: revision, create: 0, version: 0, value: "", lease: NO_LEASE };
+  append(space, key, version);
+  attach(space, key, prev.lease, NO_LEASE);
+  return { type: "delete", kv: shown(key, version), prev };
+}
+
+function append(space: Keyspace, key: ByteText, version: Version): void {
+  const versions = lookUp(space.keys, key);
+  if (versions === null) enter(space.keys, key, [version]);
+  else versions.push(version);
+  space.history.push({ revision: version.mod, key });
+  space.bytes += versionBytes(key, version.value);
+}
+
+function attach(space: Keyspace, key: ByteText, before: LeaseId, after: LeaseId): void {
+  if (before === after) return;
+  const left = lookUp(space.leases, before);
+  if (left !== null) left.keys.splice(placeIn(left.keys, key), 1);
+  const joined = lookUp(space.leases, after);
+  if (joined !== null) joined.keys.splice(placeIn(joined.keys, key), 0, key);
+}
+
+const placeIn = (keys: ByteText[], key: ByteText): number => placeOf({ keys, values: [] }, key);
+
+export function enterLease(space: Keyspace, lease: LeaseId, ttl: number): void {
+  enter(space.leases, lease, { ttl, renewals: 0, keys: [] });
+  space.bytes += LEASE_BYTES;
+}
+
+/** Its keys go with it, all at one revision. */
+export function endLease(space: Keyspace, lease: LeaseId): KeyEvent[] {
+  const { keys } = lookUp(space.leases, lease) as Lease;
+  const revision = space.revision + 1;
+  const events = [...keys].map((key) => deleteKey(space, revision, key)).filter((event) => event !== null);
+  if (events.length > 0) space.revision = revision;
+  strike(space.leases, lease);
+  space.bytes -= LEASE_BYTES;
+  return events;
+}
+
+/** The changes at and behind that revision, whole revisions until they take so many bytes, and at least one. */
+export function eventsFrom(space: Keyspace, from: number, maxBytes: number): { events: KeyEvent[]; next: number } {
+  const { history } = space;
+  const events: KeyEvent[] = [];
+  let bytes = 0;
+  for (let at = firstOf(history, from); at < history.length; at++) {
+    const { revision, key } = history[at] as Changed;
+    if (bytes > maxBytes && revision !== events.at(-1)?.kv.mod) return { events, next: revision };
+    const event = eventAt(key, lookUp(space.keys, key) ?? [], revision);
+    bytes += versionBytes(key, event.kv.value) + (event.prev?.value.length ?? 0);
+    events.push(event);
+  }
+  return { events, next: space.revision + 1 };
+}
+
+function eventAt(key: ByteText, versions: readonly Version[], revision: number): KeyEvent {
+  const at = versions.findLastIndex(({ mod }) => mod === revision);
+  const version = versions[at] as Version;
+  const before = versions[at - 1];
+  const prev = before === undefined || before.version === 0 ? null : shown(key, before);
+  return { type: version.version === 0 ? "delete" : "put", kv: shown(key, version), prev };
+}
+
+/** Where changes of that revision begin. */
+function firstOf(history: readonly Changed[], revision: number): number {
+  let low = 0;
+  let high = history.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((history[middle] as Changed).revision < revision) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Forgets what reads as of that revision and later ones do not need. */
+export function compact(space: Keyspace, revision: number): void {
+  const { history } = space;
+  const end = firstOf(history, revision + 1);
+  const forgotten = new Set(history.slice(0, end).map(({ key }) => key));
+  for (const key of forgotten) forget(space, key, revision);
+  const isKept = ({ revision: of, key }: Changed): boolean =>
+    of === revision && (lookUp(space.keys, key)?.some(({ mod }) => mod === revision) ?? false);
+  space.history = [...history.slice(firstOf(history, revision), end).filter(isKept), ...history.slice(end)];
+  space.compacted = revision;
+}
+
+function forget(space: Keyspace, key: ByteText, revision: number): void {
+  const versions = lookUp(space.keys, key) as Version[];
+  const newest = versions.findLastIndex(({ mod }) => mod <= revision);
+  const first = versions[newest]?.version === 0 ? newest + 1 : newest;
+  for (const { value } of versions.slice(0, first)) space.bytes -= versionBytes(key, value);
+  if (first === versions.length) strike(space.keys, key);
+  else versions.splice(0, first);
+}

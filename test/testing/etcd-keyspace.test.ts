@@ -1,0 +1,113 @@
+/** What etcd's API rests on, at members in virtual time: commands, reads, long answers, and leases that end. */
+import { expect, test } from "vitest";
+import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
+import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
+import { putOf, rangeOf, txnOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import type { KeyspaceChange } from "../../src/protocols/service/keyspace/words.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+
+const of = (world: World, id: number): KeyspaceClient =>
+  new KeyspaceClient((world.member(id) as JoinedMember).state.host);
+
+async function ready(world: World): Promise<void> {
+  for (const id of world.members) await world.member(id).ready();
+}
+
+test("what one member puts, the others read, and each is told of it once", async () => {
+  const world = simulate({ members: 3, seed: 3 });
+  await world.run(async () => {
+    await ready(world);
+    const keyspaces = world.members.map((id) => of(world, id));
+    const told: (KeyspaceChange | null)[][] = keyspaces.map((keyspace) => {
+      const changes: (KeyspaceChange | null)[] = [];
+      keyspace.listen((change) => changes.push(change));
+      return changes;
+    });
+    for (const [at, keyspace] of keyspaces.entries()) {
+      expect(await keyspace.execute(putOf("a", String(at)))).toMatchObject({ revision: at + 2 });
+      for (const other of keyspaces)
+        expect(await other.ask(rangeOf("a"))).toMatchObject({ revision: at + 2, kvs: [{ value: String(at) }] });
+    }
+    for (const changes of told) expect(changes.map((change) => change?.revision)).toEqual([2, 3, 4]);
+    await expect(keyspaces[0]?.execute(putOf("a", "", { lease: "9" }))).rejects.toMatchObject({
+      code: 5,
+      details: "etcdserver: requested lease not found",
+    });
+  });
+});
+
+test("values of 1 MiB less what is around them are put, and read within a transaction; longer ones are refused", async () => {
+  const world = simulate({ members: 3, seed: 4 });
+  await world.run(async () => {
+    await ready(world);
+    const keyspace = of(world, 2);
+    const value = "v".repeat(1_000_000);
+    await keyspace.execute(putOf("a", value));
+    const { responses } = await keyspace.execute(txnOf([], [putOf("b", "1"), rangeOf("a")], []));
+    expect(responses[1]).toMatchObject({ kvs: [{ value }] });
+    await expect(keyspace.execute(putOf("a", "v".repeat(1_048_576)))).rejects.toThrow(
+      "etcdserver: request is too large",
+    );
+  });
+});
+
+/** When a lease of two seconds was gone at a member that stays, from its last renewal on. */
+async function lastedMs(
+  seed: number,
+  during: (world: World, keyspace: KeyspaceClient) => Promise<void>,
+): Promise<number> {
+  const world = simulate({ members: 3, seed });
+  let lasted = 0;
+  await world.run(async () => {
+    await ready(world);
+    const { leader } = (world.member(1) as JoinedMember).state.host;
+    const keyspace = of(world, world.members.find((id) => id !== leader) as number);
+    await keyspace.execute({ type: "grant", lease: "7", ttl: 2 });
+    await keyspace.execute(putOf("a", "1", { lease: "7" }));
+    let from = world.now();
+    let until = 0;
+    keyspace.listen((change) => {
+      if (change?.renewed !== null && change !== null) from = world.now();
+      if (change?.ended === "7") until = world.now();
+    });
+    await during(world, keyspace);
+    while (until === 0) await world.sleep(50);
+    expect(await keyspace.ask(rangeOf("a"))).toMatchObject({ count: 0 });
+    lasted = until - from;
+  });
+  return lasted;
+}
+
+const nothing = async (): Promise<void> => {};
+
+test("a lease ends, with its keys, once it has not been renewed for as long as it was granted", async () => {
+  for (const seed of [1, 2, 3]) {
+    const lasted = await lastedMs(seed, nothing);
+    expect(lasted).toBeGreaterThan(1_900);
+    expect(lasted).toBeLessThan(3_500);
+  }
+});
+
+test("a lease that is renewed does not", async () => {
+  let renewals = 0;
+  const lasted = await lastedMs(5, async (world, keyspace) => {
+    for (; renewals < 5; renewals++) {
+      await world.sleep(1_500);
+      await keyspace.execute({ type: "renew", lease: "7" });
+    }
+  });
+  expect(renewals).toBe(5);
+  expect(lasted).toBeGreaterThan(1_900);
+});
+
+test("a lease ends though the leader has been killed, and never before its time", async () => {
+  for (const seed of [1, 2, 3]) {
+    const lasted = await lastedMs(seed, async (world) => {
+      await world.sleep(1_000);
+      const { leader } = (world.member(1) as JoinedMember).state.host;
+      world.kill(leader as number);
+    });
+    expect(lasted).toBeGreaterThan(1_900);
+    expect(lasted).toBeLessThan(10_000);
+  }
+});

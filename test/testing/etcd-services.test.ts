@@ -1,0 +1,260 @@
+/** etcd's services at members in virtual time, asked without a wire: watches, locks, elections. */
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { clusterService, maintenanceService } from "../../src/cluster/etcd/cluster-service.ts";
+import type { Duplex, Method } from "../../src/cluster/etcd/grpc-door.ts";
+import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
+import { electionService, lockService } from "../../src/cluster/etcd/lock-service.ts";
+import { Watches } from "../../src/cluster/etcd/watches.ts";
+import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
+import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+
+const headerOf = (revision: number) => ({ cluster_id: "1", member_id: "1", revision, raft_term: 1 });
+const never = new AbortController().signal;
+
+const asked = {
+  call: (method: Method | undefined, request: object, signal = never): Promise<unknown> =>
+    method?.handle?.(request, signal) ?? Promise.reject(new Error("there is no such call")),
+  stream: (method: Method | undefined, duplex: Duplex<unknown, unknown>): Promise<unknown> =>
+    method?.stream?.(duplex) ?? Promise.reject(new Error("there is no such stream")),
+};
+
+async function at(world: World, id: number): Promise<KeyspaceClient> {
+  await world.member(id).ready();
+  return new KeyspaceClient((world.member(id) as JoinedMember).state.host);
+}
+
+/** A stream into which a test puts requests, and that keeps responses; `isSlow`: its reader takes none until it says so. */
+function streamOf() {
+  const requests: object[] = [];
+  let wake = (): void => {};
+  const held: (() => void)[] = [];
+  const controller = new AbortController();
+  const responses: Record<string, unknown>[] = [];
+  const stream = {
+    isSlow: false,
+    async *read() {
+      while (!controller.signal.aborted) {
+        const request = requests.shift();
+        if (request !== undefined) yield request;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+    ask(request: object): void {
+      requests.push({ create_request: null, cancel_request: null, progress_request: null, ...request });
+      wake();
+    },
+    hurry(): void {
+      stream.isSlow = false;
+      for (const go of held.splice(0)) go();
+    },
+    end(): void {
+      controller.abort();
+      wake();
+      stream.hurry();
+    },
+    responses,
+  };
+  const duplex: Duplex<unknown, unknown> = {
+    requests: { [Symbol.asyncIterator]: () => stream.read() },
+    signal: controller.signal,
+    async send(response) {
+      responses.push(response as Record<string, unknown>);
+      if (stream.isSlow) await new Promise<void>((resolve) => held.push(resolve));
+    },
+  };
+  return { stream, duplex };
+}
+
+const create = (key: string, more: object = {}) => ({
+  create_request: {
+    key,
+    range_end: "",
+    start_revision: 0,
+    progress_notify: false,
+    filters: [],
+    prev_kv: false,
+    watch_id: 0,
+    fragment: false,
+    ...more,
+  },
+});
+
+function valuesIn(responses: readonly Record<string, unknown>[], watch = 0): string[] {
+  const own = responses.filter(({ watch_id }) => watch_id === watch);
+  const events = own.flatMap(({ events = [] }) => events as { kv: { key: string; value: string } }[]);
+  return events.map(({ kv }) => `${kv.key}=${kv.value}`);
+}
+
+async function until(world: World, isSo: () => boolean): Promise<void> {
+  while (!isSo()) await world.sleep(10);
+}
+
+test("a watch is told every change once and in order, however slowly it is read", async () => {
+  const world = simulate({ members: 3, seed: 7 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    const watches = new Watches(keyspace, headerOf);
+    const { stream, duplex } = streamOf();
+    const served = asked.stream(watches.service.Watch, duplex);
+    await keyspace.execute(putOf("a", "before"));
+    stream.ask(create("a"));
+    stream.ask(create("a", { start_revision: 2, range_end: "c" }));
+    await until(world, () => valuesIn(stream.responses, 1).length === 1);
+    expect(stream.responses.slice(0, 2)).toMatchObject([
+      { watch_id: 0, created: true },
+      { watch_id: 1, created: true },
+    ]);
+    stream.isSlow = true;
+    for (const from of [0, 500, 1_000]) {
+      const values = Array.from({ length: 500 }, (_, each) => String(from + each));
+      await Promise.all(values.map((value) => keyspace.execute(putOf("a", value))));
+    }
+    stream.hurry();
+    await keyspace.execute(putOf("b", "last"));
+    const all = Array.from({ length: 1_500 }, (_, each) => `a=${each}`);
+    await until(world, () => valuesIn(stream.responses, 1).length === 1_502);
+    expect(valuesIn(stream.responses, 1)).toEqual(["a=before", ...all, "b=last"]);
+    expect(valuesIn(stream.responses)).toEqual(all);
+    stream.ask({ cancel_request: { watch_id: 0 } });
+    await until(world, () => stream.responses.at(-1)?.canceled === true);
+    stream.ask({ progress_request: {} });
+    await until(world, () => stream.responses.at(-1)?.watch_id === -1);
+    expect(stream.responses.at(-1)).toMatchObject({ header: { revision: 1_503 } });
+    stream.end();
+    await served;
+  });
+});
+
+test("a watch from what has been compacted is cancelled, with the revision from which there is more", async () => {
+  const world = simulate({ members: 3, seed: 8 });
+  await world.run(async () => {
+    const keyspace = await at(world, 2);
+    for (const value of ["1", "2", "3"]) await keyspace.execute(putOf("a", value));
+    await keyspace.execute({ type: "compact", revision: 3 });
+    const { stream, duplex } = streamOf();
+    const served = asked.stream(new Watches(keyspace, headerOf).service.Watch, duplex);
+    stream.ask(create("a", { start_revision: 2 }));
+    await until(world, () => stream.responses.length === 2);
+    expect(stream.responses).toMatchObject([{ created: true }, { canceled: true, compact_revision: 3 }]);
+    stream.end();
+    await served;
+  });
+});
+
+test("a lock goes to who asked for it first, and past who waits no longer", async () => {
+  const world = simulate({ members: 3, seed: 9 });
+  await world.run(async () => {
+    const [one, two] = [await at(world, 1), await at(world, 2)];
+    const [first, second] = [lockService(one, headerOf), lockService(two, headerOf)];
+    for (const lease of ["16", "17", "18"]) await one.execute({ type: "grant", lease, ttl: 600 });
+    const lock = { name: "l", lease: "16" };
+    expect(await asked.call(first.Lock, lock)).toMatchObject({ key: "l/10" });
+    expect(await asked.call(second.Lock, lock)).toMatchObject({ key: "l/10" }); // It holds it already.
+    const order: string[] = [];
+    const controller = new AbortController();
+    const waits = asked
+      .call(second.Lock, { name: "l", lease: "17" }, controller.signal)
+      .catch(() => order.push("gave up"));
+    await world.sleep(100);
+    const next = asked.call(first.Lock, { name: "l", lease: "18" }).then(() => order.push("18"));
+    await world.sleep(500);
+    expect(order).toEqual([]);
+    controller.abort();
+    await waits;
+    await world.sleep(500);
+    expect(order).toEqual(["gave up"]);
+    await asked.call(second.Unlock, { key: "l/10" });
+    await next;
+    expect(order).toEqual(["gave up", "18"]);
+  });
+});
+
+test("a lock is not had with a key that is gone", async () => {
+  const world = simulate({ members: 3, seed: 10 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    const { Lock } = lockService(keyspace, headerOf);
+    for (const lease of ["16", "17"]) await keyspace.execute({ type: "grant", lease, ttl: 600 });
+    await asked.call(Lock, { name: "l", lease: "16" });
+    const waits = asked.call(Lock, { name: "l", lease: "17" });
+    const refused = expect(waits).rejects.toThrow("mutex: session is expired");
+    await world.sleep(200);
+    await keyspace.execute({ type: "revoke", lease: "17" });
+    await refused;
+    await expect(asked.call(Lock, { name: "l", lease: "99" })).rejects.toThrow("requested lease not found");
+  });
+});
+
+test("an election has one leader, who says what it likes, and whoever observes is told", async () => {
+  const world = simulate({ members: 3, seed: 11 });
+  await world.run(async () => {
+    const [one, two] = [await at(world, 1), await at(world, 2)];
+    const [first, second] = [electionService(one, headerOf), electionService(two, headerOf)];
+    await expect(asked.call(first.Leader, { name: "e" })).rejects.toThrow("election: no leader");
+    const { stream, duplex } = streamOf();
+    const observed = asked.stream(second.Observe, {
+      ...duplex,
+      requests: Readable.from([{ name: "e" }]),
+    });
+    const leads = (await asked.call(first.Campaign, { name: "e", lease: "0", value: "one" })) as { leader: object };
+    const { leader } = leads;
+    const isNext = asked.call(second.Campaign, { name: "e", lease: "0", value: "two" });
+    await asked.call(first.Proclaim, { leader, value: "still one" });
+    expect(await asked.call(second.Leader, { name: "e" })).toMatchObject({ kv: { value: "still one" } });
+    await world.sleep(200);
+    await asked.call(second.Resign, { leader });
+    const { leader: other } = (await isNext) as { leader: { key: string } };
+    await expect(asked.call(first.Proclaim, { leader, value: "once more" })).rejects.toThrow("election: not leader");
+    await two.execute(deleteOf(other.key));
+    await world.sleep(200);
+    stream.end();
+    await observed;
+    const told = stream.responses.map(({ kv }) => (kv as { value: string }).value);
+    expect(told.at(-1)).toBe("two");
+    expect(told).toContain("still one");
+  });
+});
+
+test("members are listed, added, removed and made to lead by the numbers that etcd's clients know", async () => {
+  const world = simulate({ members: 3, seed: 12 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    for (const id of world.members) await world.member(id).ready();
+    const partsAt = (id: number) => {
+      const { state, cluster: members } = world.member(id) as JoinedMember;
+      return { host: state.host, members, keyspace, headerOf, idOf: (member: number) => String(100 + member) };
+    };
+    const cluster = clusterService(partsAt(1));
+    const names = (response: unknown): string[] =>
+      (response as { members: { ID: string; name: string; isLearner: boolean }[] }).members.map(
+        ({ ID, name, isLearner }) => `${ID} ${name} ${isLearner}`,
+      );
+    const three = ["101 1 false", "102 2 false", "103 3 false"];
+    expect(names(await asked.call(cluster.MemberList, {}))).toEqual(three);
+    const newcomer = { peerURLs: ["http://10.0.0.9:7100"], isLearner: true };
+    const added = await asked.call(cluster.MemberAdd, newcomer);
+    expect(added).toMatchObject({ member: { ID: "104", peerURLs: ["http://10.0.0.9:7100"] } });
+    expect(names(added)).toEqual([...three, "104 4 true"]);
+    expect(names(await asked.call(cluster.MemberRemove, { ID: "104" }))).toEqual(three);
+    const other = { peerURLs: ["http://10.0.0.10:7100"], isLearner: true };
+    await world.member(1).cluster.settled();
+    expect(await asked.call(cluster.MemberAdd, other)).toMatchObject({ member: { ID: "105" } });
+    await expect(asked.call(cluster.MemberRemove, { ID: "104" })).rejects.toThrow("etcdserver: member not found");
+    await expect(asked.call(cluster.MemberPromote, { ID: "101" })).rejects.toThrow("can only promote a learner");
+    for (const peerURLs of [[], ["10.0.0.9:7100"], ["http://a"], ["http://a:1", "http://b:1"]])
+      await expect(asked.call(cluster.MemberAdd, { peerURLs, isLearner: false })).rejects.toThrow("member URLs");
+
+    const leader = (): number => partsAt(1).host.leader as number;
+    const [before] = [leader()];
+    const next = world.members.find((id) => id !== before) as number;
+    const { MoveLeader } = maintenanceService(partsAt(before));
+    await expect(asked.call(MoveLeader, { targetID: "9" })).rejects.toThrow("bad leader transferee");
+    await asked.call(MoveLeader, { targetID: String(100 + next) });
+    await until(world, () => leader() === next);
+    await expect(asked.call(MoveLeader, { targetID: "101" })).rejects.toThrow("etcdserver: not leader");
+    const status = await asked.call(maintenanceService(partsAt(1)).Status, {});
+    expect(status).toMatchObject({ version: "3.4.0", leader: String(100 + next), dbSize: 0 });
+  });
+});
