@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
+import requireFreshBuild from "../../fresh-build.ts";
 import { conformance } from "../conformance.ts";
 import { exceptions } from "../exceptions.ts";
-import { runExample } from "./docs-examples.ts";
+import { UsersFolder } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
 import { EtcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
@@ -14,6 +15,13 @@ import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+let users: UsersFolder;
+beforeAll(async () => {
+  requireFreshBuild(); // It is what is packed.
+  users = await UsersFolder.make();
+});
+afterAll(() => users?.remove());
 
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
@@ -45,8 +53,8 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     asListed(promise, check({ engine: name, server, join: joined })),
   );
 
-  it("runs the example of its page as it is printed", async () => {
-    const { printed, expected } = await runExample(title, server.port);
+  it("runs the example of its page as it is printed, with the packed tarball in an empty folder", async () => {
+    const { printed, expected } = await users.runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");
   });
