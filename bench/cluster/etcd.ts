@@ -1,18 +1,18 @@
 /** etcd as Debian packages it: three members on loopback, and its own client in Go for the load. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { freePorts } from "../multicast/group.ts";
+import { buildGo, goMissing } from "./go-program.ts";
 import { residentBytesOf } from "./resident.ts";
 import type { Subject, Throughput, Work } from "./subject.ts";
 
 const run = promisify(execFile);
 
-const GO = "/usr/lib/go-1.19/bin/go";
 const SOURCE = "etcd-load/main.go";
 const MEMBERS = 3;
 const PATIENCE_MS = 20_000;
@@ -29,7 +29,7 @@ interface Place {
 export async function etcdMissing(): Promise<string | null> {
   const version = await etcdVersion();
   if (version === null) return "etcd is not installed (Debian: etcd-server)";
-  return existsSync(GO) ? null : "Go is not installed (Debian: golang-1.19-go golang-etcd-server-dev)";
+  return goMissing();
 }
 
 export async function etcdVersion(): Promise<string | null> {
@@ -61,13 +61,7 @@ export class Etcd implements Subject {
   static async start(): Promise<Etcd> {
     const etcd = new Etcd(await freePorts(2 * MEMBERS));
     const source = fileURLToPath(new URL(SOURCE, import.meta.url)).replace("/build/bench/", "/bench/");
-    const env = {
-      ...process.env,
-      GOPATH: "/usr/share/gocode",
-      GO111MODULE: "off",
-      GOCACHE: join(etcd.#folder, "cache"),
-    };
-    await run(GO, ["build", "-o", etcd.#loader, source], { env });
+    await buildGo(source, etcd.#loader);
     for (const place of etcd.#places) etcd.#begin(place);
     await etcd.leader();
     return etcd;
