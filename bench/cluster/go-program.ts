@@ -1,8 +1,10 @@
 /** Programs in Go with etcd's own client, built as Debian packages both: without modules. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import type { EtcdWork, Throughput } from "./subject.ts";
 
 const run = promisify(execFile);
 
@@ -17,4 +19,25 @@ export const goMissing = (): string | null =>
 export async function buildGo(source: string, program: string): Promise<void> {
   const env = { ...process.env, GOPATH: "/usr/share/gocode", GO111MODULE: "off", GOCACHE: CACHE };
   await run(GO, ["build", "-o", program, source], { env });
+}
+
+/** Etcd's own client, by which whoever serves its API is loaded. */
+export class EtcdLoad {
+  private constructor(private readonly program: string) {}
+
+  static async built(folder: string): Promise<EtcdLoad> {
+    const program = join(folder, "etcd-load");
+    const source = fileURLToPath(new URL("etcd-load/main.go", import.meta.url)).replace("/build/bench/", "/bench/");
+    await buildGo(source, program);
+    return new EtcdLoad(program);
+  }
+
+  /** @param endpoint `host:port` */
+  async run(endpoint: string, work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
+    const words = ["-endpoint", endpoint, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
+    const { stdout, stderr } = await run(this.program, words);
+    const found = JSON.parse(stdout) as Throughput;
+    if (found.errors > 0) throw new Error(`${found.errors} of ${work} failed, the first with ${stderr.trim()}`);
+    return found;
+  }
 }
