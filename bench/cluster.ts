@@ -44,7 +44,8 @@ const { values } = parseArgs({
   },
 });
 const options = {
-  "--api etcd": "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
+  "--api etcd":
+    "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
   "--only writes": `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
   "--rounds 10": "how many rounds of each (default: 5; quick: 1)",
   "--seconds 2": "for how long each load lasts in a round (default: 2; quick: 0.3)",

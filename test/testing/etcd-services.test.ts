@@ -8,6 +8,7 @@ import { electionService, lockService } from "../../src/cluster/etcd/lock-servic
 import { Watches } from "../../src/cluster/etcd/watches.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const headerOf = (revision: number) => ({ cluster_id: "1", member_id: "1", revision, raft_term: 1 });
@@ -95,7 +96,7 @@ test("a watch is told every change once and in order, however slowly it is read"
   const world = simulate({ members: 3, seed: 7 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
-    const watches = new Watches(keyspace, headerOf);
+    const watches = new Watches(keyspace, headerOf, newCounts().etcd);
     const { stream, duplex } = streamOf();
     const served = asked.stream(watches.service.Watch, duplex);
     await keyspace.execute(putOf("a", "before"));
@@ -134,7 +135,7 @@ test("a watch from what has been compacted is cancelled, with the revision from 
     for (const value of ["1", "2", "3"]) await keyspace.execute(putOf("a", value));
     await keyspace.execute({ type: "compact", revision: 3 });
     const { stream, duplex } = streamOf();
-    const served = asked.stream(new Watches(keyspace, headerOf).service.Watch, duplex);
+    const served = asked.stream(new Watches(keyspace, headerOf, newCounts().etcd).service.Watch, duplex);
     stream.ask(create("a", { start_revision: 2 }));
     await until(world, () => stream.responses.length === 2);
     expect(stream.responses).toMatchObject([{ created: true }, { canceled: true, compact_revision: 3 }]);
