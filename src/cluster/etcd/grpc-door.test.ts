@@ -20,11 +20,12 @@ let door: GrpcDoor;
 const clients: Client[] = [];
 const sockets: Socket[] = [];
 const sessions: ClientHttp2Session[] = [];
+/** It closes though some are connected, and say nothing. */
 afterEach(async () => {
-  for (const session of sessions.splice(0)) session.destroy();
-  for (const client of clients.splice(0)) client.close();
-  for (const socket of sockets.splice(0)) socket.destroy();
   await door.close();
+  for (const client of clients.splice(0)) client.close();
+  for (const session of sessions.splice(0)) session.destroy();
+  for (const socket of sockets.splice(0)) socket.destroy();
 });
 
 /** It answers with a value so many times as long; or not before it is told to; streams send what they are told to. */

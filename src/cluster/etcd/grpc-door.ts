@@ -1,5 +1,5 @@
 /** A server of gRPC whose methods are tables of messages. What is not in them is answered with UNIMPLEMENTED and the method's name. */
-import { type AddressInfo, createServer, type Server as NetServer } from "node:net";
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
@@ -102,10 +102,13 @@ export async function serveGrpc(address: HostPort, services: Services, room: Doo
     server.addService(definition, implementation);
   }
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
   const net = createServer((socket) => {
-    room.counts.connected += 1;
+    sockets.add(socket);
+    room.counts.connected = sockets.size;
     socket.once("close", () => {
-      room.counts.connected -= 1;
+      sockets.delete(socket);
+      room.counts.connected = sockets.size;
     });
     connections.injectConnection(socket);
   });
@@ -117,6 +120,7 @@ export async function serveGrpc(address: HostPort, services: Services, room: Doo
     async close() {
       const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
+      for (const socket of sockets) socket.destroySoon(); // Its client may never close it.
       await closed;
     },
   };
