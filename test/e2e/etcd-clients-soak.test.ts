@@ -68,9 +68,9 @@ test(`through ${kills} kills of members, mutex and election of etcd's client nev
   expect(wrong).toEqual([]);
   for (const id of members.ids) expect(members.running.get(id)?.stderr).not.toContain("error");
 
-  function isListening(id: number): Promise<true> {
+  async function isListening(id: number): Promise<void> {
     const member = members.running.get(id) as Coterie;
-    return until(`member ${id} runs`, () => member.stdout.includes("listening") || null, member) as Promise<true>;
+    await until(`member ${id} runs`, () => member.stdout.includes("listening"), member);
   }
 
   /** As the first says that answers. */

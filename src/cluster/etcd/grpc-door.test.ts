@@ -35,8 +35,8 @@ async function served(limits: Partial<DoorLimits> = {}) {
   const log = createLog((_level, line) => said.push(line));
   const waiting: (() => void)[] = [];
   const given = { up: 0 };
-  const streams: Duplex<unknown, { value: string }>[] = [];
-  const repeat = unary(text, text, async ({ value, times }) => ({ value: value.repeat(times), times }));
+  const streams: Pick<Duplex<unknown, { value: string }>, "send">[] = [];
+  const repeat = unary(text, text, ({ value, times }) => Promise.resolve({ value: value.repeat(times), times }));
   const wait = unary(text, text, async (request, signal) => {
     await new Promise<void>((resolve) => {
       waiting.push(resolve);
@@ -48,7 +48,7 @@ async function served(limits: Partial<DoorLimits> = {}) {
     return request;
   });
   const stream = bidirectional(text, text, async (duplex) => {
-    streams.push(duplex as Duplex<unknown, { value: string }>);
+    streams.push(duplex);
     for await (const _request of duplex.requests);
   });
   const room = new DoorRoom(counts, log, { connections: 10, calls: 10, unreadBytes: 1_048_576, ...limits });
