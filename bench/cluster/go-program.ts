@@ -21,7 +21,7 @@ export async function buildGo(source: string, program: string): Promise<void> {
   await run(GO, ["build", "-o", program, source], { env });
 }
 
-/** Etcd's own client, by which whoever serves its API is loaded. */
+/** Etcd's own client, which loads members of either side. */
 export class EtcdLoad {
   private constructor(private readonly program: string) {}
 

@@ -86,8 +86,8 @@ async function isWell(by = client()): Promise<void> {
 test("what is no message is refused, counted, and said once", async () => {
   const { counts, said } = await served();
   const one = client();
-  for (const nonsense of [Buffer.from([0x0a]), Buffer.from([0x0a, 0x7f, 1]), Buffer.alloc(1_000, 0xff)])
-    await expect(call(one, "Repeat", nonsense)).rejects.toMatchObject({ code: 13 });
+  for (const malformed of [Buffer.from([0x0a]), Buffer.from([0x0a, 0x7f, 1]), Buffer.alloc(1_000, 0xff)])
+    await expect(call(one, "Repeat", malformed)).rejects.toMatchObject({ code: 13 });
   await isWell(one);
   expect(counts).toMatchObject({ calls: { "Text/Repeat": 1 }, refused: { malformed: 3 } });
   expect(said).toHaveLength(1);
