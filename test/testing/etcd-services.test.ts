@@ -128,6 +128,32 @@ test("a watch is told every change once and in order, however slowly it is read"
   });
 });
 
+test("long values that a slow watch has not read do not wait for it, and none is missed", async () => {
+  const world = simulate({ members: 3, seed: 13 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    const counts = newCounts().etcd;
+    const { stream, duplex } = streamOf();
+    const served = asked.stream(new Watches(keyspace, headerOf, counts).service.Watch, duplex);
+    for (const key of ["a", "a"]) stream.ask(create(key));
+    await until(world, () => stream.responses.length === 2);
+    expect(counts.watches).toBe(2);
+    stream.isSlow = true;
+    const values = Array.from({ length: 10 }, (_, each) => String(each).repeat(200_000));
+    for (const value of values) await keyspace.execute(putOf("a", value));
+    stream.hurry();
+    for (const watch of [0, 1]) {
+      await until(world, () => valuesIn(stream.responses, watch).length === values.length);
+      expect(valuesIn(stream.responses, watch).map((each) => each.slice(0, 4))).toEqual(
+        values.map((value) => `a=${value.slice(0, 2)}`),
+      );
+    }
+    stream.end();
+    await served;
+    expect(counts.watches).toBe(0);
+  });
+});
+
 test("a watch from what has been compacted is cancelled, with the revision from which there is more", async () => {
   const world = simulate({ members: 3, seed: 8 });
   await world.run(async () => {

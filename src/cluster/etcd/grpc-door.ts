@@ -103,7 +103,7 @@ export async function serveGrpc(address: HostPort, services: Services, room: Doo
   }
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
-  const net = createServer((socket) => {
+  const net = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     room.counts.connected = sockets.size;
     socket.once("close", () => {
