@@ -1,31 +1,41 @@
 /**
  * The replicated service of `join()` beside etcd: three members on loopback each, one disk, every write on the disks of a majority
  * before it is acknowledged. In turn, in one run: writes, linearizable reads and locks a second, how long the fail-over takes,
- * and memory. Medians with least and most, and how many times the peer's figure ours is.
+ * and memory. Medians with least and most, and how many times the peer's figure ours is. With `--api etcd` our members serve etcd's API,
+ * and both are loaded by etcd's own client in Go.
  *
  *     node build/bench/cluster.js [--only writes --quick]
  */
 import { parseArgs } from "node:util";
 import { Coterie } from "./cluster/coterie.ts";
+import { CoterieServingEtcd } from "./cluster/coterie-etcd.ts";
 import { Etcd, etcdMissing, etcdVersion } from "./cluster/etcd.ts";
 import { failOver } from "./cluster/fail-over.ts";
 import { type Row, Rows, shown } from "./cluster/figures.ts";
-import type { Subject, Work } from "./cluster/subject.ts";
+import type { EtcdWork, Loaded, Subject } from "./cluster/subject.ts";
 import { Group } from "./services/group.ts";
 import { helpIfAsked } from "./usage.ts";
 
-const SECTIONS = ["writes", "reads", "locks", "fail-over"] as const;
-type Section = (typeof SECTIONS)[number];
-const IN_FLIGHT: Readonly<Record<Exclude<Section, "fail-over">, readonly number[]>> = {
+/** By what the members are loaded: `join()` in one of them, or etcd's API. */
+const SECTIONS_OF = {
+  join: ["writes", "reads", "locks", "fail-over"],
+  etcd: ["writes", "reads", "serializable-reads", "locks", "session-locks"],
+} as const;
+type Section = (typeof SECTIONS_OF)[keyof typeof SECTIONS_OF][number];
+type LoadSection = Exclude<Section, "fail-over">;
+const IN_FLIGHT: Readonly<Record<LoadSection, readonly number[]>> = {
   writes: [1, 16, 64, 256],
   reads: [1, 16, 64, 256],
+  "serializable-reads": [1, 16, 64, 256],
   locks: [1, 16],
+  "session-locks": [1, 16],
 };
 const MIB = 1_048_576;
 
 const { values } = parseArgs({
   options: {
-    only: { type: "string", default: SECTIONS.join() },
+    api: { type: "string", default: "join" },
+    only: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
     quick: { type: "boolean", default: false },
@@ -34,7 +44,9 @@ const { values } = parseArgs({
   },
 });
 const options = {
-  "--only writes": `some of ${SECTIONS.join(", ")} (default: all)`,
+  "--api etcd":
+    "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
+  "--only writes": `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
   "--rounds 10": "how many rounds of each (default: 5; quick: 1)",
   "--seconds 2": "for how long each load lasts in a round (default: 2; quick: 0.3)",
   "--quick": "one short round of each",
@@ -52,9 +64,11 @@ if (!(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100))
   refuse(`expected --rounds to be a whole number from 1 to 100, got ${values.rounds}`);
 const ms = Number(values.seconds ?? (values.quick ? 0.3 : 2)) * 1_000;
 if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
-const sections = values.only.split(",") as Section[];
-const stray = sections.find((section) => !SECTIONS.includes(section));
-if (stray !== undefined) refuse(`expected --only to be some of ${SECTIONS.join(", ")}, got ${stray}`);
+if (values.api !== "join" && values.api !== "etcd") refuse(`expected --api to be join or etcd, got ${values.api}`);
+const known: readonly Section[] = SECTIONS_OF[values.api];
+const sections = (values.only?.split(",") ?? known) as readonly Section[];
+const stray = sections.find((section) => !known.includes(section));
+if (stray !== undefined) refuse(`expected --only to be some of ${known.join(", ")}, got ${stray}`);
 
 const isWatched = process.stderr.isTTY;
 const progress = (text: string): void => {
@@ -62,6 +76,7 @@ const progress = (text: string): void => {
 };
 const endAll = (): void => {
   Group.endAll();
+  CoterieServingEtcd.endAll();
   Etcd.endAll();
 };
 for (const [signal, code] of [
@@ -73,10 +88,16 @@ for (const [signal, code] of [
     process.exit(code);
   });
 
-type Side = readonly ["ours" | "peers", Subject];
-const works: Readonly<Record<Exclude<Section, "fail-over">, Work>> = { writes: "write", reads: "read", locks: "lock" };
+type Side<S> = readonly ["ours" | "peers", S];
+const works: Readonly<Record<LoadSection, EtcdWork>> = {
+  writes: "write",
+  reads: "read",
+  "serializable-reads": "serializable-read",
+  locks: "lock",
+  "session-locks": "session-lock",
+};
 
-async function loads(section: Exclude<Section, "fail-over">, sides: readonly Side[]): Promise<Rows> {
+async function loads(section: LoadSection, sides: readonly Side<Loaded<EtcdWork>>[]): Promise<Rows> {
   const rows = new Rows(section);
   const work = works[section];
   for (let round = 0; round <= rounds; round++) {
@@ -96,7 +117,7 @@ async function loads(section: Exclude<Section, "fail-over">, sides: readonly Sid
   return rows;
 }
 
-async function failOvers(sides: readonly Side[]): Promise<Rows> {
+async function failOvers(sides: readonly Side<Subject>[]): Promise<Rows> {
   const rows = new Rows("fail-over");
   for (let round = 1; round <= rounds; round++)
     for (const deed of ["SIGKILL", "SIGSTOP"] as const)
@@ -123,12 +144,15 @@ function print(section: Section, rows: readonly Row[], peer: string): void {
 try {
   const missing = await etcdMissing();
   const peer = missing === null ? `etcd ${await etcdVersion()}` : "etcd";
+  if (missing !== null && values.api === "etcd") refuse(missing); // Its client loads ours as well.
   if (missing !== null) progress(`without a peer: ${missing}\n`);
-  const sides: Side[] = [["ours", await Coterie.start()]];
-  if (missing === null) sides.push(["peers", await Etcd.start()]);
+  const peers: Side<Etcd>[] = missing === null ? [["peers", await Etcd.start()]] : [];
+  const byJoin: Side<Subject>[] = values.api === "join" ? [["ours", await Coterie.start()], ...peers] : [];
+  const sides: Side<Loaded<EtcdWork>>[] =
+    values.api === "join" ? byJoin : [["ours", await CoterieServingEtcd.start()], ...peers];
   const all: Row[] = [];
   for (const section of sections) {
-    const { all: rows } = section === "fail-over" ? await failOvers(sides) : await loads(section, sides);
+    const { all: rows } = section === "fail-over" ? await failOvers(byJoin) : await loads(section, sides);
     if (isWatched) progress("");
     all.push(...rows);
     if (!values.json) print(section, rows, peer);

@@ -1,19 +1,17 @@
 /** etcd as Debian packages it: three members on loopback, and its own client in Go for the load. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { freePorts } from "../multicast/group.ts";
+import { EtcdLoad, goMissing } from "./go-program.ts";
 import { residentBytesOf } from "./resident.ts";
-import type { Subject, Throughput, Work } from "./subject.ts";
+import type { EtcdWork, Loaded, Subject, Throughput } from "./subject.ts";
 
 const run = promisify(execFile);
 
-const GO = "/usr/lib/go-1.19/bin/go";
-const SOURCE = "etcd-load/main.go";
 const MEMBERS = 3;
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 50;
@@ -29,7 +27,7 @@ interface Place {
 export async function etcdMissing(): Promise<string | null> {
   const version = await etcdVersion();
   if (version === null) return "etcd is not installed (Debian: etcd-server)";
-  return existsSync(GO) ? null : "Go is not installed (Debian: golang-1.19-go golang-etcd-server-dev)";
+  return goMissing();
 }
 
 export async function etcdVersion(): Promise<string | null> {
@@ -41,12 +39,13 @@ export async function etcdVersion(): Promise<string | null> {
   }
 }
 
-export class Etcd implements Subject {
+export class Etcd implements Subject, Loaded<EtcdWork> {
   readonly name = "etcd";
   static readonly #all = new Set<Etcd>();
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-etcd-"));
   readonly #places: readonly Place[];
   readonly #children = new Map<string, ChildProcess>();
+  #load!: EtcdLoad;
 
   private constructor(ports: readonly number[]) {
     this.#places = Array.from({ length: MEMBERS }, (_, at) => ({
@@ -60,14 +59,7 @@ export class Etcd implements Subject {
   /** Builds the client and starts the members. */
   static async start(): Promise<Etcd> {
     const etcd = new Etcd(await freePorts(2 * MEMBERS));
-    const source = fileURLToPath(new URL(SOURCE, import.meta.url)).replace("/build/bench/", "/bench/");
-    const env = {
-      ...process.env,
-      GOPATH: "/usr/share/gocode",
-      GO111MODULE: "off",
-      GOCACHE: join(etcd.#folder, "cache"),
-    };
-    await run(GO, ["build", "-o", etcd.#loader, source], { env });
+    etcd.#load = await EtcdLoad.built(etcd.#folder);
     for (const place of etcd.#places) etcd.#begin(place);
     await etcd.leader();
     return etcd;
@@ -89,12 +81,9 @@ export class Etcd implements Subject {
     throw new Error(`etcd has no leader within ${PATIENCE_MS} ms`);
   }
 
-  async load(work: Work, inFlight: number, ms: number): Promise<Throughput> {
+  async load(work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
     const { client } = this.#place(await this.leader());
-    const endpoint = client.replace("http://", "");
-    const words = ["-endpoint", endpoint, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
-    const { stdout } = await run(this.#loader, words);
-    return JSON.parse(stdout) as Throughput;
+    return this.#load.run(client.replace("http://", ""), work, inFlight, ms);
   }
 
   async write(name: string, timeoutMs: number): Promise<boolean> {
@@ -130,10 +119,6 @@ export class Etcd implements Subject {
     for (const child of this.#children.values()) child.kill("SIGKILL");
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
     Etcd.#all.delete(this);
-  }
-
-  get #loader(): string {
-    return join(this.#folder, "etcd-load");
   }
 
   #place(name: string): Place {

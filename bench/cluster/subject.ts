@@ -1,5 +1,7 @@
 /** What is measured, ours or the peer: three members on loopback that keep what they are given on disk. */
 export type Work = "write" | "read" | "lock";
+/** Of etcd's API also reads that may be late, and locks that each have a session of their own. */
+export type EtcdWork = Work | "serializable-read" | "session-lock";
 
 /** Of one round: `p50` and `p99` in milliseconds. */
 export interface Throughput {
@@ -9,10 +11,16 @@ export interface Throughput {
   readonly errors: number;
 }
 
-export interface Subject {
+export interface Loaded<W = Work> {
   readonly name: string;
   /** So many clients at the leader, each with one request under way, for so long. */
-  load(work: Work, inFlight: number, ms: number): Promise<Throughput>;
+  load(work: W, inFlight: number, ms: number): Promise<Throughput>;
+  /** Of all members together. */
+  residentBytes(): number;
+  end(): void;
+}
+
+export interface Subject extends Loaded {
   readonly members: readonly string[];
   /** Who leads, once somebody does. */
   leader(among?: readonly string[]): Promise<string>;
@@ -21,7 +29,4 @@ export interface Subject {
   signal(member: string, signal: NodeJS.Signals): void;
   /** One that was killed runs again. */
   startAgain(member: string): Promise<void>;
-  /** Of all members together. */
-  residentBytes(): number;
-  end(): void;
 }

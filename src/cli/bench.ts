@@ -20,7 +20,7 @@ const benchmarks: Readonly<Record<string, string>> = {
   services:
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
   cluster:
-    "the replicated service of join() beside etcd: writes, linearizable reads and locks per second, fail-over, memory",
+    "the replicated service of join(), or etcd's API, beside etcd: writes, reads and locks per second, fail-over, memory",
   agreement:
     "PBFT beside Raft, processes with journals, 4 and 7 of them: commands per second and delay, and what signatures cost",
   "ack-implosion":

@@ -93,7 +93,7 @@ async function serveClients(member: JoinedMember, { config, counts }: Unopened, 
   }
 }
 
-async function serveEtcd(member: JoinedMember, { config }: Unopened, options: JoinOptions): Promise<void> {
+async function serveEtcd(member: JoinedMember, { config, counts, log }: Unopened, options: JoinOptions): Promise<void> {
   const { id, state, cluster: members } = member;
   const keyspace = new KeyspaceClient(state.host);
   const leases = new LeaseClock(state.host, keyspace); // Whoever leads has leases end, whether it serves etcd's API or not.
@@ -101,7 +101,8 @@ async function serveEtcd(member: JoinedMember, { config }: Unopened, options: Jo
   if (address === null) return;
   try {
     state.host.use();
-    member.doors.etcd = await serveEtcdOf(address, { id, cluster: config.cluster, state, members, keyspace, leases });
+    const of = { id, cluster: config.cluster, state, members, keyspace, leases, counts: counts.etcd, log };
+    member.doors.etcd = await serveEtcdOf(address, of);
   } catch (error) {
     await member.leave();
     throw error;

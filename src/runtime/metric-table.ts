@@ -98,7 +98,7 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
 
 /** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
 export function serviceMetrics(
-  { locks, leaderships, sessionsLost, clients }: Counts,
+  { locks, leaderships, sessionsLost, clients, etcd }: Counts,
   now: ServiceGauges,
 ): readonly Metric[] {
   return [
@@ -126,6 +126,7 @@ export function serviceMetrics(
       () => sessionsLost.count,
     ),
     ...clientMetrics(clients),
+    ...etcdMetrics(etcd),
     {
       ...named("instances", "Elections, locks and channels open here."),
       type: "gauge",
@@ -145,6 +146,22 @@ function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
     counter("client_requests_total", "Requests over HTTP.", () => clients.requests),
     counter("client_refused_total", "Clients and requests that were turned away.", () => clients.refused),
     counter("client_dropped_total", "Clients that read too slowly and were let go.", () => clients.dropped),
+  ];
+}
+
+/** Clients of etcd's API. */
+function etcdMetrics(etcd: Counts["etcd"]): readonly Metric[] {
+  return [
+    gauge("etcd_connections", "Connections of etcd's clients.", () => etcd.connected),
+    tally("etcd_calls_total", "Calls of etcd's API, by name.", "call", () => etcd.calls),
+    gauge("etcd_calls_open", "Calls of etcd's API under way, streams among them.", () => etcd.open),
+    gauge("etcd_watches", "Watches of etcd's clients.", () => etcd.watches),
+    tally(
+      "etcd_refused_total",
+      "Calls of etcd's API that ended with an error, by reason.",
+      "reason",
+      () => etcd.refused,
+    ),
   ];
 }
 

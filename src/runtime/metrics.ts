@@ -43,6 +43,7 @@ export interface Counts {
   /** Sessions of shared state that ended, with what they held. */
   readonly sessionsLost: { count: number };
   readonly clients: ClientCounts;
+  readonly etcd: EtcdCounts;
   readonly journal: JournalCounts;
 }
 export type Tally<K extends string> = Partial<Record<K, number>>;
@@ -68,6 +69,18 @@ export interface ClientCounts {
   refused: number;
   /** They read too slowly. */
   dropped: number;
+}
+
+/** Of clients of etcd's API. */
+export interface EtcdCounts {
+  connected: number;
+  /** By their name, such as `KV/Put`. */
+  calls: Tally<string>;
+  /** Calls under way, streams among them. */
+  open: number;
+  watches: number;
+  /** Answers that were errors, and what was turned away, by reason. */
+  refused: Tally<string>;
 }
 
 /** Of the elections in which this process works while it leads. */
@@ -114,6 +127,7 @@ export function newCounts(): Counts {
     leaderships: { won: 0, lost: 0 },
     sessionsLost: { count: 0 },
     clients: { connected: 0, connections: 0, commands: 0, reads: 0, requests: 0, refused: 0, dropped: 0 },
+    etcd: { connected: 0, calls: {}, open: 0, watches: 0, refused: {} },
     journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
   };
 }

@@ -31,6 +31,18 @@ test("coterie bench cluster: writes, reads, locks and fail-over, of both in one 
   }
 });
 
+test("coterie bench cluster --api etcd: both through etcd's API, by one client", async () => {
+  expect(await etcdMissing()).toBeNull();
+  const { code, stdout, stderr } = await coterie("bench", "cluster", "--api", "etcd", "--quick", "--json");
+  expect(code, stderr).toBe(0);
+  const { rows } = JSON.parse(stdout) as { rows: Row[] };
+  const sections = new Set(rows.map(({ section }) => section));
+  expect([...sections]).toEqual(["writes", "reads", "serializable-reads", "locks", "session-locks"]);
+  for (const { ours, peers, what } of rows)
+    for (const figure of [...ours, ...peers]) expect(figure, what).toBeGreaterThan(0);
+  for (const { ours, peers, what } of rows) expect([ours.length, peers.length], what).toEqual([1, 1]);
+});
+
 test("for people: how many times the peer's figure ours is, more a second and fewer milliseconds alike", () => {
   const row = { section: "writes", what: "1 in flight" };
   expect(timesBetter({ ...row, unit: "/s", ours: [30], peers: [10] })).toBe(3);
@@ -46,6 +58,7 @@ test("for people: how many times the peer's figure ours is, more a second and fe
 
 test.each([
   ["--only", "some", "some of writes, reads, locks, fail-over, got some"],
+  ["--api", "other", "join or etcd, got other"],
   ["--rounds", "0", "a whole number from 1 to 100, got 0"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
 ])("refuses %s %s, in one sentence", async (option, value, words) => {

@@ -8,6 +8,7 @@ import { electionService, lockService } from "../../src/cluster/etcd/lock-servic
 import { Watches } from "../../src/cluster/etcd/watches.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const headerOf = (revision: number) => ({ cluster_id: "1", member_id: "1", revision, raft_term: 1 });
@@ -95,7 +96,7 @@ test("a watch is told every change once and in order, however slowly it is read"
   const world = simulate({ members: 3, seed: 7 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
-    const watches = new Watches(keyspace, headerOf);
+    const watches = new Watches(keyspace, headerOf, newCounts().etcd);
     const { stream, duplex } = streamOf();
     const served = asked.stream(watches.service.Watch, duplex);
     await keyspace.execute(putOf("a", "before"));
@@ -127,6 +128,32 @@ test("a watch is told every change once and in order, however slowly it is read"
   });
 });
 
+test("long values that a slow watch has not read do not wait for it, and none is missed", async () => {
+  const world = simulate({ members: 3, seed: 13 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    const counts = newCounts().etcd;
+    const { stream, duplex } = streamOf();
+    const served = asked.stream(new Watches(keyspace, headerOf, counts).service.Watch, duplex);
+    for (const key of ["a", "a"]) stream.ask(create(key));
+    await until(world, () => stream.responses.length === 2);
+    expect(counts.watches).toBe(2);
+    stream.isSlow = true;
+    const values = Array.from({ length: 10 }, (_, each) => String(each).repeat(200_000));
+    for (const value of values) await keyspace.execute(putOf("a", value));
+    stream.hurry();
+    for (const watch of [0, 1]) {
+      await until(world, () => valuesIn(stream.responses, watch).length === values.length);
+      expect(valuesIn(stream.responses, watch).map((each) => each.slice(0, 4))).toEqual(
+        values.map((value) => `a=${value.slice(0, 2)}`),
+      );
+    }
+    stream.end();
+    await served;
+    expect(counts.watches).toBe(0);
+  });
+});
+
 test("a watch from what has been compacted is cancelled, with the revision from which there is more", async () => {
   const world = simulate({ members: 3, seed: 8 });
   await world.run(async () => {
@@ -134,7 +161,7 @@ test("a watch from what has been compacted is cancelled, with the revision from 
     for (const value of ["1", "2", "3"]) await keyspace.execute(putOf("a", value));
     await keyspace.execute({ type: "compact", revision: 3 });
     const { stream, duplex } = streamOf();
-    const served = asked.stream(new Watches(keyspace, headerOf).service.Watch, duplex);
+    const served = asked.stream(new Watches(keyspace, headerOf, newCounts().etcd).service.Watch, duplex);
     stream.ask(create("a", { start_revision: 2 }));
     await until(world, () => stream.responses.length === 2);
     expect(stream.responses).toMatchObject([{ created: true }, { canceled: true, compact_revision: 3 }]);

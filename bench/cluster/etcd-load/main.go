@@ -1,4 +1,4 @@
-// The load of `coterie bench cluster` on etcd, by etcd's own client: so many clients, each with one request under way.
+// The load of `coterie bench cluster` on etcd's API, by etcd's own client: so many clients, each with one request under way.
 // Prints one JSON object. Built against Debian's golang-etcd-server-dev, without modules.
 package main
 
@@ -29,9 +29,25 @@ func fail(err error) {
 	os.Exit(1)
 }
 
+// A session, its lock, and the end of both.
+func lockOnce(ctx context.Context, client *clientv3.Client) error {
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(10))
+	if err != nil {
+		return err
+	}
+	mutex := concurrency.NewMutex(session, "/bench/session-lock/")
+	if err := mutex.Lock(ctx); err != nil {
+		return err
+	}
+	if err := mutex.Unlock(ctx); err != nil {
+		return err
+	}
+	return session.Close()
+}
+
 func main() {
 	endpoint := flag.String("endpoint", "127.0.0.1:2379", "where the leader listens")
-	work := flag.String("work", "write", "write, read or lock")
+	work := flag.String("work", "write", "write, read, serializable-read, lock or session-lock")
 	inFlight := flag.Int("in-flight", 1, "clients, each with one request under way")
 	ms := flag.Int("ms", 1000, "for how long")
 	flag.Parse()
@@ -67,6 +83,11 @@ func main() {
 		case "read":
 			_, err := through.Get(ctx, key)
 			return err
+		case "serializable-read":
+			_, err := through.Get(ctx, key, clientv3.WithSerializable())
+			return err
+		case "session-lock":
+			return lockOnce(ctx, through)
 		default:
 			if err := locks[client].Lock(ctx); err != nil {
 				return err
@@ -90,6 +111,7 @@ func main() {
 			for turn := 0; time.Now().Before(end); turn++ {
 				since := time.Now()
 				if err := do(client, turn); err != nil {
+					fmt.Fprintln(os.Stderr, err)
 					failed++
 				} else {
 					own = append(own, float64(time.Since(since).Microseconds())/1000)

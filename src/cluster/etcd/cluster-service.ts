@@ -122,8 +122,10 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
       return { header: headerOf(revision) };
     }),
     Status: unary(of.nothing, of.statusResponse, async () => {
-      const { revision, bytes } = await keyspace.ask({ type: "size" });
-      const index = host.revision ?? 0;
+      const [{ revision, bytes }, { revision: index }] = await Promise.all([
+        keyspace.ask({ type: "size" }),
+        host.query({ type: "members" }), // With the revision of all that members share, which is all that the log has done.
+      ]);
       return {
         header: headerOf(revision),
         version: API_VERSION,

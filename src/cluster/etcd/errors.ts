@@ -67,6 +67,11 @@ export class EtcdError extends Error {
     this.details = this.message;
   }
 
+  /** As metrics name it. */
+  get label(): string {
+    return this.reason.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  }
+
   is(name: EtcdErrorName): boolean {
     return this.reason === name;
   }

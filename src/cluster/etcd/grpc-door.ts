@@ -1,8 +1,10 @@
 /** A server of gRPC whose methods are tables of messages. What is not in them is answered with UNIMPLEMENTED and the method's name. */
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
+import type { DoorRoom, Place } from "./door-room.ts";
 import { EtcdError } from "./errors.ts";
 import type { Message } from "./protobuf.ts";
 
@@ -68,12 +70,15 @@ export interface GrpcDoor {
 
 /** As etcd has it; a little more for what is around a request. */
 const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
+/** Of one connection. */
 const MAX_STREAMS = 1_000;
+/** What a stream sends before its client has read it: one message more, at most. */
+const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 const PACKAGE = "@grpc/grpc-js";
 
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen there */
-export async function serveGrpc(address: HostPort, services: Services): Promise<GrpcDoor> {
+export async function serveGrpc(address: HostPort, services: Services, room: DoorRoom): Promise<GrpcDoor> {
   const grpc = await library();
   const server = new grpc.Server({
     "grpc.max_receive_message_length": MAX_REQUEST_BYTES,
@@ -81,20 +86,42 @@ export async function serveGrpc(address: HostPort, services: Services): Promise<
     "grpc.max_concurrent_streams": MAX_STREAMS,
   });
   for (const [service, methods] of Object.entries(services)) {
-    const definition: Record<string, Grpc.MethodDefinition<unknown, unknown>> = {};
+    const definition: Record<string, Grpc.MethodDefinition<unknown, Buffer>> = {};
     const implementation: Record<string, Grpc.UntypedHandleCall> = {};
     for (const [name, method] of Object.entries(methods)) {
-      definition[name] = definitionOf(`/${service}/${name}`, method);
-      implementation[name] = method.handle === null ? answeredStream(method) : answeredCall(method.handle);
+      const call = `${service.slice(service.indexOf(".") + 1)}/${name}`;
+      definition[name] = definitionOf(`/${service}/${name}`, method, (error) => room.malformed(call, error));
+      const enter = (): Place => room.enter(call);
+      const fail = (error: unknown): Status => {
+        room.fail(error);
+        return statusOf(error);
+      };
+      implementation[name] =
+        method.handle === null ? answeredStream(method, enter, fail) : answeredCall(method, enter, fail);
     }
     server.addService(definition, implementation);
   }
-  const port = await listening(server, grpc.ServerCredentials.createInsecure(), address);
+  const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
+  const net = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    room.counts.connected = sockets.size;
+    socket.once("close", () => {
+      sockets.delete(socket);
+      room.counts.connected = sockets.size;
+    });
+    connections.injectConnection(socket);
+  });
+  net.maxConnections = room.limits.connections;
+  net.on("drop", () => room.noConnection());
+  const port = await listening(net, address);
   return {
     port,
-    close: () => {
+    async close() {
+      const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
-      return Promise.resolve();
+      for (const socket of sockets) socket.destroySoon(); // Its client may never close it.
+      await closed;
     },
   };
 }
@@ -109,68 +136,117 @@ async function library(): Promise<typeof Grpc> {
   }
 }
 
-function listening(server: Grpc.Server, credentials: Grpc.ServerCredentials, address: HostPort): Promise<number> {
-  const place = formatHostPort(address);
+function listening(server: NetServer, address: HostPort): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(place, credentials, (error, port) => {
-      if (error === null) return resolve(port);
-      reject(new EnvironmentError("cannot-listen", `cannot serve etcd's API at ${place}: ${error.message}`));
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+      const text = `cannot listen on ${formatHostPort(address)} for etcd's API: ${why}`;
+      reject(new EnvironmentError("cannot-listen", text, { cause: error }));
+    });
+    server.listen(address.port, address.host, () => {
+      server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
+      resolve((server.address() as AddressInfo).port);
     });
   });
 }
 
+/** Responses are encoded where they are made, so that it is known how long they are. */
 const definitionOf = (
   path: string,
-  { request, response, stream, hasOneRequest }: Method,
-): Grpc.MethodDefinition<unknown, unknown> => ({
+  { request, stream, hasOneRequest }: Method,
+  onMalformed: (error: unknown) => void,
+): Grpc.MethodDefinition<unknown, Buffer> => ({
   path,
   requestStream: stream !== null && !hasOneRequest,
   responseStream: stream !== null,
   requestSerialize: (value) => Buffer.from(request.encode(value as object)),
-  requestDeserialize: (bytes) => request.decode(bytes),
-  responseSerialize: (value) => Buffer.from(response.encode(value as object)),
-  responseDeserialize: (bytes) => response.decode(bytes),
+  requestDeserialize: (bytes) => {
+    try {
+      return request.decode(bytes);
+    } catch (error) {
+      onMalformed(error);
+      throw error;
+    }
+  },
+  responseSerialize: (bytes) => bytes,
+  responseDeserialize: (bytes) => bytes,
 });
 
+interface Status {
+  readonly code: number;
+  readonly details: string;
+}
+type Enter = () => Place;
+type Fail = (error: unknown) => Status;
+
+/** A call is over once its stream has closed, which `cancelled` says, whatever came of it. */
 const answeredCall =
-  (handle: Handler<unknown, unknown>): Grpc.handleUnaryCall<unknown, unknown> =>
+  (method: Method, enter: Enter, fail: Fail): Grpc.handleUnaryCall<unknown, Buffer> =>
   (call, callback) => {
     const controller = new AbortController();
-    call.on("cancelled", () => controller.abort());
-    handle(call.request, controller.signal).then(
-      (response) => callback(null, response),
-      (error: unknown) => callback(statusOf(error)),
-    );
+    let isAnswered = false;
+    const answer = async (): Promise<void> => {
+      try {
+        const place = enter();
+        call.on("cancelled", () => {
+          place.leave();
+          if (!isAnswered) controller.abort();
+        });
+        const response = await (method.handle as Handler<unknown, unknown>)(call.request, controller.signal);
+        const bytes = Buffer.from(method.response.encode(response as object));
+        place.hold(bytes.length);
+        isAnswered = true;
+        callback(null, bytes);
+      } catch (error) {
+        isAnswered = true;
+        callback(fail(error));
+      }
+    };
+    void answer();
   };
 
 const answeredStream =
-  ({ stream, hasOneRequest }: Method): Grpc.handleBidiStreamingCall<unknown, unknown> =>
+  (method: Method, enter: Enter, fail: Fail): Grpc.handleBidiStreamingCall<unknown, Buffer> =>
   (call) => {
-    const requests = hasOneRequest ? Readable.from([(call as unknown as { request: unknown }).request]) : call;
     const controller = new AbortController();
-    const end = (): void => controller.abort();
-    call.on("cancelled", end).on("error", end).on("close", end);
+    const { signal } = controller;
+    const waiting: (() => void)[] = [];
+    const goOn = (): void => {
+      for (const go of waiting.splice(0)) go();
+    };
+    const end = (): void => {
+      controller.abort();
+      goOn();
+    };
+    let unread = 0;
     const send = async (response: unknown): Promise<void> => {
-      if (controller.signal.aborted || call.write(response)) return;
-      await new Promise<void>((resolve) => {
-        const go = (): void => {
-          call.off("drain", go);
-          controller.signal.removeEventListener("abort", go);
-          resolve();
-        };
-        call.on("drain", go);
-        controller.signal.addEventListener("abort", go);
+      while (unread >= MAX_UNREAD_OF_STREAM && !signal.aborted)
+        await new Promise<void>((resolve) => void waiting.push(resolve));
+      if (signal.aborted) return;
+      const bytes = Buffer.from(method.response.encode(response as object));
+      unread += bytes.length;
+      call.write(bytes, () => {
+        unread -= bytes.length;
+        goOn();
       });
     };
-    (stream as StreamHandler<unknown, unknown>)({ requests, signal: controller.signal, send }).then(
-      () => call.end(),
-      (error: unknown) => {
-        if (!controller.signal.aborted) call.emit("error", statusOf(error));
-      },
-    );
+    const requests = method.hasOneRequest ? Readable.from([(call as unknown as { request: unknown }).request]) : call;
+    const serve = async (): Promise<void> => {
+      try {
+        const place = enter();
+        call.on("cancelled", () => place.leave());
+        call.on("cancelled", end).on("error", end).on("close", end);
+        await (method.stream as StreamHandler<unknown, unknown>)({ requests, signal, send });
+        call.end();
+      } catch (error) {
+        if (!signal.aborted) call.emit("error", fail(error));
+      }
+    };
+    void serve();
   };
 
-function statusOf(error: unknown): { code: number; details: string } {
+function statusOf(error: unknown): Status {
   if (error instanceof EtcdError) return { code: error.code, details: error.details };
   return { code: UNKNOWN, details: `coterie: ${error instanceof Error ? error.message : String(error)}` };
 }

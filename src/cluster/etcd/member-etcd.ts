@@ -4,6 +4,8 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { EtcdCounts } from "../../runtime/metrics.ts";
 import { announce } from "../clients/announce.ts";
 import type { JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
@@ -32,14 +34,17 @@ export interface EtcdOfMember {
   readonly members: ClusterMembers;
   readonly keyspace: KeyspaceClient;
   readonly leases: LeaseClock;
+  readonly counts: EtcdCounts;
+  readonly log: Log;
 }
 
 /** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen */
 export async function serveEtcdOf(
   address: HostPort,
-  { id, cluster, state, members, keyspace, leases }: EtcdOfMember,
+  { id, cluster, state, members, keyspace, leases, counts, log }: EtcdOfMember,
 ): Promise<Door> {
   const { serveGrpc } = await import("./grpc-door.ts");
+  const { DoorRoom } = await import("./door-room.ts");
   const { kvService } = await import("./kv-service.ts");
   const { leaseService } = await import("./lease-service.ts");
   const { clusterService, maintenanceService } = await import("./cluster-service.ts");
@@ -54,9 +59,9 @@ export async function serveEtcdOf(
     revision,
     raft_term: host.term,
   });
-  const watches = new Watches(keyspace, headerOf);
+  const watches = new Watches(keyspace, headerOf, counts);
   const parts = { host, members, keyspace, headerOf, idOf: (member: NodeId) => memberIdOf(cluster, member) };
-  const door = await serveGrpc(address, {
+  const services = {
     "etcdserverpb.KV": kvService(keyspace, headerOf),
     "etcdserverpb.Watch": watches.service,
     "etcdserverpb.Lease": leaseService({ keyspace, clock: leases, headerOf }),
@@ -64,7 +69,8 @@ export async function serveEtcdOf(
     "v3electionpb.Election": electionService(keyspace, headerOf),
     "etcdserverpb.Cluster": clusterService(parts),
     "etcdserverpb.Maintenance": maintenanceService(parts),
-  });
+  };
+  const door = await serveGrpc(address, services, new DoorRoom(counts, log));
   const url = `http://${formatHostPort({ host: address.host, port: door.port })}`;
   announce(host, ETCD_ENDPOINTS, url);
   return {

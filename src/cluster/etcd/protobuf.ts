@@ -74,14 +74,17 @@ function encodeField(parts: Uint8Array[], field: Field<unknown>, value: unknown)
 function encodeOne(parts: Uint8Array[], { number, kind }: Field<unknown>, value: unknown): void {
   if (typeof kind === "function" || kind === "bytes" || kind === "string") {
     const body = bodyOf(kind, value);
-    parts.push(varint(BigInt(number * 8 + DELIMITED)), varint(BigInt(body.length)), body);
-  } else parts.push(varint(BigInt(number * 8 + VARINT)), varint(BigInt(value as number | string | boolean)));
+    parts.push(small(number * 8 + DELIMITED), small(body.length), body);
+  } else parts.push(small(number * 8 + VARINT), varint(BigInt(value as number | string | boolean)));
 }
 
 function bodyOf(kind: "bytes" | "string" | (() => Message<unknown>), value: unknown): Uint8Array {
   if (typeof kind === "function") return kind().encode(value as object);
   return Buffer.from(value as string, kind === "bytes" ? "latin1" : "utf8");
 }
+
+/** Of tags and lengths, most of which are one byte. */
+const small = (value: number): Uint8Array => (value < 0x80 ? Uint8Array.of(value) : varint(BigInt(value)));
 
 /** Negative numbers are those of 64 bits, as two's complement. */
 function varint(value: bigint): Uint8Array {
@@ -110,6 +113,11 @@ class Reader {
   }
 
   varint(): bigint {
+    const first = this.bytes[this.#at];
+    if (first !== undefined && first < 0x80) {
+      this.#at += 1;
+      return BigInt(first);
+    }
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
       const byte = this.bytes[this.#at];

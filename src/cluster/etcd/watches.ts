@@ -1,6 +1,7 @@
 /** etcd's service Watch: of each watch every change from its revision on, in order and once, however slowly its client reads. */
 import { covers } from "../../protocols/service/keyspace/versions.ts";
 import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/words.ts";
+import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { atLeastZero, wireKeyValue } from "./calls.ts";
 import { EtcdError } from "./errors.ts";
 import { bidirectional, type Duplex, type Method } from "./grpc-door.ts";
@@ -15,9 +16,10 @@ type Stream = Duplex<WatchRequest, Partial<WatchResponse>>;
 
 const MAX_WATCHES = 10_000;
 const MAX_WATCHES_OF_STREAM = 1_000;
-/** What waits for a slow reader; then it is asked for anew, from where its reader is. */
+/** What waits for a slow reader: changes, and their bytes. Then it is asked for anew, from where its reader is. */
 const MAX_BACKLOG = 1_000;
-/** Of one answer to that. */
+const MAX_BACKLOG_BYTES = 1_048_576;
+/** Of one answer to that; each stream has one at a time. */
 const ANSWER_BYTES = 1_048_576;
 const NO_WATCH = -1;
 const NO_PUT = 0;
@@ -32,9 +34,11 @@ export class Watches {
   constructor(
     private readonly keyspace: KeyspaceClient,
     private readonly headerOf: HeaderOf,
+    private readonly counts: Pick<EtcdCounts, "watches" | "refused">,
   ) {
     this.#forget = keyspace.listen((change) => {
-      for (const watch of this.#watches) watch.hear(change);
+      const bytes = change === null ? 0 : bytesOf(change);
+      for (const watch of this.#watches) watch.hear(change, bytes);
     });
   }
 
@@ -52,10 +56,12 @@ export class Watches {
       watch.end();
       own.delete(watch.id);
       this.#watches.delete(watch);
+      this.counts.watches = this.#watches.size;
     };
+    const around = { stream, keyspace: this.keyspace, headerOf: this.headerOf, inTurn: turns() };
     try {
       for await (const { create_request, cancel_request, progress_request } of stream.requests) {
-        if (create_request !== null) await this.#create(create_request as CreateRequest, stream, own, end);
+        if (create_request !== null) await this.#create(create_request as CreateRequest, around, own, end);
         else if (cancel_request !== null) {
           const watch = own.get(cancel_request.watch_id ?? 0);
           if (watch === undefined) continue;
@@ -70,18 +76,19 @@ export class Watches {
 
   async #create(
     request: CreateRequest,
-    stream: Stream,
+    around: Around,
     own: Map<number, Watch>,
     end: (watch: Watch) => void,
   ): Promise<void> {
     const id = request.watch_id === 0 ? freeId(own) : request.watch_id;
     const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
     if (isFull || own.has(id)) {
+      count(this.counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
       const { revision } = await this.keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
       const cancel_reason = isFull
         ? "etcdserver: too many requests"
         : "etcdserver: duplicate watch ID provided on the WatchStream";
-      return stream.send({
+      return around.stream.send({
         header: this.headerOf(revision),
         watch_id: NO_WATCH,
         created: true,
@@ -89,9 +96,10 @@ export class Watches {
         cancel_reason,
       });
     }
-    const watch = new Watch(id, request, { stream, keyspace: this.keyspace, headerOf: this.headerOf });
+    const watch = new Watch(id, request, around);
     own.set(id, watch);
     this.#watches.add(watch);
+    this.counts.watches = this.#watches.size;
     await watch.begin();
     void watch.run().finally(() => end(watch));
   }
@@ -111,10 +119,24 @@ function freeId(own: ReadonlyMap<number, unknown>): number {
   return id;
 }
 
+/** One after the other. */
+function turns(): Around["inTurn"] {
+  let last = Promise.resolve();
+  return (work) => {
+    last = last.then(work, work);
+    return last;
+  };
+}
+
+const bytesOf = ({ events }: KeyspaceChange): number =>
+  events.reduce((sum, { kv, prev }) => sum + kv.key.length + kv.value.length + (prev?.value.length ?? 0), 0);
+
+/** Of all watches of a stream. */
 interface Around {
   readonly stream: Stream;
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
+  inTurn(work: () => Promise<void>): Promise<void>;
 }
 
 class Watch {
@@ -123,6 +145,7 @@ class Watch {
   /** Of the last change that it has seen, told or not. */
   upTo = 0;
   #waiting: KeyspaceChange[] = [];
+  #waitingBytes = 0;
   /** Whether the replica is to be asked, as not all that has changed is in what waits. */
   #isBehind = true;
   #isEnded = false;
@@ -134,19 +157,27 @@ class Watch {
     private readonly around: Around,
   ) {
     this.#next = atLeastZero(request.start_revision);
-    around.stream.signal.addEventListener("abort", () => this.end(), { once: true });
   }
 
   get isUpToDate(): boolean {
     return !this.#isBehind && this.#waiting.length === 0;
   }
 
-  hear(change: KeyspaceChange | null): void {
-    if (change === null || this.#waiting.length >= MAX_BACKLOG) {
-      this.#isBehind = true;
-      this.#waiting = [];
-    } else if (change.events.length > 0) this.#waiting.push(change);
+  /** @param bytes of the change */
+  hear(change: KeyspaceChange | null, bytes: number): void {
+    const isFull = this.#waiting.length >= MAX_BACKLOG || this.#waitingBytes + bytes > MAX_BACKLOG_BYTES;
+    if (change === null || isFull) this.#fallBehind();
+    else if (change.events.length > 0) {
+      this.#waiting.push(change);
+      this.#waitingBytes += bytes;
+    }
     this.#wake();
+  }
+
+  #fallBehind(): void {
+    this.#isBehind = true;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
   }
 
   end(): void {
@@ -168,7 +199,7 @@ class Watch {
   async run(): Promise<void> {
     try {
       while (!this.#isEnded) {
-        if (this.#isBehind) await this.#ask();
+        if (this.#isBehind) await this.around.inTurn(() => this.#ask());
         else if (this.#waiting.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
         else await this.#tell(this.#waiting.shift() as KeyspaceChange);
       }
@@ -178,15 +209,18 @@ class Watch {
   }
 
   async #ask(): Promise<void> {
+    if (this.#isEnded) return;
+    this.#fallBehind();
     this.#isBehind = false;
-    this.#waiting = [];
     const found = await this.around.keyspace.ask({ type: "events", from: this.#next, maxBytes: ANSWER_BYTES });
     if (found.next <= found.revision) this.#isBehind = true;
     await this.#send(found.events, found.next - 1);
     this.#next = Math.max(this.#next, found.next);
   }
 
-  async #tell({ revision, events }: KeyspaceChange): Promise<void> {
+  async #tell(change: KeyspaceChange): Promise<void> {
+    const { revision, events } = change;
+    this.#waitingBytes -= bytesOf(change);
     if (revision < this.#next) return;
     this.#next = revision + 1;
     await this.#send(events, revision);

@@ -1,0 +1,79 @@
+/** What etcd's clients may have under way at a member, all of them together. What is turned away is counted, and said once in the log. */
+import type { Log } from "../../runtime/log.ts";
+import { count, type EtcdCounts } from "../../runtime/metrics.ts";
+import { EtcdError } from "./errors.ts";
+
+export interface DoorLimits {
+  readonly connections: number;
+  /** Streams among them; from when a call begins until its answer has been read. */
+  readonly calls: number;
+  /** Of answers to calls that are no streams, until they have been read. */
+  readonly unreadBytes: number;
+}
+
+const doorLimits: DoorLimits = { connections: 1_000, calls: 4_096, unreadBytes: 64 * 1_048_576 };
+
+/** Of one call. */
+export interface Place {
+  /** Its answer waits until it has been read. */
+  hold(bytes: number): void;
+  leave(): void;
+}
+
+export class DoorRoom {
+  #unread = 0;
+
+  constructor(
+    readonly counts: EtcdCounts,
+    private readonly log: Log,
+    readonly limits: DoorLimits = doorLimits,
+  ) {}
+
+  /** @throws EtcdError `tooManyRequests` */
+  enter(call: string): Place {
+    count(this.counts.calls, call);
+    const { calls, unreadBytes } = this.limits;
+    if (this.counts.open >= calls) throw this.#full(`${calls} calls are under way`);
+    if (this.#unread >= unreadBytes) throw this.#full(`${unreadBytes} bytes of answers have not been read`);
+    this.counts.open += 1;
+    let held = 0;
+    let isOver = false;
+    return {
+      hold: (bytes) => {
+        if (isOver) return;
+        held += bytes;
+        this.#unread += bytes;
+      },
+      leave: () => {
+        if (isOver) return;
+        isOver = true;
+        this.counts.open -= 1;
+        this.#unread -= held;
+      },
+    };
+  }
+
+  /** Of a call that was answered with an error. */
+  fail(error: unknown): void {
+    count(this.counts.refused, error instanceof EtcdError ? error.label : "other");
+  }
+
+  malformed(call: string, error: unknown): void {
+    count(this.counts.refused, "malformed");
+    this.#say("malformed", `a call of ${call} could not be read: ${error instanceof Error ? error.message : error}`);
+  }
+
+  noConnection(): void {
+    count(this.counts.refused, "too-many-connections");
+    this.#say("too-many-connections", `${this.limits.connections} connections are open, and no more may be`);
+  }
+
+  #full(what: string): EtcdError {
+    this.#say("too-many-requests", `${what}, and no more may be: calls are refused`);
+    return new EtcdError("tooManyRequests");
+  }
+
+  #say(reason: string, what: string): void {
+    this.log.once(`etcd ${reason}`, `clients of etcd's API: ${what}`, { event: "etcd-client-refused", reason });
+  }
+}

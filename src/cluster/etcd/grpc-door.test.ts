@@ -1,0 +1,242 @@
+/** What clients of etcd's API can do to a member: whatever they send, it goes on, and what it turns away is counted and said. */
+import { once } from "node:events";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { afterEach, expect, test, vi } from "vitest";
+import { createLog } from "../../runtime/log.ts";
+import { newCounts } from "../../runtime/metrics.ts";
+import { type DoorLimits, DoorRoom } from "./door-room.ts";
+import { bidirectional, type Duplex, type GrpcDoor, serveGrpc, unary } from "./grpc-door.ts";
+import { bytes, message, number } from "./protobuf.ts";
+
+const text = message({ value: bytes(1), times: number(2) });
+const EMPTY = Buffer.alloc(0);
+const identity = (buffer: Buffer): Buffer => buffer;
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+let door: GrpcDoor;
+const clients: Client[] = [];
+const sockets: Socket[] = [];
+const sessions: ClientHttp2Session[] = [];
+/** It closes though some are connected, and say nothing. */
+afterEach(async () => {
+  await door.close();
+  for (const client of clients.splice(0)) client.close();
+  for (const session of sessions.splice(0)) session.destroy();
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+/** It answers with a value so many times as long; or not before it is told to; streams send what they are told to. */
+async function served(limits: Partial<DoorLimits> = {}) {
+  const counts = newCounts().etcd;
+  const said: string[] = [];
+  const log = createLog((_level, line) => said.push(line));
+  const waiting: (() => void)[] = [];
+  const given = { up: 0 };
+  const streams: Pick<Duplex<unknown, { value: string }>, "send">[] = [];
+  const repeat = unary(text, text, ({ value, times }) => Promise.resolve({ value: value.repeat(times), times }));
+  const wait = unary(text, text, async (request, signal) => {
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve);
+      signal.addEventListener("abort", () => {
+        given.up += 1;
+        resolve();
+      });
+    });
+    return request;
+  });
+  const stream = bidirectional(text, text, async (duplex) => {
+    streams.push(duplex);
+    for await (const _request of duplex.requests);
+  });
+  const room = new DoorRoom(counts, log, { connections: 10, calls: 10, unreadBytes: 1_048_576, ...limits });
+  door = await serveGrpc(
+    { host: "127.0.0.1", port: 0 },
+    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream } },
+    room,
+  );
+  return { counts, said, waiting, given, streams };
+}
+
+function client(): Client {
+  const one = new Client(`127.0.0.1:${door.port}`, credentials.createInsecure(), {
+    "grpc.max_receive_message_length": -1,
+    "grpc.use_local_subchannel_pool": 1,
+  });
+  clients.push(one);
+  return one;
+}
+
+const call = (by: Client, name: string, request: Buffer): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    by.makeUnaryRequest(`/test.Text/${name}`, identity, identity, request, (error: ServiceError | null, response) => {
+      if (error === null) resolve(response as Buffer);
+      else reject(error);
+    });
+  });
+
+const asked = (value: string, times: number): Buffer => Buffer.from(text.encode({ value, times }));
+
+async function isWell(by = client()): Promise<void> {
+  expect(text.decode(await call(by, "Repeat", asked("ab", 2)))).toMatchObject({ value: "abab" });
+}
+
+test("what is no message is refused, counted, and said once", async () => {
+  const { counts, said } = await served();
+  const one = client();
+  for (const malformed of [Buffer.from([0x0a]), Buffer.from([0x0a, 0x7f, 1]), Buffer.alloc(1_000, 0xff)])
+    await expect(call(one, "Repeat", malformed)).rejects.toMatchObject({ code: 13 });
+  await isWell(one);
+  expect(counts).toMatchObject({ calls: { "Text/Repeat": 1 }, refused: { malformed: 3 } });
+  expect(said).toHaveLength(1);
+  expect(said[0]).toMatch(/^clients of etcd's API: a call of Text\/Repeat could not be read: expected/);
+});
+
+test("a message above 2 MiB is refused before it is read", async () => {
+  const { counts } = await served();
+  const one = client();
+  await expect(call(one, "Repeat", Buffer.alloc(3 << 20))).rejects.toMatchObject({ code: 8 });
+  await isWell(one);
+  expect(counts.open).toBe(0);
+});
+
+test("what is not served is named", async () => {
+  await served();
+  await expect(call(client(), "Sing", EMPTY)).rejects.toMatchObject({
+    code: 12,
+    details: "The server does not implement the method /test.Text/Sing",
+  });
+});
+
+test("more calls than may be under way are refused, and there is room again once they are over", async () => {
+  const { counts, said, waiting, given } = await served();
+  const [one, other] = [client(), client()];
+  const calls = Array.from({ length: 10 }, (_, at) => call(at < 5 ? one : other, "Wait", EMPTY));
+  await vi.waitFor(() => expect(counts.open).toBe(10), PATIENCE);
+  for (let times = 0; times < 3; times++)
+    await expect(call(one, "Repeat", EMPTY)).rejects.toMatchObject({
+      code: 8,
+      details: "etcdserver: too many requests",
+    });
+  expect(counts.refused).toEqual({ "too-many-requests": 3 });
+  expect(said).toEqual(["clients of etcd's API: 10 calls are under way, and no more may be: calls are refused"]);
+  for (const go of waiting) go();
+  await Promise.all(calls);
+  await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
+  expect(given.up).toBe(0);
+  await isWell(one);
+});
+
+test("a call whose client has gone is told so, and its place is free", async () => {
+  const { counts, given } = await served();
+  const one = client();
+  const left = one.makeUnaryRequest("/test.Text/Wait", identity, identity, EMPTY, () => {});
+  await vi.waitFor(() => expect(counts.open).toBe(1), PATIENCE);
+  left.cancel();
+  await vi.waitFor(() => expect([counts.open, given.up]).toEqual([0, 1]), PATIENCE);
+});
+
+/** A call by hand, whose answer is not read before somebody listens to it. */
+function unread(session: ClientHttp2Session, name: string, request: Buffer): ClientHttp2Stream {
+  const path = `/test.Text/${name}`;
+  const stream = session.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  stream.on("error", () => {});
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(request.length, 1);
+  stream.write(Buffer.concat([head, request]));
+  return stream;
+}
+
+function byHand(): ClientHttp2Session {
+  const session = connectHttp2(`http://127.0.0.1:${door.port}`);
+  session.on("error", () => {});
+  sessions.push(session);
+  return session;
+}
+
+test("answers that nobody reads take so many bytes, and then no call is taken", async () => {
+  const { counts, said } = await served({ calls: 1_000 });
+  const session = byHand();
+  for (let times = 0; times < 10; times++) {
+    const stream = unread(session, "Repeat", asked("x", 131_072)).end();
+    await once(stream, "response"); // Its answer has begun.
+  }
+  await vi.waitFor(() => expect(counts.open).toBe(8), PATIENCE);
+  expect(counts.refused).toEqual({ "too-many-requests": 2 });
+  expect(said).toEqual([expect.stringContaining("1048576 bytes of answers have not been read, and no more may be")]);
+  session.destroy();
+  await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
+  await isWell();
+});
+
+test("a stream that is not read sends 256 KiB and a message, and goes on where its reader does", async () => {
+  const { counts, streams } = await served();
+  const stream = unread(byHand(), "Stream", EMPTY);
+  await vi.waitFor(() => expect(streams).toHaveLength(1), PATIENCE);
+  const value = "x".repeat(65_536);
+  let sent = 0;
+  const sending = Array.from({ length: 100 }, async () => {
+    await streams[0]?.send({ value });
+    sent += 1;
+  });
+  const isStill = async (): Promise<boolean> => {
+    const before = sent;
+    await sleep(200);
+    return before === sent;
+  };
+  await vi.waitFor(async () => expect(await isStill()).toBe(true), PATIENCE);
+  expect(sent).toBeLessThan(10);
+  let read = 0;
+  stream.on("data", (buffer: Buffer) => {
+    read += buffer.length;
+  });
+  await Promise.all(sending);
+  await vi.waitFor(() => expect(read).toBeGreaterThan(100 * 65_536), PATIENCE);
+  stream.close();
+  await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
+});
+
+test("more connections than may be are closed, counted, and said once", async () => {
+  const { counts, said } = await served({ connections: 3 });
+  const open = (): Promise<Socket> =>
+    new Promise((resolve) => {
+      const socket = connect(door.port, "127.0.0.1", () => resolve(socket));
+      socket.on("error", () => {});
+      sockets.push(socket);
+    });
+  for (let times = 0; times < 5; times++) await open();
+  await vi.waitFor(() => expect(counts.refused["too-many-connections"]).toBe(2), PATIENCE);
+  expect(counts.connected).toBe(3);
+  expect(said).toEqual(["clients of etcd's API: 3 connections are open, and no more may be"]);
+  sockets[0]?.destroy();
+  await vi.waitFor(() => expect(counts.connected).toBe(2), PATIENCE);
+  await isWell();
+});
+
+test("bytes that are no HTTP/2 end their connection, and nothing else", async () => {
+  const { counts } = await served();
+  const socket = connect(door.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n"));
+  socket.on("error", () => {});
+  sockets.push(socket);
+  await new Promise((resolve) => socket.resume().once("close", resolve));
+  await isWell();
+  expect(counts.calls).toEqual({ "Text/Repeat": 1 });
+});
+
+test("an address that is taken is named", async () => {
+  await served();
+  const room = new DoorRoom(
+    newCounts().etcd,
+    createLog(() => {}),
+  );
+  await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room)).rejects.toThrow(
+    `cannot listen on 127.0.0.1:${door.port} for etcd's API: it is taken`,
+  );
+});

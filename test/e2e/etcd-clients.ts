@@ -1,0 +1,80 @@
+/** Clients of etcd's library for Go, in a process of their own: a mutex and an election, and who was let in. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { buildGo } from "../../bench/cluster/go-program.ts";
+import { until } from "./cluster-under-test.ts";
+
+const SOURCE = fileURLToPath(new URL("./etcd-clients/main.go", import.meta.url));
+/** One may have been let in before somebody asks for progress, and be counted after. */
+const PROGRESS = 3;
+
+export interface Account {
+  /** How often each was had. */
+  readonly mutex: number;
+  readonly election: number;
+  readonly sessions: number;
+  /** Sessions that ended by themselves. */
+  readonly expired: number;
+  /** Calls without an answer, of which nobody knows whether they were done. */
+  readonly failed: number;
+  /** Who came too late to be let in, or to go on. */
+  readonly refused: number;
+  /** In sentences. */
+  readonly wrong: readonly string[];
+}
+
+export class EtcdClients {
+  #latest: Account | null = null;
+  #stderr = "";
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+
+  /** Builds the program, and starts it. */
+  static async start(folder: string, endpoints: readonly string[]): Promise<EtcdClients> {
+    const program = join(folder, "etcd-clients");
+    await buildGo(SOURCE, program);
+    return new EtcdClients(program, endpoints);
+  }
+
+  private constructor(program: string, endpoints: readonly string[]) {
+    this.#child = spawn(program, ["-endpoints", endpoints.join(",")], { stdio: "pipe" });
+    createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+      this.#latest = JSON.parse(line) as Account;
+    });
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+    });
+    this.#ended = new Promise((resolve) => this.#child.once("close", resolve));
+  }
+
+  get account(): Account {
+    return this.#latest ?? { mutex: 0, election: 0, sessions: 0, expired: 0, failed: 0, refused: 0, wrong: [] };
+  }
+
+  /** Resolves once both have been had again, and again. */
+  async progress(): Promise<void> {
+    const { mutex, election } = this.account;
+    await until(
+      () => `mutex and election are had after ${mutex} and ${election} times, but ${this.standing}`,
+      () => this.account.mutex >= mutex + PROGRESS && this.account.election >= election + PROGRESS,
+    );
+  }
+
+  /** @returns what it came to, with all that was under way. */
+  async end(): Promise<Account> {
+    this.#child.stdin?.end();
+    const code = await this.#ended;
+    if (code !== 0) throw new Error(`the clients ended with ${code}: ${this.standing}`);
+    return this.account;
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  get standing(): string {
+    return `the account is ${JSON.stringify(this.account)}, stderr: ${this.#stderr}`;
+  }
+}
