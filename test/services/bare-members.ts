@@ -188,6 +188,7 @@ export class Cluster {
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},
       onExhausted: () => void this.serve(self),
+      give() {},
       onRefused: (_setting, by, why) => void this.errors.push(`refused by ${by}: ${why}`),
       onFull() {},
       onStray() {},

@@ -70,6 +70,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
       serves = false;
       instances.tell({ type: "deposed", epoch } as Tagged);
     },
+    give() {},
     onExhausted() {
       instances.tell({ type: "deposed", epoch } as Tagged);
       epoch += 1;

@@ -21,7 +21,9 @@ import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
 import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
-import type { System } from "../../system.ts";
+import { watching } from "../../membership/family/watching.ts";
+import { heartbeat } from "../../membership/heartbeat.ts";
+import { joined, type System, type WireTable } from "../../system.ts";
 import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from "../family/workload.ts";
 import type { LockServiceOptions } from "./lock-service.ts";
 import { lockService } from "./lock-service.ts";
@@ -48,14 +50,16 @@ const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
   },
 };
 
-/** The system without its workload: in a member of `join()` one election serves all locks. */
-export const electedServerSystem: System = {
-  parts: { mutex: lockService, election: epochBully },
-  wires,
+const system: System = { parts: { mutex: lockService, election: epochBully }, wires, algorithm: "mutex" };
+
+/** In a member of `join()`: one election serves all locks, and a failure detector tells it, and the locks, who does not answer. */
+export const monitoredElectedServer: System = {
+  parts: { ...system.parts, detector: heartbeat },
+  wires: joined(wires as WireTable, watching("mutex", "election")),
   algorithm: "mutex",
 };
 
 export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
   { mutex: LockService; election: EpochBully },
   ElectedServerOptions
->(electedServerSystem);
+>(system);
