@@ -44,6 +44,12 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     {
       isDetectedInNodes: false,
       embedded: { forgotten: "alone", lease: { with: lockServiceOptions, isTimed: true } },
+      variants: {
+        monitored: {
+          summary: "with the failure detector of a member of join(): its election waits for nobody who is suspected",
+          detects: true,
+        },
+      },
       mustStart: true,
       check: { maxTimeouts: 2 },
       shown: {

@@ -28,7 +28,7 @@ export class Wired {
    * @param share what it gives to shared parts.
    */
   constructor(
-    readonly own: string,
+    private readonly own: string,
     wires: WireTable,
     take: (command: Tagged) => void,
     share: (part: string, command: Tagged) => void = () => {},

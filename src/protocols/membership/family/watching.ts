@@ -1,12 +1,9 @@
-/** What a failure detector finds out is told to parts that can do without a node. */
-import type { NodeId } from "../../../core/protocol.ts";
+/** What a failure detector finds out is told to a part that can do without a node. */
 import type { WireTable } from "../../system.ts";
 
-export function watching(...parts: readonly string[]): WireTable {
-  const telling = (type: string): WireTable[string][string] => {
-    return ({ node }: { node: NodeId }, give) => {
-      for (const part of parts) give(part, { type, node });
-    };
-  };
-  return { detector: { suspected: telling("suspect"), restored: telling("restore") } };
-}
+export const watching = (part: string): WireTable => ({
+  detector: {
+    suspected: ({ node }, give) => give(part, { type: "suspect", node }),
+    restored: ({ node }, give) => give(part, { type: "restore", node }),
+  },
+});

@@ -75,9 +75,10 @@ export const stacks: readonly Stack[] = [
   stack("fifo", "multicast", "fifo over ip-multicast", (given) => overMulticast(fifo(), prompt(given).multicast)),
   stack("causal", "multicast", "causal over ip-multicast", (given) => overMulticast(causal(), prompt(given).multicast)),
   stack("total", "multicast", "isis over ip-multicast", ({ multicast }) => overMulticast(isis(), multicast)),
-  stack("causal-total", "multicast", "causal-total over ip-multicast", ({ multicast }) =>
-    over(isis(), <P>(payload: Shape<P>) => overMulticast(causal<P>({}, payload), multicast)),
-  ),
+  stack("causal-total", "multicast", "causal-total over ip-multicast", ({ multicast }) => ({
+    ...over(isis(), <P>(payload: Shape<P>) => overMulticast(causal<P>({}, payload), multicast)),
+    name: "causal-total",
+  })),
   stack("none", "views", "view-synchrony", (given) => viewSynchrony(prompt(given))),
   stack("fifo", "views", "fifo over view-synchrony", (given) => flushFifo(prompt(given))),
   stack("causal", "views", "causal over view-synchrony", (given) => flushCausal(prompt(given))),

@@ -21,9 +21,8 @@ import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
 import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
-import { watching } from "../../membership/family/watching.ts";
-import { heartbeat } from "../../membership/heartbeat.ts";
-import { joined, type System, type WireTable } from "../../system.ts";
+import { type Heartbeat, heartbeat } from "../../membership/heartbeat.ts";
+import type { System } from "../../system.ts";
 import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from "../family/workload.ts";
 import type { LockServiceOptions } from "./lock-service.ts";
 import { lockService } from "./lock-service.ts";
@@ -37,7 +36,7 @@ export interface ElectedServerOptions {
   election?: Partial<EpochBullyOptions>;
 }
 
-const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
+const wires: Wires<{ mutex: LockService; election: EpochBully; detector: Heartbeat }> = {
   mutex: {
     exhausted(_event, give) {
       give("election", { type: "resign" });
@@ -48,16 +47,19 @@ const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
     elected: ({ leader, epoch }, give) => give("mutex", { type: "elected", leader, epoch }),
     deposed: ({ epoch }, give) => give("mutex", { type: "deposed", epoch }),
   },
+  detector: {
+    suspected({ node }, give) {
+      give("mutex", { type: "suspect", node });
+      give("election", { type: "suspect", node });
+    },
+    restored: ({ node }, give) => give("election", { type: "restore", node }),
+  },
 };
 
 const system: System = { parts: { mutex: lockService, election: epochBully }, wires, algorithm: "mutex" };
 
-/** In a member of `join()`: one election serves all locks, and a failure detector tells it, and the locks, who does not answer. */
-export const monitoredElectedServer: System = {
-  parts: { ...system.parts, detector: heartbeat },
-  wires: joined(wires as WireTable, watching("mutex", "election")),
-  algorithm: "mutex",
-};
+/** As a member of `join()` has it, where one election and one failure detector do for all locks. */
+export const monitoredElectedServer: System = { ...system, parts: { ...system.parts, detector: heartbeat } };
 
 export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
   { mutex: LockService; election: EpochBully },
