@@ -16,6 +16,7 @@ import type { Journal } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept-journal.ts";
+import { withFloors } from "./services/epoch-floors.ts";
 
 /** Each start of a member takes a million numbers: so an earlier replacement would need a start every second to come up with the clock. */
 const NUMBERS_PER_MS = 1_000;
@@ -95,7 +96,7 @@ function promise(journal: Journal, kept: readonly KeptJournal[], { id, members }
 
 /** Of each algorithm its own: epochs of elections have no end, and those of locks and of their servers have. */
 export function promiseEpochs(journal: Journal, members: readonly NodeId[], { ofElections, ofServers }: Epochs): void {
-  for (const algorithm of ["epoch-bully", "epoch-token-ring"]) {
+  for (const algorithm of withFloors) {
     const epoch = ofElections(algorithm);
     journal.slot<{ epoch: number }>(`floor/${algorithm}`, struct({ epoch: natural })).append({ epoch });
   }

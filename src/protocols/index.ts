@@ -21,10 +21,11 @@ import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
+import { settled as settledEpochBully } from "./election/epoch-bully/options.ts";
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
-import { entry, type RegistryEntry, type Variant } from "./entry.ts";
+import { type Embedded, entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
 import { superPeersHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
@@ -48,6 +49,7 @@ const onRealProcesses = { summary: "with the failure detector that real processe
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
     model: bully,
+    embedded: { forgotten: "together" },
     variants: {
       extended: { summary: "with resignation, ranks and self-correction" },
       monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
@@ -74,6 +76,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "on a ring, the highest id comes back to its node and leads",
     monitored(extendedChangRoberts),
     {
+      embedded: { forgotten: "together" },
       variants: {
         textbook: { summary: "the paper's: no rounds, no ranks, nobody resigns or crashes", model: changRoberts },
         monitored: onRealProcesses,
@@ -94,14 +97,24 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: ballotLog,
     },
   ),
-  "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
-    // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
-    whereEmbedded: { takesOver: false },
+  "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", monitored(epochBully), {
+    isDetectedInNodes: false,
+    embedded: {
+      // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
+      defaults: { takesOver: false },
+      forgotten: "alone",
+      lease: { with: settledEpochBully, isTimed: true },
+      floor: (epoch, self) => ({ type: "promised", epoch, to: self }) as Tagged,
+    },
     variants: {
       bounded: {
         summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
         algorithm: boundedEpochBully,
         ends: true,
+      },
+      monitored: {
+        summary: "with the failure detector of a member of join(): nobody waits for who is suspected",
+        detects: true,
       },
       whole: { summary: "pre-votes, later elections and renewals included" },
     },
@@ -238,6 +251,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
   ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
+    embedded: { forgotten: "together" },
     variants: {
       textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
       monitored: onRealProcesses,
@@ -297,6 +311,10 @@ export function protocolNamed(name: string): RegistryEntry {
   return found;
 }
 
+/** What members of `join()` run under that name; null if they cannot, or there is nothing of that name. */
+export const embeddedNamed = (name: string): Embedded | null =>
+  Object.hasOwn(registry, name) ? (registry[name] as RegistryEntry).embedded : null;
+
 /** @throws UsageError for a name that is not among the variants. */
 export function variantNamed(protocol: string, variant: string): Variant {
   const { variants } = protocolNamed(protocol);
@@ -338,7 +356,7 @@ export {
 } from "./election/monitored.ts";
 export { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./election/ring/extended-ring.ts";
 export { type Ring, type RingOptions, ring } from "./election/ring/ring.ts";
-export type { AnyProtocol, CheckHints, RegistryEntry, Variant } from "./entry.ts";
+export type { AnyProtocol, CheckHints, Embedded, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
 export {
   type Heartbeat,

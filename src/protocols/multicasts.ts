@@ -6,6 +6,7 @@ import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./multicast/family/properties.ts";
+import { type Order, stackOf } from "./multicast/family/stacks.ts";
 import { groupsModel, monitored } from "./multicast/family/systems.ts";
 import { fifo } from "./multicast/fifo.ts";
 import { fifoTotal } from "./multicast/fifo-total.ts";
@@ -37,6 +38,22 @@ const flush = (multicast: AnyMaker) =>
     mustStart: true,
   }) as const;
 
+/** As channels of `join()` run it where members multicast in datagrams. */
+const overDatagrams = (order: Order) =>
+  ({
+    summary: "over IP multicast: datagrams get lost, and who lacks one asks for it",
+    algorithm: stackOf(order, "multicast").make,
+  }) as const;
+
+/** As channels of `join()` run it where members come and go. */
+const withState = (order: Order) =>
+  ({
+    summary: "over view synchrony, with the state of the group for members that want it",
+    algorithm: monitored(stackOf(order, "views").make),
+    detects: true,
+    mustStart: true,
+  }) as const;
+
 export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   "basic-multicast": entry(
     multicast,
@@ -61,6 +78,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     variants: {
       "every-order": everyOrder,
       flush: flush(flushCausal),
+      "over-ip-multicast": overDatagrams("causal"),
       overlapping: {
         summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
         model: groupsModel(causalInGroups, [happenedBeforeOrder]),
@@ -77,7 +95,12 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     causalTotal,
     {
       orders: [totalOrder, happenedBeforeOrder],
-      variants: { "every-order": everyOrder, flush: flush(flushCausalTotal) },
+      variants: {
+        "every-order": everyOrder,
+        flush: flush(flushCausalTotal),
+        "over-ip-multicast": overDatagrams("causal-total"),
+        "with-state": withState("causal-total"),
+      },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
   ),
@@ -94,6 +117,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         summary: "in overlapping groups: numbers of their own in each",
         model: groupsModel((options) => eachGroup(fifo, options), [fifoOrder]),
       },
+      "over-ip-multicast": overDatagrams("fifo"),
     },
   }),
   "fifo-total": entry(
@@ -153,6 +177,8 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
           summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
           model: groupsModel(isisInGroups, [totalOrder]),
         },
+        "over-ip-multicast": overDatagrams("total"),
+        "with-state": withState("total"),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },

@@ -3,8 +3,9 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
 import { centralServer } from "./mutex/central-server.ts";
-import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
-import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
+import { monitoredElectedServer } from "./mutex/elected-server/elected-server.ts";
+import { lockServiceOptions } from "./mutex/elected-server/lock-service.ts";
+import { epochTokenRing, ringLease } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
@@ -39,8 +40,16 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   "elected-server": entry(
     mutualExclusion,
     "a central server that is elected; permissions are leases with growing tokens",
-    electedServerSystem,
+    monitoredElectedServer,
     {
+      isDetectedInNodes: false,
+      embedded: { forgotten: "alone", lease: { with: lockServiceOptions, isTimed: true } },
+      variants: {
+        monitored: {
+          summary: "with the failure detector of a member of join(): its election waits for nobody who is suspected",
+          detects: true,
+        },
+      },
       mustStart: true,
       check: { maxTimeouts: 2 },
       shown: {
@@ -60,6 +69,11 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
           summary: "with the failure detector that real processes have: who is suspected is passed over",
           detects: true,
         },
+      },
+      embedded: {
+        forgotten: "together",
+        lease: { with: ringLease, isTimed: false },
+        floor: (epoch) => ({ type: "promised", epoch, to: null }) as Tagged,
       },
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),

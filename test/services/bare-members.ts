@@ -58,7 +58,7 @@ export class Cluster {
 
   /** Whoever served is told first that it does not any more, as its lease sees to it. */
   serve(id: NodeId): this {
-    if (this.#server !== null) this.instances(this.#server).tell({ type: "deposed", epoch: this.#epoch } as Tagged);
+    if (this.#server !== null) this.instances(this.#server).tell({ type: "deposed", epoch: this.#epoch });
     this.#epoch += 1;
     this.#server = id;
     for (const [id, { instances }] of this.#running)
@@ -188,6 +188,7 @@ export class Cluster {
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},
       onExhausted: () => void this.serve(self),
+      give() {},
       onRefused: (_setting, by, why) => void this.errors.push(`refused by ${by}: ${why}`),
       onFull() {},
       onStray() {},

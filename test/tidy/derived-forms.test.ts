@@ -9,8 +9,6 @@ import { code, type HouseFile, isTest, parsed } from "./house.ts";
 /** By file, the events that it looks for. Facades of `join()` hand them on to the program; the rest is to become wires. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
-  "src/cluster/services/instance.ts": ["delivered", "exhausted", "heard", "suspected"],
-  "src/cluster/services/instances.ts": ["elected"],
   "src/cluster/services/local-channel.ts": [
     "blocked",
     "delivered",
@@ -24,8 +22,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/cluster/services/local-election.ts": ["confirmed", "deposed", "elected"],
   "src/cluster/services/local-mutex.ts": ["confirmed", "entered", "lost"],
-  "src/cluster/services/served-locks.ts": ["deposed", "elected"],
-  "src/cluster/services/shared-parts.ts": ["confirmed", "deposed", "elected", "suspected"],
+  "src/cluster/services/lock-server.ts": ["confirmed", "deposed", "elected"],
   "src/cluster/services/state/log-election.ts": ["confirmed", "lost", "restored"],
   "src/cluster/services/state/service-host.ts": ["began", "clientAnswered", "confirmed", "led", "lost", "refused"],
   "src/cluster/services/member-directory.ts": ["members"],

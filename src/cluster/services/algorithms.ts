@@ -14,12 +14,13 @@ import {
   type UNKNOWN_VARIANT,
   variants,
 } from "../../core/shape.ts";
-import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { type AnyProtocol, type Embedded, protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { stacks } from "../../protocols/multicast/family/stacks.ts";
 import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
 import { formOf } from "../../runtime/wire.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
-import { stackNamed, stacks } from "./channel-stacks.ts";
+import { stackNamed } from "./channel-stacks.ts";
 import { MAX_NAME_BYTES } from "./instance-name.ts";
 import type { RetirementMessage } from "./joint-retirement.ts";
 import type { SharedProtocols } from "./shared-protocols.ts";
@@ -38,13 +39,19 @@ const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
 /** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
 export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
   if (kind === "channel") {
-    return stackNamed(algorithm).make(viewOptions(readChannelOptions(options).timing));
+    const { make, carrier } = stackNamed(algorithm);
+    const { timing } = readChannelOptions(options);
+    return make(carrier === "views" ? { views: viewOptions(timing) } : {});
   }
   const known = algorithms.filter((name) => kindOf(name) === kind);
   if (!known.includes(algorithm))
     throw new UsageError("unknown-algorithm", unexpected("the algorithm", `one of ${known.join(", ")}`, algorithm));
-  return protocolNamed(algorithm).embedded?.(readOptions(options)) as AnyProtocol;
+  return protocolNamed(algorithm).embedded?.make(readOptions(options)) as AnyProtocol;
 }
+
+/** What the registry says of it: its wires to what a member has once for all, and how it is put away. Of one that `protocolOf` takes. */
+export const embeddedOf = ({ kind, algorithm }: Setting): Embedded =>
+  kind === "channel" ? stackNamed(algorithm) : (protocolNamed(algorithm).embedded as Embedded);
 
 /** A channel's options, as they stand in its setting. */
 export const channelOptions = (transport: Transport, timing: Timing): object =>
@@ -76,15 +83,6 @@ function parsed(json: string): unknown {
 
 export const takes = ({ shapes }: AnyProtocol, command: string): boolean =>
   Object.hasOwn(shapes.command ?? {}, command);
-
-/**
- * Mutual exclusions that do without suspected members: a wrong suspicion, as in a partition, lets two in. So they are
- * told of suspicions only where their option `rejoins` says that this is wanted.
- */
-const believers = ["ricart-agrawala", "maekawa-sanders"];
-
-export const hearsSuspicions = ({ algorithm, options }: Setting): boolean =>
-  !believers.includes(algorithm) || (JSON.parse(options) as { rejoins?: boolean }).rejoins === true;
 
 /** In UTF-8; a name is part of every message of its instance. */
 const MAX_OPTIONS_BYTES = 4_096;
@@ -193,7 +191,7 @@ function contentShape(kind: Kind): Shape<Content> {
 function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: Shape<Tagged> }])[] {
   const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
   const protocols = named.map(
-    (algorithm) => [algorithm, protocolNamed(algorithm).embedded?.() as AnyProtocol] as const,
+    (algorithm) => [algorithm, protocolNamed(algorithm).embedded?.make() as AnyProtocol] as const,
   );
   const channels = kind === "channel" ? stacks.map(({ algorithm, make }) => [algorithm, make()] as const) : [];
   const contents = [...protocols, ...channels].map(([name, protocol]) => [name, { body: bodyOf(protocol) }] as const);

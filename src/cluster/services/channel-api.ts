@@ -1,8 +1,8 @@
 /** What `member.channel()` offers: messages to all members, in the order that was asked for. docs/channels.md says what each promises. */
 import type { NodeId } from "../../core/protocol.ts";
+import type { Order } from "../../protocols/multicast/family/stacks.ts";
 
-/** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
-export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
+export type { Order };
 
 /** The same at every member. */
 export interface ChannelOptions {

@@ -9,8 +9,8 @@ import { problem, type ShapeNode, type Shapes, variants } from "../../core/shape
 import { idealSignatures } from "../../core/signatures.ts";
 import { dispatch, type Stimulus } from "../../core/step.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
+import { stacks } from "../../protocols/multicast/family/stacks.ts";
 import { viewSynchrony } from "../../protocols/multicast/view-synchrony.ts";
-import { stacks } from "./channel-stacks.ts";
 
 const PEERS = [2, 3];
 

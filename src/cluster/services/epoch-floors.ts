@@ -4,27 +4,24 @@
  * may always be higher than it was: it only keeps lower epochs away, so one number does for all names.
  */
 import { natural, struct } from "../../core/shape.ts";
+import { embeddedNamed, protocolNames } from "../../protocols/index.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 
-/** Their record of a promise, given to nobody but the member itself. */
-const promises: Readonly<Record<string, (epoch: number, self: number) => object>> = {
-  "epoch-bully": (epoch, self) => ({ type: "promised", epoch, to: self }),
-  "epoch-token-ring": (epoch) => ({ type: "promised", epoch, to: null }),
-};
+/** The algorithms that have one. */
+export const withFloors = protocolNames.filter((name) => embeddedNamed(name)?.floor != null);
 
 export class EpochFloors {
   readonly #floors: ReadonlyMap<string, Slot<{ epoch: number }>>;
 
   constructor(journal: Journal) {
     const shape = struct({ epoch: natural });
-    const algorithms = Object.keys(promises);
-    this.#floors = new Map(algorithms.map((algorithm) => [algorithm, journal.slot(`floor/${algorithm}`, shape)]));
+    this.#floors = new Map(withFloors.map((algorithm) => [algorithm, journal.slot(`floor/${algorithm}`, shape)]));
   }
 
   /** Into a slot that holds nothing yet. */
   begin(algorithm: string, self: number, slot: Slot<never>): void {
     const epoch = this.#of(algorithm);
-    if (epoch > 0 && slot.records.length === 0) slot.append(promises[algorithm]?.(epoch, self) as never);
+    if (epoch > 0 && slot.records.length === 0) slot.append(embeddedNamed(algorithm)?.floor?.(epoch, self) as never);
   }
 
   /** Before what the slot holds is forgotten. */

@@ -7,7 +7,7 @@ import type { Journal } from "../../runtime/journal/journal.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { channelOptions, type Envelope, optionsText } from "./algorithms.ts";
-import { orders, stackOf } from "./channel-stacks.ts";
+import { orders, stackFor } from "./channel-stacks.ts";
 import { Instances } from "./instances.ts";
 import type { LocalChannel } from "./local-channel.ts";
 
@@ -54,6 +54,7 @@ function members(floor: readonly object[]) {
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},
+      give() {},
       onExhausted() {},
       onRefused() {},
       onFull() {},
@@ -90,7 +91,7 @@ test.each([
 ])("$order, sent by $sender, $what: two writes, one after the other", async ({ order, sender, floor }) => {
   vi.useFakeTimers();
   const { all, settle, write } = members(floor);
-  const { algorithm } = stackOf(order, true, "tcp");
+  const { algorithm } = stackFor(order, true, "tcp");
   const options = optionsText(channelOptions("tcp", "default"));
   const { local } = (all.get(sender) as Instances).use({ kind: "channel", name: "room", algorithm, options });
   const channel = (local as LocalChannel).use<string>();

@@ -5,7 +5,7 @@
 import type { NodeId } from "../../core/protocol.ts";
 
 /** How an algorithm stands after a step. */
-interface Standing {
+export interface Standing {
   readonly self: NodeId;
   /** The leader that its view names. */
   readonly leader: NodeId | null;

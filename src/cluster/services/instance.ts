@@ -1,14 +1,14 @@
 /** One election, one lock or one channel of a member: its own host, under its own name. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
-import type { AnyProtocol } from "../../protocols/index.ts";
+import type { AnyProtocol, Embedded } from "../../protocols/index.ts";
 import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import { forgetProtocolSlot, protocolSlot } from "../../runtime/journal/protocol-slot.ts";
 import type { Counts } from "../../runtime/metrics.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
-import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
+import { embeddedOf, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus, MemberEvent } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
 import type { EpochFloors } from "./epoch-floors.ts";
@@ -19,6 +19,7 @@ import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
 import { SettingAgreement } from "./setting-agreement.ts";
 import type { ViewFloors } from "./view-floors.ts";
+import { by, Wired } from "./wired.ts";
 
 /** What the member is to an instance. */
 export interface Surroundings {
@@ -42,8 +43,10 @@ export interface Surroundings {
   sayPressure(setting: Setting, isFull: boolean): void;
   /** Looks at the clock: a server without a confirmation for too long is told so before anything else happens. */
   checkService(): void;
-  /** What was granted in this epoch is used up, or no longer known here: if this member serves, another is to begin. */
+  /** What was granted in this epoch is no longer known here: if this member serves, another is to begin. */
   onExhausted(): void;
+  /** A command of a wire to a part that all share. */
+  give(part: string, command: Tagged): void;
   publish(event: MemberEvent): void;
   onFatal(error: Error): void;
 }
@@ -58,9 +61,16 @@ export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether the leader of the member's epoch serves it. */
   readonly heedsEpochs: boolean;
+  /** How it is put away when nobody uses it. */
+  readonly forgotten: Embedded["forgotten"];
   readonly agreement: SettingAgreement;
-  /** Suspected by the algorithm itself; the next sign of life says that they are not. */
+  readonly #wired: Wired;
+  /** What its algorithm tells the detector concerns it alone, until the next sign of life: others have not waited for that member. */
   readonly #suspectedItself = new Set<NodeId>();
+  readonly #detector = by({
+    suspect: ({ node }) => this.#suspectedItself.add(node),
+    hear: ({ node }) => this.#suspectedItself.delete(node),
+  });
   readonly #host: Host<Vocabulary>;
   readonly #slot: Slot<never> | null;
   /** In the journal; null where it has no slot of its own there. */
@@ -69,8 +79,8 @@ export class Instance {
   #runs = true;
   /** The highest token that this node has been given, or has given. */
   #token = 0;
-  /** How much it has been told, here and by others. */
-  activity = 0;
+  /** How much it has been told here, and by others. */
+  #told = 0;
 
   /** @param before the channel that a program has opened while its instance was put away. */
   constructor(
@@ -83,7 +93,15 @@ export class Instance {
     this.agreement = new SettingAgreement(self, peers);
     const { kind } = setting;
     const protocol = protocolOf(setting);
-    this.heedsEpochs = takes(protocol, "deposed");
+    const { part, wires, forgotten } = embeddedOf(setting);
+    this.forgotten = forgotten;
+    this.#wired = new Wired(
+      part,
+      wires(JSON.parse(setting.options)),
+      (command) => this.tell(command),
+      (to, command) => (to === "detector" ? this.#detector(command) : surroundings.give(to, command)),
+    );
+    this.heedsEpochs = this.#wired.listensTo("election");
     this.#slot = this.#slotFor(protocol);
     this.#slotName = this.#slot === null || this.heedsEpochs ? null : slotNameOf(setting);
     this.#host = new Host<Vocabulary>({
@@ -127,7 +145,7 @@ export class Instance {
       },
       takes: (command) => takes(protocol, command),
       command: (command) => {
-        this.activity += 1;
+        this.#told += 1;
         give(command);
       },
       hasRoom: surroundings.hasRoom,
@@ -137,9 +155,7 @@ export class Instance {
     };
     before?.attach(engine);
     this.local = before ?? new sides[kind](engine);
-    const isDeaf = !hearsSuspicions(setting);
     this.tell = (command) => {
-      if (isDeaf && (command.type === "suspect" || command.type === "restore")) return;
       if (engine.takes(command.type)) give(command);
     };
   }
@@ -166,6 +182,10 @@ export class Instance {
     return this.#host.isQuiet;
   }
 
+  get activity(): number {
+    return this.#told + (this.local instanceof LocalChannel ? this.local.deliveries : 0);
+  }
+
   get epoch(): number {
     return this.#host.view.term ?? 0;
   }
@@ -190,18 +210,22 @@ export class Instance {
 
   /** Whether its members must agree to put it away. Messages that they exchange whether it is used or not do not count there. */
   get isJoint(): boolean {
-    const { kind, algorithm } = this.setting;
-    return kind === "channel" || FORGOTTEN_TOGETHER.includes(algorithm);
+    return this.forgotten === "together";
   }
 
   receive(from: NodeId, body: Tagged): void {
-    if (!this.isJoint) this.activity += 1;
+    if (!this.isJoint) this.#told += 1;
     this.#host.receive(from, body as never, UNNAMED);
   }
 
   /** A sign of life, from a node that nobody suspects. */
   heard(node: NodeId): void {
-    if (this.#suspectedItself.delete(node)) this.tell({ type: "restore", node } as Tagged);
+    if (this.#suspectedItself.delete(node)) this.onShared({ type: "restored", node });
+  }
+
+  /** What a part that all share has emitted. */
+  onShared(event: AlgorithmEvent): void {
+    this.#wired.onShared(event);
   }
 
   /** Whether its messages may come by datagram. */
@@ -275,20 +299,14 @@ export class Instance {
 
   #note(event: AlgorithmEvent, until: number | null): void {
     this.#noteToken(event);
-    if (event.type === "delivered") this.activity += 1;
-    if (event.type === "suspected") this.#suspectedItself.add(event.node as NodeId);
-    else if (event.type === "heard") this.#suspectedItself.delete(event.node as NodeId);
-    else if (event.type === "exhausted") this.#surroundings.onExhausted();
-    else this.local.onEvent(event, until);
+    this.#wired.onOwn(event);
+    this.local.onEvent(event, until);
   }
 }
 
 const sides = { election: LocalElection, mutex: LocalMutex, channel: LocalChannel } as const;
 
 export const slotNameOf = ({ kind, algorithm, name }: Setting): string => `${kind}/${algorithm}/${name}`;
-
-/** Of these, and of channels, the members rely on each other: they are put away by all at once. */
-const FORGOTTEN_TOGETHER = ["epoch-token-ring", "bully", "chang-roberts", "ring"];
 
 /** What a caller chooses of a channel is not its protocol. */
 const VIEWS_ARE_KEPT = "the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";

@@ -68,10 +68,11 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
     checkService() {
       if (!isLate || !serves) return;
       serves = false;
-      instances.tell({ type: "deposed", epoch } as Tagged);
+      instances.tell({ type: "deposed", epoch });
     },
+    give() {},
     onExhausted() {
-      instances.tell({ type: "deposed", epoch } as Tagged);
+      instances.tell({ type: "deposed", epoch });
       epoch += 1;
       for (const command of news()) instances.tell(command);
     },
@@ -347,7 +348,7 @@ describe("messages of a channel that has not been announced", () => {
     for (let number = 2; number <= 100; number++) hear(instances, number, big);
     expect(sent).toEqual([]);
     await grant.release();
-    instances.tell({ type: "elected", leader: 1, epoch: 1 } as Tagged); // As it has been told before.
+    instances.tell({ type: "elected", leader: 1, epoch: 1 }); // As it has been told before.
     for (const now of [0, 1_000]) instances.sweep(now); // Now there is.
     hear(instances, 101, "1 1 [1]");
     expect(sent).toEqual(["ask"]);

@@ -5,6 +5,7 @@
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import { watching } from "../../protocols/membership/family/watching.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Timer } from "../../runtime/platform/platform.ts";
 import {
@@ -22,6 +23,7 @@ import type { Transport } from "./channel-api.ts";
 import { repairs, stackNamed } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { type Arrived, EarlyMessages } from "./early-messages.ts";
+import type { AlgorithmEvent } from "./engine.ts";
 import { EpochFloors } from "./epoch-floors.ts";
 import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
 import { requireName } from "./instance-name.ts";
@@ -33,6 +35,7 @@ import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
 import type { Timing } from "./timing.ts";
 import { ViewFloors } from "./view-floors.ts";
+import { Wired } from "./wired.ts";
 
 export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
@@ -43,8 +46,8 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   insist(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
   /** To all of these, over the transport that the channel asks for. */
   multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void;
-  /** What a new instance is to know of the world: who is suspected, who leads. */
-  news(): readonly Tagged[];
+  /** What a new instance is to know of the world, as shared parts have emitted it: who is suspected, who leads. */
+  news(): readonly AlgorithmEvent[];
   /** Another member refused an instance of this one, or this one refused another's. */
   onRefused(setting: Setting, by: NodeId, why: string): void;
   /** A member, this one or another, has too many instances to take this one, too. */
@@ -60,12 +63,6 @@ const IDLE_MS = 1_000;
 const SWEEP_MS = 250;
 /** More names are not remembered as those for which there was no room. */
 const MAX_DECLINED = 10_000;
-/**
- * A member that forgets one of these alone, while nobody uses it there, does no harm: what it has promised is kept by the floor of its
- * epochs, what it has granted by those who hold it, and by the count of the server; locks with a lease of their own are not among them.
- */
-const FORGOTTEN_ALONE = ["elected-server", "epoch-bully"];
-
 export class Instances {
   readonly #open = new Map<string, Instance>();
   readonly #early: EarlyMessages;
@@ -78,6 +75,7 @@ export class Instances {
   readonly #outliving: Outliving | null;
   readonly #served: ServedLocks;
   readonly #together: JointRetirement;
+  readonly #retirement = new Wired("retirement", watching("retirement"), (command) => this.#together.note(command));
   /** Since when each has been as it is: how much it had been told by then. */
   readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
   #sweeping: Timer | null = null;
@@ -167,14 +165,20 @@ export class Instances {
     return this.#open.get(keyOf(named)) ?? null;
   }
 
-  /** A command for all whose algorithm knows it. */
-  tell(command: Tagged): void {
-    this.#served.note(command);
-    this.#together.note(command);
+  /** What a part that all share has emitted, along the wires of each. */
+  tell(event: AlgorithmEvent): void {
+    const { servesIn } = this.#served;
+    this.#served.onShared(event);
+    this.#retirement.onShared(event);
     for (const instance of this.#open.values()) {
-      instance.tell(command);
-      if (command.type === "elected") this.#holdBack(instance);
+      instance.onShared(event);
+      if (this.#served.servesIn !== servesIn) this.#holdBack(instance);
     }
+  }
+
+  /** This member is about to end. */
+  depart(): void {
+    for (const instance of this.#open.values()) instance.tell({ type: "depart" });
   }
 
   /** The name may have had the usual options, and leases that outlast those of its own. */
@@ -237,7 +241,7 @@ export class Instances {
   }
 
   #mayForget(instance: Instance): boolean {
-    if (!FORGOTTEN_ALONE.includes(instance.setting.algorithm) || !instance.isIdle) return false;
+    if (instance.forgotten !== "alone" || !instance.isIdle) return false;
     if (hasOwnLease(instance.setting, this.options.timing)) return false;
     // It has heard of a server that this member does not know of yet: opened anew, it could turn to the one before.
     return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
@@ -316,7 +320,7 @@ export class Instances {
     for (const peer of peers) this.#announce(setting, peer); // Before its first message.
     instance.start();
     const told = news();
-    for (const command of told) instance.tell(command);
+    for (const event of told) instance.onShared(event);
     this.#takeBack(instance, told, news());
     const resume = this.#served.resume(shortfallMs(setting, this.options.timing));
     if (resume !== null) instance.tell(resume);
@@ -324,11 +328,11 @@ export class Instances {
   }
 
   /** Each step looks at the clock first: this member's service may have ended since what was told was read. */
-  #takeBack(instance: Instance, told: readonly Tagged[], now: readonly Tagged[]): void {
-    for (const command of told as readonly (Tagged & { epoch?: number })[]) {
-      const { type, epoch } = command;
-      if (type === "elected" && !now.some((other) => equal(other, command)))
-        instance.tell({ type: "deposed", epoch } as Tagged);
+  #takeBack(instance: Instance, told: readonly AlgorithmEvent[], now: readonly AlgorithmEvent[]): void {
+    for (const event of told) {
+      const { epoch } = event;
+      if (epoch !== undefined && !now.some((other) => equal(other, event)))
+        instance.onShared({ type: "deposed", epoch });
     }
   }
 

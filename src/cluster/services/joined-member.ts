@@ -34,7 +34,7 @@ import type {
 } from "./api.ts";
 import { channelRules, electionRules, mutexRules, noMulticast, signalRule } from "./call-options.ts";
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
-import { stackOf } from "./channel-stacks.ts";
+import { stackFor } from "./channel-stacks.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { roughBytes, typeOf } from "./envelope-words.ts";
@@ -122,7 +122,7 @@ export class JoinedMember extends Sharing implements Member {
       ...protocols,
       leadership: founders.includes(id) ? protocols.leadership : null,
       known,
-      tell: (command) => this.#instances.tell(command),
+      tell: (event) => this.#instances.tell(event),
       heard: (node) => this.#instances.heard(node),
     });
     this.state = new SharedState(
@@ -140,6 +140,7 @@ export class JoinedMember extends Sharing implements Member {
       news: () => this.#shared.news(),
       checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
+      give: (part, command) => this.#shared.give(part, command),
       onRefused: (setting, by, why) => this.#notes.instance(setting, by, why),
       onFull: (kind, name, by) => this.#notes.full(kind, name, by),
       isOnLog: (kind, name) => this.state.uses(kind, name),
@@ -294,7 +295,7 @@ export class JoinedMember extends Sharing implements Member {
     const { local } = this.#use(
       "channel",
       name,
-      stackOf(order, reliable, transport).algorithm,
+      stackFor(order, reliable, transport).algorithm,
       channelOptions(transport, this.#membership.timing),
     );
     return (local as LocalChannel).use<T>();

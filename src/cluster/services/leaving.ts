@@ -38,7 +38,7 @@ export async function leaveInOrder(of: Leaving, reason: CoordinationError): Prom
   await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
   await state.leave(reason, shared.reachablePeers);
   instances.close(reason); // While there is a server that it can be given back to.
-  instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
+  instances.depart(); // Each server to come is told that nothing is held here.
   await shared.handOver();
   shared.sayFarewell();
   await drain(of);

@@ -60,6 +60,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
   /** What comes before anybody reads; null once somebody does, or where nobody has opened it in time. */
   #backlog: ChannelReader | null;
   #delivered = 0;
+  /** How often something has been delivered, of its user or of the members' own. */
+  deliveries = 0;
   #unread = 0;
   #closed: CoordinationError | null = null;
   /** Looks again whether the links have room. */
@@ -271,6 +273,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   }
 
   #deliver({ from, payload, id }: { from: NodeId; payload: string; id: string }): void {
+    this.deliveries += 1;
     const view = this.#view ?? 0;
     const { number, count, json } = readBatch(payload);
     if (count === 0) return;

@@ -3,18 +3,10 @@
  * only because all leases of its algorithm are alike: a member that may grant it next waits as long as any can last. So a lock with a lease of
  * its own is not put away, and while it is open nobody can open the name with a shorter one.
  */
+import { embeddedNamed } from "../../protocols/index.ts";
 import { boundMs, type LeaseOptions } from "../../protocols/leases.ts";
-import { lockServiceOptions } from "../../protocols/mutex/elected-server/lock-service.ts";
-import { ringLease } from "../../protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Setting } from "./algorithms.ts";
 import { leaseOptions, type Timing } from "./timing.ts";
-
-type Lease = Pick<LeaseOptions, "leaseMs" | "drift">;
-
-const leases: Readonly<Record<string, (options: object) => Lease>> = {
-  "elected-server": (options) => lockServiceOptions(options),
-  "epoch-token-ring": ringLease,
-};
 
 /** Whether it is neither that of the member's `timing` nor judged by the same clocks. How often it is renewed does not matter. */
 export function hasOwnLease(setting: Setting, timing: Timing): boolean {
@@ -28,7 +20,8 @@ export function shortfallMs(setting: Setting, timing: Timing): number {
   return own === undefined || usual === undefined ? 0 : Math.max(0, reclaimMs(usual) - reclaimMs(own));
 }
 
-const ownLease = ({ algorithm, options }: Setting): Lease | undefined => leases[algorithm]?.(JSON.parse(options));
-const usualLease = ({ algorithm }: Setting, timing: Timing): Lease | undefined =>
-  leases[algorithm]?.(leaseOptions(timing, algorithm));
-const reclaimMs = ({ leaseMs, drift }: Lease): number => boundMs(leaseMs, drift);
+const leaseOf = ({ kind, algorithm }: Setting, options: object): LeaseOptions | undefined =>
+  kind === "mutex" ? embeddedNamed(algorithm)?.lease?.with(options) : undefined;
+const ownLease = (setting: Setting) => leaseOf(setting, JSON.parse(setting.options));
+const usualLease = (setting: Setting, timing: Timing) => leaseOf(setting, leaseOptions(timing, setting.algorithm));
+const reclaimMs = ({ leaseMs, drift }: LeaseOptions): number => boundMs(leaseMs, drift);

@@ -5,11 +5,11 @@
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { Cluster, IDS } from "../../../test/services/bare-members.ts";
-import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { NodeId } from "../../core/protocol.ts";
 import { random } from "../../core/random.ts";
 import type { Setting } from "./algorithms.ts";
 import type { Channel, Order } from "./channel-api.ts";
-import { stackOf } from "./channel-stacks.ts";
+import { stackFor } from "./channel-stacks.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
 import type { LocalChannel } from "./local-channel.ts";
 import type { LocalElection } from "./local-election.ts";
@@ -24,7 +24,7 @@ const once = (signal: AbortSignal): Promise<void> =>
 const channel = (order: Order, reliable: boolean): Setting => ({
   kind: "channel",
   name: "room",
-  algorithm: stackOf(order, reliable, "tcp").algorithm,
+  algorithm: stackFor(order, reliable, "tcp").algorithm,
   options: '{"transport":"tcp"}',
 });
 const election = (name: string): Setting => ({ kind: "election", name, algorithm: "epoch-bully", options: "{}" });
@@ -200,10 +200,10 @@ describe.each<{ order: Order; reliable: boolean }>([
     await cluster.goOn(LONG);
     expect(IDS.map((id) => cluster.openAt(id))).toEqual([["room"], ["room"], ["room"]]);
     await used.close();
-    cluster.instances(1).tell({ type: "suspect", node: 2 } as Tagged);
+    cluster.instances(1).tell({ type: "suspected", node: 2 });
     await cluster.goOn(LONG);
     expect(cluster.openAt(1)).toEqual(["room"]);
-    cluster.instances(1).tell({ type: "restore", node: 2 } as Tagged);
+    cluster.instances(1).tell({ type: "restored", node: 2 });
     await cluster.goOn(LONG);
     expect(IDS.map((id) => cluster.openAt(id))).toEqual([[], [], []]);
   });

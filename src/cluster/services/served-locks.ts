@@ -3,12 +3,30 @@
  * A lock that is opened goes on from there, so no token comes twice, and nobody has to be asked who may hold it.
  */
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import { monitoredElectedServer } from "../../protocols/mutex/elected-server/elected-server.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
+import type { AlgorithmEvent } from "./engine.ts";
+import { by, type Commands, Wired } from "./wired.ts";
 
 export class ServedLocks {
-  #since: number | null = null;
+  /** The epoch in which this member serves; null while it does not. */
+  servesIn: number | null = null;
+  #since = 0;
   /** Of all locks that were put away; tokens of a later epoch are higher. */
   #token = 0;
+
+  readonly #heard: Commands = {
+    elected: ({ leader, epoch }) => {
+      this.epoch = Math.max(this.epoch, epoch);
+      this.servesIn = leader === this.self ? epoch : null;
+      this.#since = this.platform.clock.now();
+    },
+    deposed: () => {
+      this.servesIn = null;
+    },
+  };
+  /** It stands for all locks that are put away, and is told what they would be. */
+  readonly #wired = new Wired(monitoredElectedServer.algorithm, monitoredElectedServer.wires, by(this.#heard));
 
   /** The highest epoch that this member has heard of. */
   epoch = 0;
@@ -18,11 +36,9 @@ export class ServedLocks {
     private readonly platform: Platform,
   ) {}
 
-  /** A command to all instances may say that this member begins to serve, or ends. */
-  note(command: Tagged & { readonly leader?: NodeId; readonly epoch?: number }): void {
-    this.epoch = Math.max(this.epoch, command.epoch ?? 0);
-    if (command.type === "elected") this.#since = command.leader === this.self ? this.platform.clock.now() : null;
-    else if (command.type === "deposed") this.#since = null;
+  /** What a part that all share has emitted. */
+  onShared(event: AlgorithmEvent): void {
+    this.#wired.onShared(event);
   }
 
   putAway(token: number): void {
@@ -34,7 +50,7 @@ export class ServedLocks {
    * @param shortfallMs so much later than by its own lease it may grant what it does not know to be free.
    */
   resume(shortfallMs: number): Tagged | null {
-    if (this.#since === null) return null;
+    if (this.servesIn === null) return null;
     const servedMs = this.platform.clock.now() - this.#since - shortfallMs;
     return { type: "resume", token: this.#token, servedMs } as Tagged;
   }

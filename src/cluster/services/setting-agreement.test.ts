@@ -138,6 +138,7 @@ class Members {
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},
+      give() {},
       onExhausted: () => {
         this.epochs += 1;
       },

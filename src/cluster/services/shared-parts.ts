@@ -1,10 +1,12 @@
 /**
- * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
- * find out is given to the instances as commands, as wires do in an assembly.
+ * What a member has once for all its elections, locks and channels: a failure detector, and an election of who serves. They are parts of
+ * the system of an elected server, and run its wires; those of each instance run with it (`instance.ts`).
  */
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
+import { watching } from "../../protocols/membership/family/watching.ts";
+import { monitoredElectedServer } from "../../protocols/mutex/elected-server/elected-server.ts";
 import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
@@ -14,10 +16,10 @@ import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
-import { leaderToSay } from "./followed-leader.ts";
 import { slotOf, UNNAMED } from "./instance.ts";
+import { LockServer } from "./lock-server.ts";
 import type { MemberTrace } from "./member-trace.ts";
-import { OwnTenure } from "./tenure.ts";
+import { by, Wired } from "./wired.ts";
 
 export interface SharedPartsOptions {
   readonly platform: Platform;
@@ -32,8 +34,8 @@ export interface SharedPartsOptions {
   readonly journal: Journal | null;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: Envelope): SendResult;
-  /** To every instance that knows the command. */
-  tell(command: Tagged): void;
+  /** What a shared part has emitted, to every instance. */
+  tell(event: AlgorithmEvent): void;
   heard(node: NodeId): void;
   publish(event: MemberEvent): void;
   onFatal(error: Error): void;
@@ -57,22 +59,27 @@ export class SharedParts {
   readonly #met = new Set<NodeId>();
   #runs = false;
   readonly #heardAt = new Map<NodeId, number>();
-  /** As the last event had it. */
-  #leader: AlgorithmEvent | null = null;
-  /** Who has been said to serve. */
-  #said: NodeId | null = null;
-  /** While this member serves: its leadership, which ends by the clock as well. */
-  #service: OwnTenure<number> | null = null;
+  readonly #served: LockServer;
+  /** The member itself is told of suspicions as an algorithm is. */
+  readonly #member = new Wired(
+    "member",
+    watching("member"),
+    by({ suspect: ({ node }) => this.#suspected.add(node), restore: ({ node }) => this.#suspected.delete(node) }),
+  );
 
   constructor(options: SharedPartsOptions) {
     this.#options = options;
     this.#others = options.known;
     this.#voters = [options.self, ...options.known];
     this.#detector = this.#watching(this.#others);
-    const { leadership } = options;
-    const { peers } = options;
+    const { leadership, peers, self } = options;
+    this.#served = new LockServer({
+      ...options,
+      standing: () => ({ self, leader: this.leader, isSettled: this.#leadership?.isSettled === true }),
+      onOverdue: () => this.beginEpoch(),
+    });
     this.#leadership =
-      leadership && this.#host("leadership", leadership, peers, (event, until) => this.#led(event, until));
+      leadership && this.#host("leadership", leadership, peers, (event, until) => this.#served.onEvent(event, until));
   }
 
   get leader(): NodeId | null {
@@ -81,7 +88,7 @@ export class SharedParts {
 
   /** Who serves the default locks, as it was told last; null while this member knows of nobody, or keeps no journal. */
   get server(): NodeId | null {
-    return this.#said;
+    return this.#served.said;
   }
 
   /** Members that can be heard of, this one among them. */
@@ -118,10 +125,14 @@ export class SharedParts {
   }
 
   /** What an instance that begins is to know. */
-  news(): readonly Tagged[] {
+  news(): readonly AlgorithmEvent[] {
     const suspected = this.#options.peers.filter((node) => this.#suspected.has(node) || !this.#others.includes(node));
-    const suspicions = suspected.map((node) => ({ type: "suspect", node }));
-    return this.#leader === null ? suspicions : [...suspicions, this.#leader];
+    return [...suspected.map(suspicionOf), ...this.#served.news];
+  }
+
+  /** A command of a wire. On network and disk the election is called `leadership`. */
+  give(part: string, command: Tagged): void {
+    if (part === "election" && this.#runs) this.#leadership?.command(command);
   }
 
   start(): void {
@@ -165,25 +176,20 @@ export class SharedParts {
     this.#detector.command({ type: "leave" });
   }
 
-  /**
-   * After a pause, what has arrived meanwhile may come before the timer that ends this member's leadership, and others may
-   * have elected another: so the clock is looked at before anything is granted.
-   */
+  /** Before anything is granted: whether this member's service has ended by the clock. */
   checkService(): void {
-    void this.#service?.isHeld;
+    this.#served.check();
   }
 
-  /** If this member serves: a new epoch is to begin, with the member that is to serve in it. */
+  /** What was granted in this epoch is no longer known: if this member serves, another begins, with the member that is to serve in it. */
   beginEpoch(): void {
-    if (this.#service !== null) this.#depose();
-    if (this.leader !== this.#options.self) return;
-    this.#leadership?.command({ type: "resign" });
-    this.#leadership?.command({ type: "stand" });
+    this.#served.depose();
+    if (this.leader === this.#options.self) this.#along("mutex", { type: "exhausted" }); // As any lock may say it.
   }
 
   stop(): void {
     this.#runs = false;
-    this.#service?.lose();
+    this.#served.stop();
     this.#detector.stop();
     this.#leadership?.stop();
   }
@@ -208,7 +214,7 @@ export class SharedParts {
       if (!this.#others.includes(node)) this.#suspected.delete(node);
       else if (this.#runs) this.#detector.command({ type: "suspect", node });
     }
-    for (const node of before) if (!this.#others.includes(node)) this.#tellOf("suspect", node); // What the founders run counts on it no more.
+    for (const node of before) if (!this.#others.includes(node)) this.#toFounders(suspicionOf(node)); // What the founders run counts on it no more.
   }
 
   #watching(others: readonly NodeId[]): Host<Vocabulary> {
@@ -243,72 +249,34 @@ export class SharedParts {
       trace: trace.of([type]),
       slot: slotOf(protocol, journal, type),
       onEvent,
-      ...(type === "leadership" ? { afterStep: () => this.#lookAgain() } : {}),
+      ...(type === "leadership" ? { afterStep: () => this.#served.lookAgain() } : {}),
       onFatal,
     });
   }
 
   #detected(event: AlgorithmEvent): void {
-    const { publish } = this.#options;
     const node = event.node as NodeId;
-    const isSuspicion = event.type === "suspected";
-    if (isSuspicion === this.#suspected.has(node)) return; // It is told to a detector that has just begun.
+    const wasSuspected = this.#suspected.has(node);
     this.#watchingQuorum(() => {
-      if (isSuspicion) this.#suspected.add(node);
-      else this.#suspected.delete(node);
-      this.#tellOf(isSuspicion ? "suspect" : "restore", node);
-      publish({ type: isSuspicion ? "peer-suspected" : "peer-restored", node });
+      this.#member.onShared(event);
+      const isSuspected = this.#suspected.has(node);
+      if (isSuspected === wasSuspected) return; // It was told to a detector that has just begun.
+      this.#toFounders(event);
+      this.#options.publish({ type: isSuspected ? "peer-suspected" : "peer-restored", node });
     });
   }
 
-  /** To what runs among the founders. */
-  #tellOf(type: "suspect" | "restore", node: NodeId): void {
-    if (!this.#options.peers.includes(node)) return;
-    this.#options.tell({ type, node } as Tagged);
-    if (this.#runs) this.#leadership?.command({ type, node });
+  /** What is found out of a founder, along the wires to what runs among them. */
+  #toFounders(event: AlgorithmEvent): void {
+    if (!this.#options.peers.includes(event.node as NodeId)) return;
+    this.#options.tell(event);
+    this.#along("detector", event);
   }
 
-  #led(event: AlgorithmEvent, until: number | null): void {
-    if (event.type === "elected") return this.#elected(event);
-    const service = this.#service;
-    if (event.epoch !== service?.token) return; // It has ended already.
-    if (event.type === "deposed") this.#depose();
-    else if (event.type === "confirmed") service?.confirm(until);
-  }
-
-  #elected(event: AlgorithmEvent): void {
-    const { platform, self, tell } = this.#options;
-    const leader = event.leader as NodeId;
-    const token = event.epoch as number;
-    this.#service?.lose();
-    this.#service =
-      leader === self ? new OwnTenure({ platform, token, what: "serving", onOverdue: () => this.beginEpoch() }) : null;
-    this.#leader = event;
-    tell(event);
-    if (leader === self || this.leader !== null) this.#say(leader, token); // Otherwise it has been lost since.
-  }
-
-  /** After a step: the leader that this member follows may be lost, or found again. */
-  #lookAgain(): void {
-    const { self } = this.#options;
-    const elected = this.#leader;
-    const standing = { self, leader: this.leader, isSettled: this.#leadership?.isSettled === true };
-    const leader = leaderToSay(this.#said, (elected?.leader ?? null) as NodeId | null, standing);
-    if (leader !== this.#said) this.#say(leader, leader === null ? null : (elected?.epoch as number));
-  }
-
-  #say(leader: NodeId | null, token: number | null): void {
-    this.#said = leader;
-    this.#options.publish({ type: "server-changed", server: leader, token });
-  }
-
-  #depose(): void {
-    const { tell } = this.#options;
-    const epoch = this.#service?.token;
-    this.#service?.lose();
-    this.#service = null;
-    this.#leader = null;
-    tell({ type: "deposed", epoch } as Tagged);
-    this.#say(null, null);
+  /** The wires to parts that are here: locks have their own. */
+  #along(part: string, event: AlgorithmEvent): void {
+    monitoredElectedServer.wires[part]?.[event.type]?.(event, (to: string, command: Tagged) => this.give(to, command));
   }
 }
+
+const suspicionOf = (node: NodeId): AlgorithmEvent => ({ type: "suspected", node });

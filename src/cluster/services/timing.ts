@@ -3,6 +3,7 @@
  * that has crashed. One word for the failure detector, the leases of elections and locks, and the views of channels.
  * docs/timing.md says what each survives, measured.
  */
+import { embeddedNamed } from "../../protocols/index.ts";
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
 import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
 import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/coordination-service.ts";
@@ -12,12 +13,6 @@ export type Timing = (typeof timings)[number];
 
 /** All waits that a stall must fit into are so many times those of the default. */
 const factors: Readonly<Record<Timing, number>> = { fast: 0.5, default: 1, patient: 5 };
-
-/** Of the algorithms whose leases `timing` sets: what they are by default. Others wait as their own options say. */
-const leases: Readonly<Record<string, { readonly leaseMs: number; readonly renewMs: number }>> = {
-  "epoch-bully": { leaseMs: 400, renewMs: 100 },
-  "elected-server": { leaseMs: 1_000, renewMs: 200 },
-};
 
 export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
 
@@ -37,11 +32,12 @@ export function serviceOptions(timing: Timing): CoordinationServiceOptions {
   return { session: times(ofService.session), log: times(ofService.log) };
 }
 
-/** What an algorithm is told where its user does not say otherwise. */
+/** What an algorithm is told where its user does not say otherwise. Some wait as their own options say. */
 export function leaseOptions(timing: Timing, algorithm: string): object {
-  const lease = leases[algorithm];
-  if (timing === "default" || lease === undefined) return {};
-  return { leaseMs: lease.leaseMs * factors[timing], renewMs: lease.renewMs * factors[timing] };
+  const lease = embeddedNamed(algorithm)?.lease;
+  if (timing === "default" || lease?.isTimed !== true) return {};
+  const { leaseMs, renewMs } = lease.with({});
+  return { leaseMs: leaseMs * factors[timing], renewMs: renewMs * factors[timing] };
 }
 
 /** A step of a change of the view waits for a member that the detector still trusts. */

@@ -21,6 +21,7 @@ import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
 import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
+import { type Heartbeat, heartbeat } from "../../membership/heartbeat.ts";
 import type { System } from "../../system.ts";
 import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from "../family/workload.ts";
 import type { LockServiceOptions } from "./lock-service.ts";
@@ -35,7 +36,7 @@ export interface ElectedServerOptions {
   election?: Partial<EpochBullyOptions>;
 }
 
-const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
+const wires: Wires<{ mutex: LockService; election: EpochBully; detector: Heartbeat }> = {
   mutex: {
     exhausted(_event, give) {
       give("election", { type: "resign" });
@@ -46,16 +47,21 @@ const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
     elected: ({ leader, epoch }, give) => give("mutex", { type: "elected", leader, epoch }),
     deposed: ({ epoch }, give) => give("mutex", { type: "deposed", epoch }),
   },
+  detector: {
+    suspected({ node }, give) {
+      give("mutex", { type: "suspect", node });
+      give("election", { type: "suspect", node });
+    },
+    restored: ({ node }, give) => give("election", { type: "restore", node }),
+  },
 };
 
-/** The system without its workload: in a member of `join()` one election serves all locks. */
-export const electedServerSystem: System = {
-  parts: { mutex: lockService, election: epochBully },
-  wires,
-  algorithm: "mutex",
-};
+const system: System = { parts: { mutex: lockService, election: epochBully }, wires, algorithm: "mutex" };
+
+/** As a member of `join()` has it, where one election and one failure detector do for all locks. */
+export const monitoredElectedServer: System = { ...system, parts: { ...system.parts, detector: heartbeat } };
 
 export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
   { mutex: LockService; election: EpochBully },
   ElectedServerOptions
->(electedServerSystem);
+>(system);
