@@ -73,6 +73,8 @@ export class ServiceHost implements Service {
   #beforeOwn = Number.POSITIVE_INFINITY;
   revision: number | null = null;
   #isOpen = false;
+  /** Asked for in this turn of the loop. */
+  #gathered: (() => void)[] = [];
   #waiting = 0;
   readonly #firstNumber: number;
   #number: number;
@@ -261,10 +263,25 @@ export class ServiceHost implements Service {
     });
   }
 
-  async #request(command: object): Promise<Reply> {
+  /** What is asked for in one turn of the loop goes to the log together, and reads together: a round costs the same for all of them. */
+  #request(command: object): Promise<Reply> {
     this.use();
-    const reply: Wrapped = await (this.#host as Host<Vocabulary>).request({ type: "session", body: command } as never);
-    return reply.body;
+    const host = this.#host as Host<Vocabulary>;
+    return new Promise((resolve, reject) => {
+      const ask = (): void => {
+        host.request({ type: "session", body: command } as never).then((reply: Wrapped) => resolve(reply.body), reject);
+      };
+      if (this.#gathered.push(ask) === 1) this.platform.timers.soon(() => this.#askGathered());
+    });
+  }
+
+  #askGathered(): void {
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    const isMany = gathered.length > 1 && this.#isOpen;
+    if (isMany) this.#host?.carryOut({ type: "session", body: { type: "cork" } } as never);
+    for (const ask of gathered) ask();
+    if (isMany) this.#host?.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
@@ -330,6 +347,9 @@ type Reply = MemberSession["reply"];
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
 
-const isOver = (error: unknown): boolean => error instanceof EnvironmentError && error.code === "stopped";
+/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
+const isOver = (error: unknown): boolean =>
+  (error instanceof EnvironmentError && error.code === "stopped") ||
+  (error instanceof UsageError && error.code === "not-running");
 
 const NO_JOURNAL = "expected join() to be given a dataDir, since what members share is kept in their journals";
