@@ -74,7 +74,7 @@ export class ServiceHost implements Service {
   revision: number | null = null;
   #isOpen = false;
   /** Asked for in this turn of the loop. */
-  #gathered: (() => void)[] = [];
+  #gathered: Asked[] = [];
   #waiting = 0;
   readonly #firstNumber: number;
   #number: number;
@@ -259,6 +259,7 @@ export class ServiceHost implements Service {
       trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
+      isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
       onFatal,
     });
   }
@@ -266,12 +267,9 @@ export class ServiceHost implements Service {
   /** What is asked for in one turn of the loop goes to the log together, and reads together: a round costs the same for all of them. */
   #request(command: object): Promise<Reply> {
     this.use();
-    const host = this.#host as Host<Vocabulary>;
     return new Promise((resolve, reject) => {
-      const ask = (): void => {
-        host.request({ type: "session", body: command } as never).then((reply: Wrapped) => resolve(reply.body), reject);
-      };
-      if (this.#gathered.push(ask) === 1) this.platform.timers.soon(() => this.#askGathered());
+      const asked = { command, waiting: { resolve: ({ body }: Wrapped) => resolve(body), reject } };
+      if (this.#gathered.push(asked) === 1) this.platform.timers.soon(() => this.#askGathered());
     });
   }
 
@@ -279,9 +277,11 @@ export class ServiceHost implements Service {
     const gathered = this.#gathered;
     this.#gathered = [];
     const isMany = gathered.length > 1 && this.#isOpen;
-    if (isMany) this.#host?.carryOut({ type: "session", body: { type: "cork" } } as never);
-    for (const ask of gathered) ask();
-    if (isMany) this.#host?.carryOut({ type: "session", body: { type: "uncork" } } as never);
+    const host = this.#host as Host<Vocabulary>;
+    if (isMany) host.carryOut({ type: "session", body: { type: "cork" } } as never);
+    for (const { command, waiting } of gathered)
+      host.requestFor({ type: "session", body: command } as never, waiting as never);
+    if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
@@ -337,11 +337,33 @@ const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "stopTaking",
 ]);
 
+/** What the session, the log and the replica tell each other. */
+const BETWEEN_PARTS: ReadonlySet<string> = new Set([
+  "proposed",
+  "reading",
+  "query",
+  "looking",
+  "decided",
+  "installed",
+  "readable",
+  "applied",
+  "answered",
+  "queried",
+  "seen",
+  "saved",
+  "listed",
+  "wanted",
+]);
+
 /** How long a member that leaves waits at most for its session to end, and for another to lead. */
 const LAST_WORDS_MS = 500;
 const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
+type Asked = {
+  readonly command: object;
+  readonly waiting: { resolve(reply: Wrapped): void; reject(error: Error): void };
+};
 type Reply = MemberSession["reply"];
 
 const refusalIn = (reply: Reply): Refusal =>
