@@ -13,6 +13,7 @@ const machines = {
   sum: { init: () => [], apply: (state: unknown, by: string) => [[...(state as string[]), by], ""] as const },
 };
 const KEYS = 4_000;
+const MUCH = 2 ** 30;
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 const name = fc.constantFrom("a", "b", "é");
 const wait = fc.nat({ max: 3 });
@@ -52,9 +53,9 @@ const grant: Operation = {
   command: JSON.stringify({ asker: "", command: { type: "grant", lease: "7", ttl: 60 } }),
 };
 
-/** A replica that takes a snapshot whenever it has none under way. */
+/** A replica, and the snapshots that it has taken. */
 function saver() {
-  const protocol = replica({ snapshotChars: 1, maxBytes: 2 ** 24 }, machines);
+  const protocol = replica({ maxBytes: 2 ** 24 }, machines);
   const state = protocol.init(0, []);
   const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: string }[]];
   const emit = (event: Replica["event"]): void => {
@@ -85,6 +86,7 @@ it("is of the place where it began, whatever is applied while it is written", ()
         );
       note();
       for (const [client, each] of steps) {
+        if (state.saving === null) state.unsaved = MUCH; // The next one is due.
         propose(client, [each]);
         note();
       }
