@@ -74,53 +74,103 @@ export const evolving = <U extends { type: string }>(
   variants: (variants(shapes) as { readonly variants: Named }).variants,
 });
 
-/** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
-export function problem(shape: ShapeNode, value: unknown, path: string): string | null {
+/** Whether `value` has the shape. Values come far more often than mistakes in them, so this builds no sentence. */
+export function hasShape(shape: ShapeNode, value: unknown): boolean {
   switch (shape.kind) {
     case "natural":
-      return Number.isSafeInteger(value) && (value as number) >= 0 ? null : unexpected(path, "a natural number", value);
+      return Number.isSafeInteger(value) && (value as number) >= 0;
     case "real":
-      return Number.isFinite(value) ? null : unexpected(path, "a finite number", value);
+      return Number.isFinite(value);
     case "boolean":
-      return typeof value === "boolean" ? null : unexpected(path, "true or false", value);
+      return typeof value === "boolean";
     case "text":
-      return typeof value === "string" && fits(value, shape.maxBytes)
-        ? null
-        : unexpected(path, `text of at most ${shape.maxBytes} bytes`, value);
+      return typeof value === "string" && fits(value, shape.maxBytes);
     case "oneOf":
-      return shape.values.includes(value as string)
-        ? null
-        : unexpected(path, `one of ${shape.values.join(", ")}`, value);
+      return shape.values.includes(value as string);
     case "nullable":
-      return value === null ? null : problem(shape.value, value, path);
+      return value === null || hasShape(shape.value, value);
     case "list":
-      if (!Array.isArray(value) || value.length > shape.maxItems)
-        return unexpected(path, `a list of at most ${shape.maxItems}`, value);
-      return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
+      return isList(shape.maxItems, value) && value.every((item) => hasShape(shape.items, item));
     case "perNode":
-      if (!isRecord(value) || Object.keys(value).length > shape.maxNodes || !Object.keys(value).every(isNodeId))
-        return unexpected(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
-      return first(Object.entries(value).map(([node, each]) => problem(shape.value, each, `${path}.${node}`)));
+      return isPerNode(shape.maxNodes, value) && Object.values(value).every((each) => hasShape(shape.value, each));
     case "struct":
-      return recordProblem(shape.fields, value, path, []);
+      return hasFields(shape.fields, value, 0);
     case "evolving":
-      return isUnknown(value) ? null : variantProblem(shape.variants, value, path);
+      return isUnknown(value) || isVariant(shape.variants, value);
     case "variants":
-      return variantProblem(shape.variants, value, path);
+      return isVariant(shape.variants, value);
   }
 }
 
 type Named = Readonly<Record<string, ShapeNode>>;
 
-function variantProblem(known: Named, value: unknown, path: string): string | null {
-  if (!isRecord(value)) return unexpected(path, "an object with a type", value);
+function variantOf(known: Named, value: Record<string, unknown>): Named | null {
   const { type } = value;
   const variant = typeof type === "string" && Object.hasOwn(known, type) ? known[type] : undefined;
-  if (variant?.kind !== "struct") {
-    const names = Object.keys(known).join(", ");
-    return unexpected(`${path}.type`, names === "" ? "absent: none is accepted" : `one of ${names}`, type);
+  return variant?.kind === "struct" ? variant.fields : null;
+}
+
+function isVariant(known: Named, value: unknown): boolean {
+  const fields = isRecord(value) ? variantOf(known, value) : null;
+  return fields !== null && hasFields(fields, value, 1);
+}
+
+/** All of these fields, and so many others: the type of a variant. */
+function hasFields(fields: Named, value: unknown, others: number): boolean {
+  if (!isRecord(value)) return false;
+  let missing = others;
+  for (const key in fields) {
+    if (!hasShape(fields[key] as ShapeNode, value[key])) return false;
+    missing += 1;
   }
-  return recordProblem(variant.fields, value, path, ["type"]);
+  for (const _key in value) missing -= 1;
+  return missing === 0;
+}
+
+const isList = (maxItems: number, value: unknown): value is unknown[] =>
+  Array.isArray(value) && value.length <= maxItems;
+const isPerNode = (maxNodes: number, value: unknown): value is Record<string, unknown> =>
+  isRecord(value) && Object.keys(value).length <= maxNodes && Object.keys(value).every(isNodeId);
+
+/** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
+export function problem(shape: ShapeNode, value: unknown, path: string): string | null {
+  if (hasShape(shape, value)) return null;
+  switch (shape.kind) {
+    case "natural":
+      return unexpected(path, "a natural number", value);
+    case "real":
+      return unexpected(path, "a finite number", value);
+    case "boolean":
+      return unexpected(path, "true or false", value);
+    case "text":
+      return unexpected(path, `text of at most ${shape.maxBytes} bytes`, value);
+    case "oneOf":
+      return unexpected(path, `one of ${shape.values.join(", ")}`, value);
+    case "nullable":
+      return problem(shape.value, value, path);
+    case "list":
+      if (!isList(shape.maxItems, value)) return unexpected(path, `a list of at most ${shape.maxItems}`, value);
+      return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
+    case "perNode":
+      if (!isPerNode(shape.maxNodes, value))
+        return unexpected(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
+      return first(Object.entries(value).map(([node, each]) => problem(shape.value, each, `${path}.${node}`)));
+    case "struct":
+      return recordProblem(shape.fields, value, path, []);
+    case "evolving":
+    case "variants":
+      return variantProblem(shape.variants, value, path);
+  }
+}
+
+function variantProblem(known: Named, value: unknown, path: string): string | null {
+  if (!isRecord(value)) return unexpected(path, "an object with a type", value);
+  const fields = variantOf(known, value);
+  if (fields === null) {
+    const names = Object.keys(known).join(", ");
+    return unexpected(`${path}.type`, names === "" ? "absent: none is accepted" : `one of ${names}`, value.type);
+  }
+  return recordProblem(fields, value, path, ["type"]);
 }
 
 function recordProblem(fields: Named, value: unknown, path: string, besides: readonly string[]): string | null {

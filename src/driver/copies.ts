@@ -7,7 +7,7 @@ import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { entriesIn } from "../core/per-node.ts";
 import { clone } from "../core/plain.ts";
 import type { CommandOf, MessageOf, Protocol, RecordOf, ReplyOf, Tagged, Vocabulary } from "../core/protocol.ts";
-import { problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
+import { hasShape, problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import type { Stimulus } from "../core/step.ts";
 
 // Shapes say what is inside.
@@ -90,7 +90,7 @@ function copyOf(shape: ShapeNode): Copy {
     case "perNode": {
       const inner = copyOf(shape.value);
       return (value) => {
-        if (problem(shape, value, "") !== null) throw MISSHAPEN;
+        if (!hasShape(shape, value)) throw MISSHAPEN;
         return Object.fromEntries(entriesIn(value).map(([node, each]) => [node, inner(each)]));
       };
     }
@@ -108,7 +108,7 @@ function copyOf(shape: ShapeNode): Copy {
       return clone;
     default:
       return (value) => {
-        if (problem(shape, value, "") !== null) throw MISSHAPEN;
+        if (!hasShape(shape, value)) throw MISSHAPEN;
         return value;
       };
   }

@@ -5,7 +5,7 @@
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { CommandOf, Protocol, ReplyOf, RequestId, Tagged, Vocabulary } from "../core/protocol.ts";
-import { rewrapped, unwrapped } from "../core/wrapping.ts";
+import { bodyOf, unwrapped } from "../core/wrapping.ts";
 
 /** `past`: given in an earlier life of the node, so that nobody waits for it any more. */
 export type RequestStatus = "open" | "answered" | "past";
@@ -35,8 +35,10 @@ export type Unnumbered<C> = C extends { request: RequestId }
     : never;
 
 /** The command with an id, in place of one that it may have. */
-export const withRequest = (command: Tagged, request: RequestId): Tagged =>
-  rewrapped(command, { ...unwrapped(command), request });
+export function withRequest(command: Tagged, request: RequestId): Tagged {
+  const body = bodyOf(command);
+  return { ...command, ...(body === null ? { request } : { body: withRequest(body, request) }) } as Tagged;
+}
 
 /** @throws UsageError for an id that the node has had before. */
 export function requireFresh(request: RequestId, before: RequestStatus | undefined): void {

@@ -43,20 +43,19 @@ export function requireOptions<O extends object>(call: string, given: unknown, r
   const known = Object.keys(rules);
   const stray = Object.keys(given).find((name) => !known.includes(name));
   if (stray !== undefined) throw unknownOption(call, path, stray, known);
-  for (const [name, rule] of Object.entries<Rule>(rules))
-    requireRule(
-      `${path === "" ? name : `${path}.${name}`} of ${call}()`,
-      (given as Record<string, unknown>)[name],
-      rule,
-    );
+  for (const name of known) {
+    const [value, rule] = [(given as Record<string, unknown>)[name], rules[name as keyof O] as Rule];
+    if (!isKept(rule, value)) requireRule(`${path === "" ? name : `${path}.${name}`} of ${call}()`, value, rule);
+  }
 }
 
 /** @throws UsageError that names `what`. */
 export function requireRule(what: string, value: unknown, rule: Rule): void {
-  if (value === undefined && rule.isNeeded !== true) return;
-  if (rule.accepts(value)) return;
-  throw refusal(what, rule.wanted, rule.shown?.(value) ?? value);
+  if (!isKept(rule, value)) throw refusal(what, rule.wanted, rule.shown?.(value) ?? value);
 }
+
+const isKept = (rule: Rule, value: unknown): boolean =>
+  value === undefined && rule.isNeeded !== true ? true : rule.accepts(value);
 
 const refusal = (what: string, wanted: string, got: unknown): UsageError =>
   new UsageError("bad-option", unexpected(what, wanted, got));

@@ -56,6 +56,8 @@ export interface HostOptions<V extends Vocabulary> {
   readonly slot?: Slot<RecordOf<V>> | null;
   /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
+  /** Whether `onEvent` wants it. Parts of an assembly tell each other much that nobody else wants, and what is told is copied. Default: all of it. */
+  readonly isHeard?: (event: EventOf<V>) => boolean;
   /** Called before each step: what the node is to know by then is given to it as commands. */
   readonly beforeStep?: () => void;
   /** Called after each step, and after its events unless they wait for the journal. */
@@ -105,7 +107,7 @@ interface ArmedTimer {
 }
 
 /** Callers that wait for a reply. */
-interface Waiting<V extends Vocabulary> {
+export interface Waiting<V extends Vocabulary> {
   readonly resolve: (reply: ReplyOf<V>) => void;
   readonly reject: (error: Error) => void;
 }
@@ -209,10 +211,19 @@ export class Host<V extends Vocabulary> {
    * do, when what it tells is durable. Rejects if the node stops first.
    * @throws UsageError as `command` does
    */
-  async request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
-    const given = withRequest(command, this.#nextRequest);
-    this.#requireCommand(given);
-    return new Promise((resolve, reject) => this.#give(given as CommandOf<V>, { resolve, reject }));
+  request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
+    return new Promise((resolve, reject) => this.requestFor(command, { resolve, reject }));
+  }
+
+  /** The same for somebody who waits already. */
+  requestFor(command: Unnumbered<CommandOf<V>>, waiting: Waiting<V>): void {
+    try {
+      const given = withRequest(command, this.#nextRequest);
+      this.#requireCommand(given);
+      this.#ask(given as CommandOf<V>, waiting);
+    } catch (error) {
+      waiting.reject(error as Error);
+    }
   }
 
   #requireCommand(command: unknown): void {
@@ -224,17 +235,20 @@ export class Host<V extends Vocabulary> {
 
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
-    this.#give(command, null);
+    const isAnswered = (this.#requestIn?.(command) ?? null) !== null;
+    if (isAnswered) this.#ask(withRequest(command, this.#nextRequest) as CommandOf<V>, null);
+    else this.#give(command);
   }
 
-  #give(given: CommandOf<V>, waiting: Waiting<V> | null): void {
-    let command = given;
-    if ((this.#requestIn?.(given) ?? null) !== null) {
-      command = withRequest(given, this.#nextRequest) as CommandOf<V>;
-      this.#open.set(this.#nextRequest, waiting);
-      this.#nextRequest += 1;
-    }
-    this.#record({ kind: "command", command });
+  /** A command that carries the number of the next request. */
+  #ask(command: CommandOf<V>, waiting: Waiting<V> | null): void {
+    this.#open.set(this.#nextRequest, waiting);
+    this.#nextRequest += 1;
+    this.#give(command);
+  }
+
+  #give(command: CommandOf<V>): void {
+    if (this.#options.trace.wanted) this.#record({ kind: "command", command });
     this.#step({ kind: "command", command: this.#copies.command(command) });
   }
 
@@ -378,9 +392,9 @@ export class Host<V extends Vocabulary> {
   }
 
   #emit(event: EventOf<V>, deadline: Deadline<V> | undefined): void {
-    this.#record({ kind: "event", event, ...(deadline === undefined ? {} : { until: deadline }) });
-    const { onEvent } = this.#options;
-    if (onEvent === undefined) return;
+    const { onEvent, isHeard, trace } = this.#options;
+    if (trace.wanted) this.#record({ kind: "event", event, ...(deadline === undefined ? {} : { until: deadline }) });
+    if (onEvent === undefined || isHeard?.(event) === false) return;
     const until = deadline === undefined ? null : this.dueAt(deadline);
     const own = clone(event); // It may be a piece of the state, which is nobody else's.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
@@ -392,7 +406,7 @@ export class Host<V extends Vocabulary> {
     if (!isAwaited(request, this.#statusOf(request))) return;
     const waiting = this.#open.get(request);
     this.#open.delete(request);
-    this.#record({ kind: "event", event: reply, request });
+    if (this.#options.trace.wanted) this.#record({ kind: "event", event: reply, request });
     if (this.#outbox.isClear) waiting?.resolve(reply);
     else if (waiting) this.#outbox.hold(() => waiting.resolve(reply));
   }

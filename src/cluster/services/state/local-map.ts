@@ -10,7 +10,7 @@ import { CoordinationError } from "../coordination-error.ts";
 import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
-import { utf8Bytes } from "../utf8-bytes.ts";
+import { fitsBytes } from "../utf8-bytes.ts";
 import { callRules, type IsWanted } from "./calls.ts";
 import { limits } from "./limits.ts";
 import type { Service } from "./service.ts";
@@ -159,7 +159,7 @@ export class LocalMap<T> implements SharedMap<T> {
 
 /** @throws UsageError */
 export function requireKey(key: unknown): asserts key is string {
-  const isKey = typeof key === "string" && key !== "" && utf8Bytes(key) <= limits.keyBytes;
+  const isKey = typeof key === "string" && key !== "" && fitsBytes(key, limits.keyBytes);
   if (!isKey) throw new UsageError("bad-key", unexpected("the key", `a text of 1 to ${limits.keyBytes} bytes`, key));
 }
 

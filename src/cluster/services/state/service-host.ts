@@ -73,6 +73,8 @@ export class ServiceHost implements Service {
   #beforeOwn = Number.POSITIVE_INFINITY;
   revision: number | null = null;
   #isOpen = false;
+  /** Asked for in this turn of the loop. */
+  #gathered: Asked[] = [];
   #waiting = 0;
   readonly #firstNumber: number;
   #number: number;
@@ -257,14 +259,29 @@ export class ServiceHost implements Service {
       trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
+      isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
       onFatal,
     });
   }
 
-  async #request(command: object): Promise<Reply> {
+  /** What is asked for in one turn of the loop goes to the log together, and reads together: a round costs the same for all of them. */
+  #request(command: object): Promise<Reply> {
     this.use();
-    const reply: Wrapped = await (this.#host as Host<Vocabulary>).request({ type: "session", body: command } as never);
-    return reply.body;
+    return new Promise((resolve, reject) => {
+      const asked = { command, waiting: { resolve: ({ body }: Wrapped) => resolve(body), reject } };
+      if (this.#gathered.push(asked) === 1) this.platform.timers.soon(() => this.#askGathered());
+    });
+  }
+
+  #askGathered(): void {
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    const isMany = gathered.length > 1 && this.#isOpen;
+    const host = this.#host as Host<Vocabulary>;
+    if (isMany) host.carryOut({ type: "session", body: { type: "cork" } } as never);
+    for (const { command, waiting } of gathered)
+      host.requestFor({ type: "session", body: command } as never, waiting as never);
+    if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
@@ -320,16 +337,41 @@ const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "stopTaking",
 ]);
 
+/** What the session, the log and the replica tell each other. */
+const BETWEEN_PARTS: ReadonlySet<string> = new Set([
+  "proposed",
+  "reading",
+  "query",
+  "looking",
+  "decided",
+  "installed",
+  "readable",
+  "applied",
+  "answered",
+  "queried",
+  "seen",
+  "saved",
+  "listed",
+  "wanted",
+]);
+
 /** How long a member that leaves waits at most for its session to end, and for another to lead. */
 const LAST_WORDS_MS = 500;
 const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
+type Asked = {
+  readonly command: object;
+  readonly waiting: { resolve(reply: Wrapped): void; reject(error: Error): void };
+};
 type Reply = MemberSession["reply"];
 
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
 
-const isOver = (error: unknown): boolean => error instanceof EnvironmentError && error.code === "stopped";
+/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
+const isOver = (error: unknown): boolean =>
+  (error instanceof EnvironmentError && error.code === "stopped") ||
+  (error instanceof UsageError && error.code === "not-running");
 
 const NO_JOURNAL = "expected join() to be given a dataDir, since what members share is kept in their journals";

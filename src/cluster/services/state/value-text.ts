@@ -1,7 +1,7 @@
 /** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
 import { UsageError } from "../../../core/errors.ts";
 import { jsonOf } from "../channel-text.ts";
-import { utf8Bytes } from "../utf8-bytes.ts";
+import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";
 
 const BYTES = "b";
 
@@ -32,10 +32,9 @@ function base64Of(bytes: Uint8Array): string {
 const AT_ONCE = 4_096;
 
 function withinBounds(text: string, what: string, maxBytes: number): string {
-  const bytes = utf8Bytes(text);
-  if (bytes <= maxBytes) return text;
+  if (fitsBytes(text, maxBytes)) return text;
   throw new UsageError(
     "too-large",
-    `expected ${what} to take at most ${maxBytes} bytes, got ${bytes}: keep it elsewhere, and share where it is to be found`,
+    `expected ${what} to take at most ${maxBytes} bytes, got ${utf8Bytes(text)}: keep it elsewhere, and share where it is to be found`,
   );
 }

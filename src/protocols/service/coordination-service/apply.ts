@@ -1,6 +1,6 @@
 /** The deterministic state machine: what an entry of the log does to the data, and what can be read from them. */
 import type { NodeId } from "../../../core/protocol.ts";
-import { problem } from "../../../core/shape.ts";
+import { hasShape } from "../../../core/shape.ts";
 import { applyToBarrier } from "./barriers.ts";
 import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
@@ -43,7 +43,7 @@ export function readProposal(text: string): Proposal | null {
   } catch {
     return null;
   }
-  return problem(proposalShape, read, "proposal") === null ? (read as Proposal) : null;
+  return hasShape(proposalShape, read) ? (read as Proposal) : null;
 }
 
 /** What an entry of the log was about: the session as it was when the entry had been applied, and whether it is over. */

@@ -47,6 +47,29 @@ describe("a member", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
+  it("while it is corked has what is asked for wait, and then all of it goes together: one entry of the log, one read", () => {
+    const { ask, answer, run, sim, leader, submit } = stage();
+    const other = (leader() + 1) % 3;
+    submit(other, add);
+    const before = sim.world.state(other);
+    const [index, read] = [before.log.commitIndex, before.session.reads.read];
+    const tell = (body: { type: "cork" } | { type: "uncork" }): void => sim.command(other, { type: "session", body });
+    tell({ type: "cork" });
+    const requests = Array.from({ length: 256 }, () => ask(other, add));
+    for (let request = 1_001; request <= 1_050; request++)
+      sim.command(other, { type: "session", body: { type: "query", request, query: count } });
+    run(20);
+    expect(sim.world.state(other).log.commitIndex).toBe(index);
+    tell({ type: "uncork" });
+    run(20);
+    expect(requests.map((request) => answer(other, request))).toMatchObject(
+      requests.map((_request, at) => ({ type: "done", result: { type: "counted", value: at + 2 } })),
+    );
+    expect(answer(other, 1_050)).toMatchObject({ type: "read" });
+    const { log, session } = sim.world.state(other);
+    expect([log.commitIndex - index, session.reads.read - read]).toEqual([1, 1]);
+  });
+
   it("refuses more than it may have under way, and what is too large", () => {
     const { ask, answer, submit } = stage({ service: { session: { maxPending: 3 } } });
     const requests = Array.from({ length: 4 }, () => ask(0, add));

@@ -11,7 +11,7 @@ import type {
   Stored,
 } from "./operations.ts";
 import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
-import { type Applying, bytesOf, type Data, nextRevision } from "./state.ts";
+import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
 import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
 
 /** Beside its key and value: revision, session and what JSON adds. */
@@ -53,15 +53,15 @@ function holds(data: Data, comparison: Comparison): boolean {
 /** Whether there is room for all that is put, before any of it is. */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
   let bytes = data.bytes;
-  const names = new Set<string>();
+  const names: string[] = [];
   for (const step of steps) {
     if (step.type !== "put") continue;
     bytes += sizeOf(step.key, step.value);
-    if (lookUp(data.maps, step.map) === null) names.add(step.map);
+    if (lookUp(data.maps, step.map) === null && !names.includes(step.map)) names.push(step.map);
   }
   if (bytes > limits.maxBytes && steps.some(({ type }) => type === "put"))
     return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
-  if (data.maps.keys.length + names.size > limits.maxNames)
+  if (data.maps.keys.length + names.length > limits.maxNames)
     return refuse("too-many", `there are ${data.maps.keys.length} maps, and at most ${limits.maxNames}`);
   return null;
 }
@@ -117,12 +117,22 @@ function note({ data, limits, tell }: Applying, change: Change): void {
   const { kept } = data;
   kept.changes.push(change);
   kept.bytes += changeSize(change);
-  while (kept.changes.length > limits.maxChanges || kept.bytes > limits.maxChangeBytes) {
-    const oldest = kept.changes.shift() as Change;
+  if (isOver(kept.changes.length, limits.maxChanges) || isOver(kept.bytes, limits.maxChangeBytes))
+    forgetOldest(kept, limits);
+  tell({ type: "changed", ...change });
+}
+
+/** By an eighth: to take one from the front of a long list costs as much as to take many. */
+const isOver = (count: number, most: number): boolean => count > most + Math.floor(most / 8);
+
+function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void {
+  let count = 0;
+  for (; kept.changes.length - count > maxChanges || kept.bytes > maxChangeBytes; count++) {
+    const oldest = kept.changes[count] as Change;
     kept.bytes -= changeSize(oldest);
     kept.forgotten = oldest.revision;
   }
-  tell({ type: "changed", ...change });
+  kept.changes.splice(0, count);
 }
 
 /** A large one counts for no more than this, so that the last two of them are kept, however large. */

@@ -19,6 +19,7 @@ const texts: BuiltInMachine = {
     return { result: "", change: text === "quiet" ? null : { text } };
   },
   ask: (state) => JSON.stringify(state),
+  copyOf: (state) => [...(state as string[])],
   bytesOf: (state) => (state as string[]).join("").length,
 };
 

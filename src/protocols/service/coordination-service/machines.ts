@@ -27,6 +27,8 @@ export interface BuiltInMachine {
   ask(state: unknown, question: string): string;
   /** What it takes in a snapshot, at most. */
   bytesOf(state: unknown): number;
+  /** A copy that later commands do not change: it may share what they only replace. */
+  copyOf(state: unknown): unknown;
 }
 
 type Definition = MachineDefinition | BuiltInMachine;
@@ -67,6 +69,11 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
 }
 
 const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
+
+export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMachine | null {
+  const definition = definitionOf(machines, name);
+  return definition !== null && isBuiltIn(definition) ? definition : null;
+}
 
 /** Every member has defined it: nothing is pending. */
 function runBuiltIn(

@@ -26,6 +26,7 @@ import {
   type ServiceEvent,
   type SessionId,
 } from "./operations.ts";
+import { beginSaving, goOnSaving, type Saving } from "./saving.ts";
 import { isForgotten, sessionOf } from "./sessions.ts";
 import { type Applying, type Data, emptyData, type Limits, type Reply, type Session, utf8BytesOf } from "./state.ts";
 
@@ -39,6 +40,8 @@ export type Replica = {
     /** How much it has applied since the last snapshot, and how long that was, in characters. */
     unsaved: number;
     saved: number;
+    /** The snapshot that is being written. */
+    saving: Saving | null;
   };
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
@@ -127,11 +130,17 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   const { snapshotChars, ...limits } = settle(defaults, optionShape, given, "replica");
 
   /** What it costs is paid for by what has come since: on average a character is saved twice at most. */
-  function saveIfDue(state: State, ctx: Ctx): void {
-    if (state.unsaved < Math.max(snapshotChars, state.saved)) return;
-    const { index, data, digest } = state;
-    const snapshot = JSON.stringify({ data, digest });
-    state.unsaved = 0;
+  function saveIfDue(state: State, chars: number, ctx: Ctx): void {
+    state.unsaved += chars;
+    if (state.saving === null && state.unsaved >= Math.max(snapshotChars, state.saved)) {
+      state.saving = beginSaving(state.index, state.data, state.digest, machines);
+      state.unsaved = 0;
+    }
+    if (state.saving === null) return;
+    const { index } = state.saving;
+    const snapshot = goOnSaving(state.saving, chars);
+    if (snapshot === null) return;
+    state.saving = null;
     state.saved = snapshot.length;
     if (isTooLarge(snapshot)) return; // The log keeps all that it stands for.
     ctx.emit({ type: "saved", index, snapshot });
@@ -154,20 +163,24 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
 
   return {
     name: "replica",
-    init: () => ({ index: 0, data: emptyData(), digest: 0, unsaved: 0, saved: 0 }),
+    init: () => ({ index: 0, data: emptyData(), digest: 0, unsaved: 0, saved: 0, saving: null }),
     command: {
       decided(state, { index, command }, ctx) {
         if (index <= state.index) return; // It is told anew what it has had.
         state.index = index;
         apply(state, index, command, ctx);
-        state.digest = mixed(state.digest, `${command.client} ${state.data.revision} ${command.operation}`);
+        state.digest = mixed(state.digest, `${command.client} ${state.data.revision} `, command.operation);
         ctx.emit({ type: "applied", index, digest: state.digest });
-        state.unsaved += command.operation.length + ENTRY_CHARS;
-        if (snapshotChars > 0) saveIfDue(state, ctx);
+        if (snapshotChars > 0) saveIfDue(state, command.operation.length + ENTRY_CHARS, ctx);
       },
       installed(state, { index, snapshot }, ctx) {
         if (index <= state.index) return; // It has had all of it.
-        Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0, saved: snapshot.length });
+        Object.assign(state, JSON.parse(snapshot), {
+          index,
+          unsaved: 0,
+          saved: snapshot.length,
+          saving: null,
+        });
         const { data } = state;
         ctx.emit({ type: "restored", revision: data.revision });
         if (data.members !== undefined) ctx.emit({ type: "members", list: copyOf(data.members) });
@@ -237,9 +250,10 @@ function repliesTo(session: Session, first: number, count: number): Replies {
 const isTooLarge = (snapshot: string): boolean =>
   snapshot.length * 3 > MAX_SNAPSHOT_BYTES && utf8BytesOf(snapshot) > MAX_SNAPSHOT_BYTES;
 
-/** FNV-1a over the text, from what came before. */
-function mixed(before: number, text: string): number {
+/** FNV-1a over the texts, one after the other, from what came before. */
+function mixed(before: number, ...texts: readonly string[]): number {
   let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;
+  for (const text of texts)
+    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;
   return hash;
 }

@@ -45,6 +45,8 @@ export type MemberSession = {
     /** Of lives that are lost: it is not known yet whether they are applied. */
     unresolved: (Pending & { life: number })[];
     lease: Lease;
+    /** Until it is uncorked, what is asked for waits. */
+    isCorked: boolean;
     /** Whether something has been asked since it was last looked for. */
     isUsed: boolean;
     reads: Reads;
@@ -60,6 +62,9 @@ export type MemberSession = {
     | { type: "perform"; operation: Operation }
     /** Answered from this node's replica, once that is up to date. */
     | { type: "query"; request: RequestId; query: Query }
+    /** More is asked for in a moment: it goes to the log together, at the next `uncork`. */
+    | { type: "cork" }
+    | { type: "uncork" }
     /** This node is about to end, in order: its session ends, and what it holds is released. */
     | { type: "depart" }
     /** From the replica. */
@@ -137,6 +142,8 @@ export const shapes: Protocol<MemberSession>["shapes"] = {
     submit: { request: natural, operation: operationShape },
     query: { request: natural, query: queryShape },
     perform: { operation: operationShape },
+    cork: {},
+    uncork: {},
     depart: {},
     answered: {
       life: natural,

@@ -29,7 +29,7 @@ import {
 
 type State = MemberSession["state"];
 type Handlers = Protocol<MemberSession>;
-type Asked = "submit" | "perform" | "query" | "depart";
+type Asked = "submit" | "perform" | "query" | "cork" | "uncork" | "depart";
 
 export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberSession> {
   const options = settled(given);
@@ -117,7 +117,15 @@ function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
       if (reads.underWay.length + reads.next.length >= maxPending)
         return refuse(request, "overloaded", `${maxPending} reads of this member wait`, ctx);
       reads.next.push({ request, query });
-      if (reads.underWay.length === 0) askToRead(state, retryMs, ctx);
+      if (reads.underWay.length === 0 && !state.isCorked) askToRead(state, retryMs, ctx);
+    },
+    cork(state) {
+      state.isCorked = true;
+    },
+    uncork(state, _command, ctx) {
+      state.isCorked = false;
+      flush(state, options, ctx);
+      if (state.reads.underWay.length === 0) askToRead(state, retryMs, ctx);
     },
     depart(state, _command, ctx) {
       if (state.phase === "none") return;
@@ -196,6 +204,7 @@ const initial = (): State => ({
   pending: [],
   unresolved: [],
   lease: emptyLease(),
+  isCorked: false,
   isUsed: false,
   reads: { read: 0, underWay: [], next: [] },
   leader: null as NodeId | null,

@@ -142,7 +142,7 @@ export interface Limits {
   maxWaiting: number;
   /** Items of one queue. */
   maxItems: number;
-  /** How many of the last changes are kept for watches, and how many bytes of them. */
+  /** How many of the last changes are kept for watches, and how many bytes of them; for a while it is an eighth more. */
   maxChanges: number;
   maxChangeBytes: number;
   /** Commands for a machine that is not defined here. */
@@ -168,8 +168,13 @@ export function nextRevision(data: Data): Revision {
 export const sessionNamed = ({ sessions }: Data, id: SessionId): Session | null =>
   sessions.find((session) => session.id === id) ?? null;
 
+/** Text that stands in JSON as it is, each character a byte; and text each of whose characters is a byte. Looked for much faster than counted. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+const ASCII = /^[\0-\x7f]*$/;
+
 /** How much room a text takes in a snapshot: JSON in UTF-8. */
 export function bytesOf(text: string): number {
+  if (PLAIN.test(text)) return text.length + 2;
   let bytes = 2;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
@@ -182,6 +187,7 @@ export function bytesOf(text: string): number {
 
 /** In UTF-8. */
 export function utf8BytesOf(text: string): number {
+  if (ASCII.test(text)) return text.length;
   let bytes = 0;
   for (let at = 0; at < text.length; at++) bytes += widthOf(text.charCodeAt(at));
   return bytes;

@@ -21,19 +21,47 @@ export function placeOf({ keys }: Table<unknown>, key: string): number {
   return low;
 }
 
+/**
+ * Where keys of a long table were last found: to halve thousands of texts, which lie all over the memory, takes most of the time of an
+ * operation. What stands between may have come or gone since, so a place is looked at before it counts. Beside the state, and not in it.
+ */
+const hints = new WeakMap<Table<unknown>, Map<string, number>>();
+const LONG = 64;
+
+/** Where the key stands; null if it does not. */
+function foundAt(table: Table<unknown>, key: string): number | null {
+  const { keys } = table;
+  if (keys.length < LONG) return confirmed(keys, placeOf(table, key), key);
+  let known = hints.get(table);
+  if (known === undefined) {
+    known = new Map();
+    hints.set(table, known);
+  }
+  const hint = confirmed(keys, known.get(key), key);
+  if (hint !== null) return hint;
+  const place = confirmed(keys, placeOf(table, key), key);
+  if (place === null) known.delete(key);
+  else known.set(key, place);
+  return place;
+}
+
+const confirmed = (keys: readonly string[], place: number | undefined, key: string): number | null =>
+  place !== undefined && keys[place] === key ? place : null;
+
 export function lookUp<V>(table: Table<V>, key: string): V | null {
-  const place = placeOf(table, key);
-  return table.keys[place] === key ? (table.values[place] as V) : null;
+  const place = foundAt(table, key);
+  return place === null ? null : (table.values[place] as V);
 }
 
 /** @returns what stood there before. */
 export function enter<V>(table: Table<V>, key: string, value: V): V | null {
-  const place = placeOf(table, key);
-  if (table.keys[place] === key) {
-    const before = table.values[place] as V;
-    table.values[place] = value;
+  const found = foundAt(table, key);
+  if (found !== null) {
+    const before = table.values[found] as V;
+    table.values[found] = value;
     return before;
   }
+  const place = placeOf(table, key);
   table.keys.splice(place, 0, key);
   table.values.splice(place, 0, value);
   return null;
@@ -41,8 +69,9 @@ export function enter<V>(table: Table<V>, key: string, value: V): V | null {
 
 /** @returns what stood there. */
 export function strike<V>(table: Table<V>, key: string): V | null {
-  const place = placeOf(table, key);
-  if (table.keys[place] !== key) return null;
+  const place = foundAt(table, key);
+  if (place === null) return null;
+  hints.get(table)?.delete(key);
   table.keys.splice(place, 1);
   return table.values.splice(place, 1)[0] as V;
 }

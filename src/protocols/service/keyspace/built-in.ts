@@ -3,6 +3,7 @@ import type { BuiltInMachine } from "../coordination-service/machines.ts";
 import { MAX_OPERATION_BYTES, OWN_NAMES } from "../coordination-service/operations.ts";
 import { utf8BytesOf } from "../coordination-service/state.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
+import { copyOfKeyspace } from "./versions.ts";
 import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./words.ts";
 
 export const KEYSPACE = `${OWN_NAMES}etcd`;
@@ -34,4 +35,5 @@ export const keyspaceMachine: BuiltInMachine = {
   },
   ask: (state, question) => JSON.stringify(answerQuestion(state as Keyspace, JSON.parse(question) as KeyspaceQuestion)),
   bytesOf: (state) => (state as Keyspace).bytes,
+  copyOf: (state) => copyOfKeyspace(state as Keyspace),
 };

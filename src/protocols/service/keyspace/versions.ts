@@ -57,6 +57,17 @@ export const emptyKeyspace = (): Keyspace => ({
   bytes: 0,
 });
 
+/** Versions and changes are never changed in place. */
+export function copyOfKeyspace(space: Keyspace): Keyspace {
+  const { keys, history, leases } = space;
+  return {
+    ...space,
+    keys: { keys: [...keys.keys], values: keys.values.map((versions) => [...versions]) },
+    history: [...history],
+    leases: { keys: [...leases.keys], values: leases.values.map((lease) => ({ ...lease, keys: [...lease.keys] })) },
+  };
+}
+
 /** What a version takes beside its value and three times its key: names of fields and numbers. */
 const VERSION_BYTES = 200;
 const LEASE_BYTES = 100;

@@ -1,0 +1,100 @@
+/** A snapshot is written while the log goes on, and is of one place of it all the same. */
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Context } from "../../../core/protocol.ts";
+import { dispatch } from "../../../core/step.ts";
+import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
+import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import type { Operation, SessionOperation } from "./operations.ts";
+import { type Replica, replica } from "./replica.ts";
+
+const machines = {
+  [KEYSPACE]: keyspaceMachine,
+  sum: { init: () => [], apply: (state: unknown, by: string) => [[...(state as string[]), by], ""] as const },
+};
+const KEYS = 4_000;
+const MUCH = 2 ** 30;
+const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
+const name = fc.constantFrom("a", "b", "é");
+const wait = fc.nat({ max: 3 });
+const key = fc.nat({ max: KEYS }).map((number) => `key-${number}`);
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc.record({
+    type: fc.constant("put"),
+    map: fc.constantFrom("m", "n"),
+    key,
+    value: name,
+    isLeased: fc.boolean(),
+  } as const),
+  fc.record({ type: fc.constant("delete"), map: fc.constant("m"), key } as const),
+  fc.record({ type: fc.constant("add"), name, by: fc.integer({ min: -5, max: 5 }) } as const),
+  fc.record({ type: fc.constant("enqueue"), name, value: name } as const),
+  fc.record({ type: fc.constant("take"), name, wait } as const),
+  fc.record({ type: fc.constant("stopTaking"), name, wait } as const),
+  fc.record({ type: fc.constant("arrive"), name, wait, parties: fc.constant(3) } as const),
+  fc.record({ type: fc.constant("withdraw"), name, wait } as const),
+  fc.record({
+    type: fc.constant("acquire"),
+    name,
+    wait,
+    mode: fc.constantFrom("exclusive", "shared"),
+    permits: fc.constant(1),
+    capacity: fc.constant(2),
+    note: name,
+  } as const),
+  fc.record({ type: fc.constant("execute"), machine: fc.constant("sum"), command: name } as const),
+  key.map((each) => ({ type: "execute", machine: KEYSPACE, command: etcdPut(each) }) as const),
+);
+
+const etcdPut = (key: string): string => JSON.stringify({ asker: "", command: putOf(key, "v", { lease: "7" }) });
+const grant: Operation = {
+  type: "execute",
+  machine: KEYSPACE,
+  command: JSON.stringify({ asker: "", command: { type: "grant", lease: "7", ttl: 60 } }),
+};
+
+/** A replica, and the snapshots that it has taken. */
+function saver() {
+  const protocol = replica({ maxBytes: 2 ** 24 }, machines);
+  const state = protocol.init(0, []);
+  const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: string }[]];
+  const emit = (event: Replica["event"]): void => {
+    if (event.type === "saved") saved.push(event);
+  };
+  const ctx = { self: 0, peers: [], emit } as unknown as Context<Replica>;
+  function propose(client: number, operations: readonly (Operation | SessionOperation)[]): void {
+    const numbers = { life: 1, round: 1, acknowledged: Math.max(0, (first[client] ?? 1) - 3), first: first[client] };
+    first[client] = (first[client] ?? 1) + operations.length;
+    const command = { client, sequence: 1, operation: JSON.stringify({ type: "operations", ...numbers, operations }) };
+    dispatch(protocol, state, { kind: "command", command: { type: "decided", index: state.index + 1, command } }, ctx);
+  }
+  return { state, saved, propose };
+}
+
+it("is of the place where it began, whatever is applied while it is written", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.constantFrom(1, 2), operation), { minLength: 30, maxLength: 60 }), (steps) => {
+      const { state, saved, propose } = saver();
+      const stood = new Map<number, string>();
+      const note = (): void => void stood.set(state.index, JSON.stringify({ data: state.data, digest: state.digest }));
+      for (const client of [1, 2]) propose(client, [{ type: "open", ttlMs: 1_000 }]);
+      propose(2, [grant]);
+      for (let from = 0; from < KEYS; from += 1_000)
+        propose(
+          1,
+          Array.from({ length: 1_000 }, (_, at) => put(`key-${from + at}`, "x".repeat(64))),
+        );
+      note();
+      for (const [client, each] of steps) {
+        if (state.saving === null) state.unsaved = MUCH; // The next one is due.
+        propose(client, [each]);
+        note();
+      }
+      const late = saved.filter(({ index }) => stood.has(index));
+      expect(late.length).toBeGreaterThan(0);
+      expect(late.length).toBeLessThan(steps.length / 4); // It takes several entries.
+      for (const { index, snapshot } of late) expect(snapshot).toBe(stood.get(index));
+    }),
+    { numRuns: 10 },
+  );
+});
