@@ -4,32 +4,30 @@
  * @module-tag long
  */
 import { expect, test } from "vitest";
-import { joinOn } from "../../src/cluster/join.ts";
 import { random } from "../../src/core/random.ts";
 import type { World } from "../../src/testing/index.ts";
+import { release as present, type Release } from "../../src/testing/release.ts";
 import { sharedSwarm } from "./shared-swarm.ts";
-
-type JoinOn = typeof joinOn;
 
 const LONG_MS = 6_000;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing/rolling` tries more. */
 const MANY = Number(process.env.COTERIE_SWARM ?? 25);
 const { COTERIE_SEED: replayed } = process.env;
 
-const releaseOf = async (name: string): Promise<JoinOn> =>
-  ((await import(/* @vite-ignore */ `../../src/cluster/join.ts?release=${name}`)) as { joinOn: JoinOn }).joinOn;
+const releaseOf = async (name: string): Promise<Release> =>
+  ((await import(/* @vite-ignore */ `../../src/testing/release.ts?release=${name}`)) as { release: Release }).release;
 
 /** Each member is of this release until its turn comes: then it is killed, and from then on starts as one of the next. */
 class Upgrade {
   readonly #upgraded = new Set<number>();
 
   constructor(
-    private readonly next: JoinOn,
+    private readonly next: Release,
     private readonly seed: number,
     private readonly forMs: number,
   ) {}
 
-  readonly joinOn = (id: number): JoinOn => (this.#upgraded.has(id) ? this.next : joinOn);
+  readonly release = (id: number): Release => (this.#upgraded.has(id) ? this.next : present);
   readonly isUpgraded = (id: number): boolean => this.#upgraded.has(id);
 
   async run(world: World): Promise<void> {
@@ -41,7 +39,7 @@ class Upgrade {
       const [id] = rest.splice(chance.below(rest.length), 1) as [number];
       this.#upgraded.add(id);
       world.kill(id);
-      void world.restart(id); // It may be killed again before it has joined.
+      void world.restart(id).catch(() => {}); // It may be killed again before it has joined.
     }
   }
 }

@@ -18,7 +18,7 @@ interface Watched {
 }
 
 /** Members that become those of another release, one by one. */
-export interface Upgrade extends Pick<Required<WorldOptions>, "joinOn"> {
+export interface Upgrade extends Pick<Required<WorldOptions>, "release"> {
   isUpgraded(id: number): boolean;
   run(world: World): Promise<void>;
 }
@@ -64,7 +64,7 @@ class SharedSwarm {
       members: 3 + 2 * (seed % 2),
       seed,
       faults: { forMs: faultsMs },
-      ...(upgrade === null ? {} : { joinOn: upgrade.joinOn }),
+      ...(upgrade === null ? {} : { release: upgrade.release }),
       program: (member, tools) => this.#live(member, tools),
     });
     this.#exclusive = new ExclusiveUse(() => this.#world.now());
