@@ -17,10 +17,13 @@ import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
 import { sendText, textReader } from "./simulated-socket.ts";
 import type { SimulatedStream } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
+import type { ProcessTools } from "./world-options.ts";
 
 export interface ClientOptions {
   /** Its machine's id, for `cut`, `link`, `partition`, `pause`, `kill` and `crash`: 1,000 or above. Default: the next one that is free. */
   readonly machine?: NodeId | undefined;
+  /** What its process does once it has connected. It takes its timers from the world, and ends where the process ends. */
+  readonly program?: ((client: Client, process: ProcessTools) => unknown) | undefined;
   /** At which members it begins. Default: all. */
   readonly members?: readonly NodeId[] | undefined;
   /** Whether it goes on at others as well, which the cluster tells it of. Default: true. */
@@ -151,7 +154,7 @@ export function connectFrom(
   machine: ClientMachine,
   network: SimulatedNetwork,
   members: readonly NodeId[],
-  { machine: _machine, members: begins = members, ...options }: ClientOptions,
+  { machine: _machine, program: _program, members: begins = members, ...options }: ClientOptions,
 ): Promise<Client> {
   if (machine.process !== null)
     throw new UsageError("already-running", unexpected("machine", "one without a client that runs", machine.id));

@@ -25,6 +25,7 @@ import {
 } from "./simulated-clients.ts";
 import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
 import { type LinkModel, type Machine, SimulatedNetwork } from "./simulated-network.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { begin, makeSureItRuns } from "./world-faults.ts";
 import type { ProcessTools, Program, RunOptions, WorldOptions } from "./world-options.ts";
@@ -173,8 +174,10 @@ export class World {
     return member;
   }
 
+  /** Of a member: it runs, and has joined. Of a client: its process runs. */
   isUp(id: NodeId): boolean {
-    return (this.#machine(id).run?.member ?? null) !== null;
+    const client = this.#clients.find(id);
+    return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
   }
 
   /**
@@ -235,7 +238,12 @@ export class World {
       for (const fault of plan ?? []) this.#time.after(fault.at, () => this.#suffer(fault));
     }
     for (const { run } of this.#machines.values()) if (run !== null) this.#clients.serve(run);
-    return connectFrom(machine, this.#network, this.members, options);
+    const connecting = connectFrom(machine, this.#network, this.members, options);
+    const { process } = machine;
+    const client = await connecting;
+    if (options.program !== undefined && process !== null)
+      this.#runProgram(id, process, (tools) => options.program?.(client, tools), client.signal);
+    return client;
   }
 
   /** A member that runs puts another on the list, and that starts. It votes once it is up to date: `cluster.settled()` waits for that. */
@@ -414,12 +422,19 @@ export class World {
 
   #joined(run: Run, id: NodeId): void {
     this.#clients.serve(run);
-    this.#runProgram(run, id);
-  }
-
-  #runProgram({ process, member }: Run, id: NodeId): void {
+    const { process, member } = run;
     const program = this.#program;
     if (program === undefined || member === null) return;
+    this.#runProgram(id, process, (tools) => program(member, tools), member.signal);
+  }
+
+  /** An error of a program ends its process where what it used has ended, as a process ends that has nothing left to do; and otherwise the run. */
+  #runProgram(
+    id: NodeId,
+    process: SimulatedProcess,
+    program: (tools: ProcessTools) => unknown,
+    used: AbortSignal,
+  ): void {
     const { clock, random } = process;
     const tools: ProcessTools = {
       ...worldTimers((ms, run) => process.timer(ms, run)),
@@ -429,12 +444,11 @@ export class World {
     };
     const end = (error: unknown): void => {
       if (!process.isAlive) return;
-      if (member.signal.aborted)
-        this.kill(id); // It ends as a process does that has nothing left to do.
+      if (used.aborted) this.kill(id);
       else this.#time.fail(error);
     };
     Promise.resolve()
-      .then(() => program(member, tools))
+      .then(() => program(tools))
       .catch(end);
   }
 
