@@ -1,10 +1,12 @@
 /** What a fault of the plan does to machines and links, and what takes it back. */
 import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
 import type { Delay } from "../sim/delay.ts";
 import type { Fault } from "./faults.ts";
 import type { SimulatedMachine } from "./simulated-machine.ts";
 import type { LinkModel, SimulatedNetwork } from "./simulated-network.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
+import type { WorldOptions } from "./world-options.ts";
 
 /** What links suffer from at random. */
 const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
@@ -12,6 +14,8 @@ const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
   lossy: { loss: 0.2 },
 };
 const SLOW_DISK_MS: Delay = [5, 200];
+/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
+const DRIFT = 0.04;
 
 export interface Surrounded {
   readonly network: SimulatedNetwork;
@@ -76,4 +80,10 @@ export function begin({ kind, nodes }: Fault, around: Surrounded): () => void {
 export function makeSureItRuns(machine: SimulatedMachine): void {
   if (machine.hasFailed) machine.end(false);
   if (machine.run === null && machine.isUp && !machine.disk.isFull) machine.start();
+}
+
+/** How fast the clocks of each machine go. */
+export function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
+  if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
+  return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);
 }

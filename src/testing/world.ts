@@ -27,14 +27,12 @@ import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
 import { type LinkModel, type Machine, SimulatedNetwork } from "./simulated-network.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import { VirtualTime } from "./virtual-time.ts";
-import { begin, makeSureItRuns } from "./world-faults.ts";
+import { begin, makeSureItRuns, speedsOf } from "./world-faults.ts";
 import type { ProcessTools, Program, RunOptions, WorldOptions } from "./world-options.ts";
 import { type WorldTimers, worldTimers } from "./world-timers.ts";
 
 const LIMIT_MS = 600_000;
 const PORT = 7_100;
-/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
-const DRIFT = 0.04;
 
 /**
  * Makes a world. Nothing happens in it until `run()`.
@@ -62,8 +60,8 @@ export class World {
   readonly sleep: WorldTimers["sleep"];
   readonly setTimeout: WorldTimers["setTimeout"];
   readonly clearTimeout: WorldTimers["clearTimeout"];
-  /** The faults that are to come, if they are random. */
-  readonly plan: readonly Fault[];
+  /** The faults that are to come, if they are random; those of clients from when they first connect. */
+  readonly plan: Fault[];
   readonly #time = new VirtualTime();
   readonly #network: SimulatedNetwork;
   readonly #machines = new Map<NodeId, SimulatedMachine>();
@@ -235,7 +233,7 @@ export class World {
       this.#linkUp(machine);
       const place = { client: id, members: [...this.members], now: this.now() };
       const plan = this.#faults && clientFaultPlan(this.#faults, place, this.#chance.stream(`faults ${id}`));
-      for (const fault of plan ?? []) this.#time.after(fault.at, () => this.#suffer(fault));
+      for (const fault of plan ?? []) this.#await({ ...fault, at: this.now() + fault.at });
     }
     for (const { run } of this.#machines.values()) if (run !== null) this.#clients.serve(run);
     const connecting = connectFrom(machine, this.#network, this.members, options);
@@ -383,7 +381,12 @@ export class World {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     await Promise.all([...this.#machines.values()].map((machine) => machine.start().joined));
-    for (const fault of this.plan) this.#time.after(fault.at, () => this.#suffer(fault));
+    for (const fault of this.plan.splice(0)) this.#await({ ...fault, at: this.now() + fault.at });
+  }
+
+  #await(fault: Fault): void {
+    this.plan.push(fault);
+    this.#time.at(fault.at, () => this.#suffer(fault));
   }
 
   #suffer(fault: Fault): void {
@@ -490,10 +493,4 @@ function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
     "bad-option",
     unexpected("members", "how many there are, or their ids without repetition", members),
   );
-}
-
-/** How fast the clocks of each machine go. */
-function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
-  if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
-  return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);
 }

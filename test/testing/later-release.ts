@@ -1,8 +1,10 @@
 /**
  * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules.
+ * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
+ * is this one with low bounds, and there is one for each seeded bug.
  */
 import type { Plugin } from "vite";
+import { clusterBugs } from "../seeded-bugs/cluster.ts";
 import { patched } from "../seeded-bugs/patch.ts";
 
 interface Change {
@@ -115,6 +117,7 @@ const releases: Readonly<Record<string, readonly Change[]>> = {
   present: lowBounds,
   later: [...handShake, ...records, ...commands, stateMachine, ...lowBounds],
   careless: [...handShake, ...records, ...commands, ...lowBounds],
+  ...Object.fromEntries(clusterBugs.map((bug) => [bug.name, [bug, ...lowBounds]])),
 };
 
 /** What is thrown is one class for all: tests look at it. */

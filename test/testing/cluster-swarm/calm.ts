@@ -3,7 +3,7 @@
  * within a bound, and nobody else loses a session.
  */
 import type { Random } from "../../../src/core/random.ts";
-import type { Grant } from "../../../src/index.ts";
+import { CoordinationError, type Grant } from "../../../src/index.ts";
 import type { World } from "../../../src/testing/index.ts";
 import { isMember, type Participant } from "./participant.ts";
 
@@ -76,11 +76,11 @@ export class Calm {
         continue;
       }
       try {
-        await participant.map.put(`here ${id}`, participant.value(), WITHIN);
-        await participant.user.mutex("progress").use(() => {}, WITHIN);
+        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: PROGRESS_MS });
+        await participant.user.mutex("progress").use(() => {}, { timeoutMs: PROGRESS_MS });
         return;
       } catch (error) {
-        if (participant.isAlive) throw error;
+        if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.
       }
     }
   }

@@ -17,21 +17,20 @@ import { SharedWork, type WorkKind, workKinds } from "./shared-work.ts";
 import { Upgrade } from "./upgrade.ts";
 import { Watches } from "./watches.ts";
 
-const MEMBERS = [3, 5, 7] as const;
+/** Three more often than seven, which cost five times as much. */
+const MEMBERS = [3, 3, 3, 5, 5, 7] as const;
+const FAULTS_MS = [1_000, 4_000] as const;
 const FIRST_CLIENT = 1_000;
-/** For so long after the last fault has begun one may last. */
-const LAST_MS = 3_000;
 /** So many seeds in ten have large items, which take much work. */
 const LARGE_IN_TEN = 1;
 const WITHIN = { timeoutMs: 10_000 };
 
 export interface SwarmOptions {
   readonly seed: number;
-  /** For so long faults begin, and members change. */
-  readonly faultsMs: number;
-  /** Of which all members are at first, and to which some seeds upgrade. */
+  /** Of which all members are at first. */
   readonly present: Release;
-  readonly next: Release;
+  /** To which some seeds upgrade. */
+  readonly later: Release;
 }
 
 /** What was reached: sums over seeds show that there was something to see. */
@@ -50,18 +49,21 @@ class ClusterSwarm implements Swarm {
   readonly #upgrade: Upgrade;
   readonly #changes: MemberChanges | null;
   readonly #clients: number;
+  /** For so long faults begin, and members change. */
+  readonly #faultsMs: number;
   readonly #present: Participant[] = [];
   readonly #done: string[] = [];
   #clientRuns = 0;
   #isRestored = false;
 
   constructor(private readonly options: SwarmOptions) {
-    const { seed, faultsMs, present, next } = options;
+    const { seed, present, later } = options;
     const chance = random(seed).stream("cluster swarm");
     this.#chance = chance;
     const members = chance.pick(MEMBERS);
+    this.#faultsMs = chance.between(...FAULTS_MS);
     this.#clients = 1 + chance.below(3);
-    this.#upgrade = new Upgrade(present, chance.below(2) === 0 ? next : null, seed);
+    this.#upgrade = new Upgrade(present, chance.below(2) === 0 ? later : null, seed);
     const kinds: WorkKind[] = workKinds.filter((kind) =>
       kind === "large" ? chance.below(10) < LARGE_IN_TEN : chance.below(3) === 0,
     );
@@ -69,7 +71,7 @@ class ClusterSwarm implements Swarm {
     this.#world = simulate({
       members,
       seed,
-      faults: { forMs: faultsMs },
+      faults: { forMs: this.#faultsMs },
       release: this.#upgrade.releaseOf,
       program: (member, tools) => this.#live(member, member.id, tools),
     });
@@ -86,7 +88,8 @@ class ClusterSwarm implements Swarm {
 
   async run(): Promise<SwarmSums> {
     const world = this.#world;
-    const { seed, faultsMs } = this.options;
+    const { seed } = this.options;
+    const faultsMs = this.#faultsMs;
     return world.run(async () => {
       const saved = new SavedState(world, this.histories);
       const clients = Array.from({ length: this.#clients }, (_, at) => FIRST_CLIENT + at);
@@ -96,8 +99,8 @@ class ClusterSwarm implements Swarm {
         saved.save(seed, faultsMs),
         ...clients.map((id) => this.#comesAndGoes(id)),
       ];
-      await world.sleep(faultsMs + LAST_MS);
-      await Promise.all(under);
+      await Promise.all([...under, world.sleep(faultsMs)]);
+      await world.sleep(Math.max(0, ...world.plan.map(({ at, forMs }) => at + forMs - world.now())) + 1);
       this.#upgrade.finish(world);
       const listed = (await this.#changes?.end()) ?? [...world.members];
       for (const id of listed) while (!world.isUp(id)) await world.sleep(20);
@@ -178,7 +181,7 @@ class ClusterSwarm implements Swarm {
       connecting.catch(() => {});
       again = chance.below(2) === 0;
       if (!again) break;
-      await world.sleep(chance.between(500, this.options.faultsMs));
+      await world.sleep(chance.between(500, this.#faultsMs));
       this.#connected.delete(id);
       if (chance.below(2) === 0) world.kill(id);
       else world.crash(id);

@@ -42,7 +42,7 @@ export class MemberChanges {
   /** All are back. @returns who is on the list. */
   async end(): Promise<readonly number[]> {
     const { world } = this;
-    for (const id of this.#down) void world.restart(id).catch(() => {});
+    for (const id of this.#down) void this.#back(id);
     for (const id of world.members)
       if (!world.isUp(id) && (await this.#list()).some((each) => each.id === id)) await this.#back(id);
     return this.#ask(async ({ cluster }) => {

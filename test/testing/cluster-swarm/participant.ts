@@ -38,7 +38,9 @@ export interface Counts {
   leaderships: number;
 }
 
+/** Between two calls of a kind; and between two of those that histories are made of. */
 const PAUSE_MS = 350;
+const SHARE_PAUSE_MS = 200;
 
 export class Participant {
   /** The session that it holds now, as it was told. */
@@ -72,13 +74,16 @@ export class Participant {
   async live(): Promise<void> {
     const { user, swarm } = this;
     const does = [
-      () => this.#share(),
       ...(swarm.does.has("lock") ? [() => this.#lock()] : []),
       ...(swarm.does.has("lead") ? [() => this.#lead()] : []),
       ...(swarm.does.has("queue") ? [() => this.#queue()] : []),
       ...(isMember(user) ? swarm.work.kindsFor(user, this.tools) : []),
     ];
-    await Promise.all([this.#watch(), ...does.map((work) => this.#again(work))]);
+    await Promise.all([
+      this.#watch(),
+      this.#again(() => this.#share(), SHARE_PAUSE_MS),
+      ...does.map((work) => this.#again(work, PAUSE_MS)),
+    ]);
   }
 
   /** A value that nobody else writes. */
@@ -87,10 +92,10 @@ export class Participant {
     return `${this.name}.${this.#written}`;
   }
 
-  async #again(work: () => unknown): Promise<void> {
+  async #again(work: () => unknown, pauseMs: number): Promise<void> {
     while (!this.swarm.isEnding) {
       await this.attempt(work);
-      await this.tools.sleep(this.tools.random() * PAUSE_MS);
+      await this.tools.sleep(this.tools.random() * pauseMs);
     }
   }
 
@@ -106,7 +111,7 @@ export class Participant {
 
   #hear(event: Told): void {
     const { counts } = this.swarm;
-    if (event.type === "restored") counts.snapshotsInstalled += 1;
+    if (event.type === "restored" && isMember(this.user)) counts.snapshotsInstalled += 1;
     else if (event.type === "confirmed") this.session = event.session;
     else if (event.type === "lost") {
       counts.sessionsExpired += 1;
@@ -249,7 +254,7 @@ export class Participant {
       try {
         for await (const change of this.map.watch({ after: watched.after })) {
           watched.changes.push(change);
-          if (this.tools.random() < 0.02) await this.tools.sleep(this.tools.random() * 500);
+          if (!this.swarm.isEnding && this.tools.random() < 0.02) await this.tools.sleep(this.tools.random() * 500);
         }
         return;
       } catch (error) {

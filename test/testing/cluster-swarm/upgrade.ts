@@ -47,10 +47,8 @@ export class Upgrade {
   }
 
   #upgrade(world: World, id: number): void {
-    const isDown = !world.isUp(id);
     this.#upgraded.add(id);
-    if (isDown) return; // It is of the next once it starts.
-    world.kill(id);
+    world.kill(id); // It may be about to join as one of the release before.
     void world.restart(id).catch(() => {}); // Its disk may be full, or it may not be a member any more.
   }
 }
