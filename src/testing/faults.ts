@@ -8,9 +8,20 @@ import type { Random } from "../core/random.ts";
 /**
  * `crash`: the power of a machine fails, and what its disk had not synced may be lost. `kill`: its process ends, as by
  * `kill -9`. Both are started again later. `pause`: the process stands still. `partition`: two groups that do not hear each
- * other. `cut`: nothing gets from one machine to another. `slow`, `lossy`: a link in both directions. `slow-disk`: syncs take long.
+ * other. `cut`: nothing gets from one machine to another. `slow`, `lossy`: a link in both directions. `slow-disk`: syncs take long. `full-disk`: nothing
+ * more can be written, so that the member fails; once there is room, its process is started again.
  */
-export const faultKinds = ["crash", "kill", "pause", "partition", "cut", "slow", "lossy", "slow-disk"] as const;
+export const faultKinds = [
+  "crash",
+  "kill",
+  "pause",
+  "partition",
+  "cut",
+  "slow",
+  "lossy",
+  "slow-disk",
+  "full-disk",
+] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
 export interface FaultOptions {
@@ -29,6 +40,8 @@ export interface Fault {
   readonly nodes: readonly NodeId[];
 }
 
+/** What clients suffer from: they stand still, or their links to members do not work. */
+const ofClients: readonly FaultKind[] = ["pause", "partition", "cut", "slow", "lossy"];
 /** What needs two members. */
 const betweenTwo: readonly FaultKind[] = ["partition", "cut", "slow", "lossy"];
 
@@ -44,16 +57,39 @@ export function faultPlan(
   chance: Random,
 ): Fault[] {
   const possible = nodes.length > 1 ? kinds : kinds.filter((kind) => !betweenTwo.includes(kind));
+  return plan(possible, forMs, chance, (kind) => nodesOf(kind, nodes, chance));
+}
+
+/** Of one client that begins at this time. */
+export function clientFaultPlan(
+  { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
+  { client, members, now }: { client: NodeId; members: readonly NodeId[]; now: number },
+  chance: Random,
+): Fault[] {
+  const possible = kinds.filter((kind) => ofClients.includes(kind));
+  return plan(possible, forMs - now, chance, (kind) => {
+    if (!betweenTwo.includes(kind) || kind === "partition") return [client];
+    const ends = [client, chance.pick(members)];
+    return chance.below(2) === 0 ? ends : ends.reverse();
+  });
+}
+
+function plan(
+  possible: readonly FaultKind[],
+  forMs: number,
+  chance: Random,
+  nodesFor: (kind: FaultKind) => readonly NodeId[],
+): Fault[] {
   if (possible.length === 0) return [];
   const drawn = possible.filter(() => chance.below(2) === 0);
   const present = drawn.length === 0 ? [chance.pick(possible)] : drawn;
   const everyMs = spread(EVERY_MS, chance);
-  const plan: Fault[] = [];
+  const faults: Fault[] = [];
   for (let at = chance.between(0, everyMs); at < forMs; at += chance.between(0, 2 * everyMs)) {
     const kind = chance.pick(present);
-    plan.push({ kind, at, forMs: spread(LASTS_MS, chance), nodes: nodesOf(kind, nodes, chance) });
+    faults.push({ kind, at, forMs: spread(LASTS_MS, chance), nodes: nodesFor(kind) });
   }
-  return plan;
+  return faults;
 }
 
 /** Each order of magnitude is as likely as any other. */

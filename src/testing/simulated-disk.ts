@@ -27,6 +27,7 @@ export class SimulatedDisk {
   readonly #usualSyncMs: () => number;
   #syncMs: () => number;
   #refusal: string | null = null;
+  #fillings = 0;
 
   constructor(
     { syncMs = SYNC_MS }: DiskModel,
@@ -47,6 +48,29 @@ export class SimulatedDisk {
   /** The next sync fails, with this code of the system. */
   failNext(code: string): void {
     this.#refusal = code;
+  }
+
+  /** Until the function that is returned is called, and as long as anybody else has filled it, no file gets longer and none is made. */
+  fill(): () => void {
+    let isOver = false;
+    this.#fillings += 1;
+    return () => {
+      if (!isOver) this.#fillings -= 1;
+      isOver = true;
+    };
+  }
+
+  get isFull(): boolean {
+    return this.#fillings > 0;
+  }
+
+  /** Writes, as far as there is room: what a file has already can be written anew, and of what is more a part may still fit. */
+  write(file: FileContent, bytes: Buffer, at: number): void {
+    const room = this.isFull ? file.length - at : bytes.length;
+    if (bytes.length <= room) return file.change({ at, bytes });
+    const fits = Math.max(0, room) + this.chance.below(bytes.length - Math.max(0, room));
+    if (fits > 0) file.change({ at, bytes: bytes.subarray(0, fits) });
+    throw refusedBySystem("write", "ENOSPC");
   }
 
   /** Syncs take so long until the function that is returned is called. */
@@ -120,6 +144,7 @@ class SimulatedFolder {
         }),
       create: (name) =>
         disk.access(process, () => {
+          if (disk.isFull) throw refusedBySystem("open", "ENOSPC");
           const content = new FileContent();
           this.#files.set(name, content);
           return fileOn(disk, process, content);
@@ -151,7 +176,7 @@ const fileOn = (disk: SimulatedDisk, process: SimulatedProcess, content: FileCon
   size: () => disk.access(process, () => content.length),
   readAll: () => disk.access(process, () => Buffer.from(content.read(0, content.length))),
   read: (into, at) => content.read(at, into.length).copy(into),
-  write: (bytes, at) => disk.access(process, () => content.change({ at, bytes: Buffer.from(bytes) })),
+  write: (bytes, at) => disk.access(process, () => disk.write(content, Buffer.from(bytes), at)),
   truncate: (length) => disk.access(process, () => content.change({ length })),
   datasync: () => disk.sync(process, content),
   sync: () => disk.sync(process, content),

@@ -1,12 +1,12 @@
 /** A machine of the world: it has power or not, a disk, clocks, and a process of the member while that runs. */
 
-import type { joinOn } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { EnvironmentError, InvariantViolation } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 import type { Log, LogLevel } from "../runtime/log.ts";
-import type { Platform } from "../runtime/platform/platform.ts";
+import type { Network, Platform } from "../runtime/platform/platform.ts";
+import type { Release } from "./release.ts";
 import { type DiskModel, SimulatedDisk } from "./simulated-disk.ts";
 import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
 import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
@@ -19,8 +19,8 @@ export interface Surroundings {
   /** What a member is told of the others as it starts. */
   members(id: NodeId): Pick<JoinOptions, "members" | "existing">;
   readonly join: Partial<JoinOptions>;
-  /** Of the release that the member is of as it starts. */
-  joinOn(id: NodeId): typeof joinOn;
+  /** That the member is of as it starts. */
+  release(id: NodeId): Release;
   note(node: NodeId, text: string): void;
   /** The member of this process has joined, and may be used. */
   onJoined(run: Run, id: NodeId): void;
@@ -29,6 +29,8 @@ export interface Surroundings {
 /** From one start of the member's process to its end. */
 export interface Run {
   readonly process: SimulatedProcess;
+  readonly network: Network;
+  readonly release: Release;
   /** Null until it has joined. */
   member: Member | null;
   readonly joined: Promise<Member>;
@@ -68,13 +70,19 @@ export class SimulatedMachine implements Machine {
       ...told,
       tls: "off",
     };
-    const run: Run = { process, member: null, joined: this.around.joinOn(this.id)(platform, options) };
+    const release = this.around.release(this.id);
+    const joined = release.joinOn(platform, options);
+    const run: Run = { process, network: platform.network, release, member: null, joined };
     run.joined.then(
       (member) => this.#joined(run, member),
       (error: unknown) => this.#failed(run, error),
     );
     this.run = run;
     return run;
+  }
+
+  get process(): SimulatedProcess | null {
+    return this.run?.process ?? null;
   }
 
   /** What is done on it while no process of the member runs. */
@@ -119,9 +127,16 @@ export class SimulatedMachine implements Machine {
 
   #failed({ process }: Run, error: unknown): void {
     if (!process.isAlive) return;
-    const isRemoved = error instanceof EnvironmentError && error.code === "member-removed";
-    if (isRemoved) this.around.note(this.id, `cannot start: ${error.message}`);
-    else this.around.time.fail(error);
+    const isOfMachine = error instanceof EnvironmentError && (error.code === "member-removed" || this.disk.isFull);
+    if (!isOfMachine) return this.around.time.fail(error);
+    this.around.note(this.id, `cannot start: ${error.message}`);
+    if (this.disk.isFull) this.end(false); // It is started again once there is room.
+  }
+
+  /** Its process runs, and its member has failed. */
+  get hasFailed(): boolean {
+    const { signal } = this.run?.member ?? {};
+    return signal?.aborted === true && (signal.reason as { code?: string }).code === "member-failed";
   }
 
   #log(): Log {

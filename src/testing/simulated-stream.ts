@@ -60,6 +60,11 @@ export class SimulatedStream implements Stream {
     return this.#writable;
   }
 
+  /** Written, and not read at the other end yet. */
+  get unreadBytes(): number {
+    return this.#unread;
+  }
+
   connect(other: SimulatedStream, way: Way): void {
     this.#other = other;
     this.#way = way;

@@ -2,7 +2,7 @@
  * A world: members of `join()` in one process, on simulated machines, in virtual time. It is what `join()` runs on a real
  * network, except for the platform; and equal seeds give equal runs.
  */
-import { joinOn } from "../cluster/join.ts";
+import type { Client } from "../client/client.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import type { AddOptions } from "../cluster/services/cluster-api.ts";
 import { DEFAULT_CLUSTER } from "../cluster/services/membership.ts";
@@ -12,67 +12,27 @@ import { readSnapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
-import type { Delay } from "../sim/delay.ts";
 import { intoGroups, intoShape, type PartitionShape } from "../sim/partitions.ts";
-import { type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
+import { clientFaultPlan, type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
+import { release } from "./release.ts";
 import { replayedSeed, withSeed } from "./seeds.ts";
-import type { DiskModel } from "./simulated-disk.ts";
+import {
+  ClientMachine,
+  type ClientOptions,
+  connectFrom,
+  FIRST_CLIENT_MACHINE,
+  SimulatedClients,
+} from "./simulated-clients.ts";
 import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
-import { type LinkModel, SimulatedNetwork } from "./simulated-network.ts";
+import { type LinkModel, type Machine, SimulatedNetwork } from "./simulated-network.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
 import { VirtualTime } from "./virtual-time.ts";
+import { begin, makeSureItRuns, speedsOf } from "./world-faults.ts";
+import type { ProcessTools, Program, RunOptions, WorldOptions } from "./world-options.ts";
 import { type WorldTimers, worldTimers } from "./world-timers.ts";
 
-export interface WorldOptions {
-  /** How many there are, with the ids from 1 on; or their ids. */
-  readonly members: number | readonly NodeId[];
-  /** Default: that of `COTERIE_SEED`, or 1. */
-  readonly seed?: number | undefined;
-  /** What the process of each member does once it has joined, and anew after each restart. */
-  readonly program?: Program | undefined;
-  /** `random`: machines fail, processes stand still, links are cut, slow or lossy, as the seed wishes. Default: nothing happens by itself. */
-  readonly faults?: "random" | FaultOptions | undefined;
-  /** Of all links. */
-  readonly network?: LinkModel | undefined;
-  readonly disk?: DiskModel | undefined;
-  /** How fast the clocks of a machine go: 1.02 is 2 % too fast. Default: 1, or with `faults` up to 4 % wrong. */
-  readonly drift?: Readonly<Record<NodeId, number>> | undefined;
-  /** Options for the `join()` of all members. */
-  readonly join?:
-    | Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">
-    | undefined;
-  /** Of which release each member is as it starts, for tests of upgrades: that release's `joinOn`. Default: all are of this one. @internal */
-  readonly joinOn?: ((id: NodeId) => typeof joinOn) | undefined;
-}
-
-/** What a member's process runs. It ends where its process ends: nothing that it waits for comes any more. */
-export type Program = (member: Member, process: ProcessTools) => unknown;
-
-/** What its code takes from its surroundings. */
-export interface ProcessTools extends WorldTimers {
-  /** The machine's clock: as `performance.now()`. */
-  readonly now: () => number;
-  /** As `Math.random()`. */
-  readonly random: () => number;
-  /** Writes into the world's log. */
-  readonly log: (text: string) => void;
-}
-
-export interface RunOptions {
-  /** How much virtual time it may take. Default: 10 minutes. */
-  readonly limitMs?: number;
-}
-
 const LIMIT_MS = 600_000;
-const MAX_MEMBERS = 1_000;
-/** What links suffer from at random. */
-const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
-  slow: { delayMs: { logNormal: { medianMs: 40, sigma: 1 } } },
-  lossy: { loss: 0.2 },
-};
-const SLOW_DISK_MS: Delay = [5, 200];
 const PORT = 7_100;
-/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
-const DRIFT = 0.04;
 
 /**
  * Makes a world. Nothing happens in it until `run()`.
@@ -93,16 +53,19 @@ export class World {
   readonly seed: number;
   /** All that there are, or have been; `member(id).cluster.members()` says who is on the list. */
   readonly members: NodeId[];
+  /** The machines of clients: `connect`. */
+  readonly clients: readonly NodeId[];
   /** What has happened, a line each, with the time in milliseconds. */
   readonly log: string[] = [];
   readonly sleep: WorldTimers["sleep"];
   readonly setTimeout: WorldTimers["setTimeout"];
   readonly clearTimeout: WorldTimers["clearTimeout"];
-  /** The faults that are to come, if they are random. */
-  readonly plan: readonly Fault[];
+  /** The faults that are to come, if they are random; those of clients from when they first connect. */
+  readonly plan: Fault[];
   readonly #time = new VirtualTime();
   readonly #network: SimulatedNetwork;
   readonly #machines = new Map<NodeId, SimulatedMachine>();
+  readonly #clients: SimulatedClients;
   readonly #make: (id: NodeId) => SimulatedMachine;
   #founders: readonly NodeId[];
   /** How often each has been given another address. */
@@ -114,7 +77,11 @@ export class World {
   readonly #links: LinkModel;
   /** What takes back the cuts that were asked for. */
   #cuts: (() => void)[] = [];
+  /** What makes room on the disks that are full. */
+  readonly #full = new Map<NodeId, () => void>();
   #hasBegun = false;
+  readonly #faults: FaultOptions | undefined;
+  readonly #chance: Random;
 
   constructor(options: WorldOptions, made: Error) {
     const { seed = replayedSeed() ?? 1, faults, network = {}, disk = {} } = options;
@@ -126,20 +93,23 @@ export class World {
     this.#made = made;
     this.#links = network;
     const chance = random(seed);
+    this.#chance = chance;
     const around = {
       time: this.#time,
       network: () => this.#network,
       members: (id: NodeId) => this.#told(id),
       join: options.join ?? {},
-      joinOn: options.joinOn ?? (() => joinOn),
+      release: options.release ?? (() => release),
       note: (node: NodeId, text: string) => this.note(`node ${node} ${text}`),
-      onJoined: (run: Run, id: NodeId) => this.#runProgram(run, id),
+      onJoined: (run: Run, id: NodeId) => this.#joined(run, id),
     };
     const speeds = speedsOf(options, chance.stream("clocks"));
-    this.#make = (id) => {
-      const rate = { speed: speeds(id), aheadMs: chance.stream(`clock ${id}`).between(-500, 500) };
-      return new SimulatedMachine(id, around, chance.stream(`machine ${id}`), rate, disk);
-    };
+    const rate = (id: NodeId) => ({ speed: speeds(id), aheadMs: chance.stream(`clock ${id}`).between(-500, 500) });
+    this.#make = (id) => new SimulatedMachine(id, around, chance.stream(`machine ${id}`), rate(id), disk);
+    this.#clients = new SimulatedClients(
+      (id) => new ClientMachine(id, around, chance.stream(`machine ${id}`), rate(id)),
+    );
+    this.clients = this.#clients.ids;
     for (const id of this.members) this.#machines.set(id, this.#make(id));
     this.#network = new SimulatedNetwork(this.#time, [...this.#machines.values()], chance.stream("network"));
     this.#eachLink((from, to) => this.#network.link(from, to).set(network));
@@ -150,8 +120,8 @@ export class World {
       const asleep = (): Promise<NonNullable<typeof value>> => timers.sleep(ms, value as never, given);
       return this.#time.isDriven ? asleep() : this.run(asleep);
     };
-    const kinds = faults === "random" ? {} : faults;
-    this.plan = kinds === undefined ? [] : faultPlan(kinds, this.members, chance.stream("faults"));
+    this.#faults = faults === "random" ? {} : faults;
+    this.plan = this.#faults === undefined ? [] : faultPlan(this.#faults, this.members, chance.stream("faults"));
   }
 
   /** The world's time, in milliseconds since it began. No clock of a member shows it. */
@@ -202,8 +172,10 @@ export class World {
     return member;
   }
 
+  /** Of a member: it runs, and has joined. Of a client: its process runs. */
   isUp(id: NodeId): boolean {
-    return (this.#machine(id).run?.member ?? null) !== null;
+    const client = this.#clients.find(id);
+    return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
   }
 
   /**
@@ -241,15 +213,35 @@ export class World {
     if (this.#machines.has(id))
       throw new UsageError("member-exists", `expected an id that no member has or has had, got ${id}`);
     const machine = this.#make(...(idsOf([id]) as [NodeId]));
-    this.#network.add(machine);
+    this.#linkUp(machine);
     this.members.push(id);
     this.#machines.set(id, machine);
-    for (const other of this.members) {
-      if (other === id) continue;
-      this.#network.link(id, other).set(this.#links);
-      this.#network.link(other, id).set(this.#links);
-    }
     return this.restart(id);
+  }
+
+  /**
+   * A client that is no member, on a machine of its own: what `connect()` gives, with the same words. From the first one on all members take
+   * clients. With random faults it stands still and its links fail, as those of members do. Of one whose machine is killed or crashes
+   * no code runs.
+   * @throws CoordinationError `no-endpoint`
+   */
+  async connect(options: ClientOptions = {}): Promise<Client> {
+    const { machine, isNew } = this.#clients.machineFor(options.machine);
+    const { id } = machine;
+    this.note(`client ${id} connects`);
+    if (isNew) {
+      this.#linkUp(machine);
+      const place = { client: id, members: [...this.members], now: this.now() };
+      const plan = this.#faults && clientFaultPlan(this.#faults, place, this.#chance.stream(`faults ${id}`));
+      for (const fault of plan ?? []) this.#await({ ...fault, at: this.now() + fault.at });
+    }
+    for (const { run } of this.#machines.values()) if (run !== null) this.#clients.serve(run);
+    const connecting = connectFrom(machine, this.#network, this.members, options);
+    const { process } = machine;
+    const client = await connecting;
+    if (options.program !== undefined && process !== null)
+      this.#runProgram(id, process, (tools) => options.program?.(client, tools), client.signal);
+    return client;
   }
 
   /** A member that runs puts another on the list, and that starts. It votes once it is up to date: `cluster.settled()` waits for that. */
@@ -309,12 +301,12 @@ export class World {
   /** Its process stands still, as by `kill -STOP`, until `resume`. Timers that are overdue run late then, one after the other. */
   pause(id: NodeId): void {
     this.note(`node ${id} is paused`);
-    this.#machine(id).run?.process.pause();
+    this.#anyMachine(id).process?.pause();
   }
 
   resume(id: NodeId): void {
     this.note(`node ${id} goes on`);
-    this.#machine(id).run?.process.resume();
+    this.#anyMachine(id).process?.resume();
   }
 
   /** The next sync of its disk fails with this code: the member fails, and its process does not end by itself. */
@@ -323,27 +315,48 @@ export class World {
     this.#machine(id).disk.failNext(code);
   }
 
-  /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. */
+  /** No file on its disk gets longer from now on, so that the member fails as it writes; and one that is started meanwhile cannot join. Until `freeDisk`. */
+  fillDisk(id: NodeId): void {
+    this.note(`the disk of node ${id} is full`);
+    const free = this.#machine(id).disk.fill();
+    const before = this.#full.get(id);
+    this.#full.set(id, () => {
+      free();
+      before?.();
+    });
+  }
+
+  /** There is room again, and the process is started anew if it has ended, or its member has failed, meanwhile. */
+  freeDisk(id: NodeId): void {
+    this.note(`the disk of node ${id} has room`);
+    this.#full.get(id)?.();
+    this.#full.delete(id);
+    makeSureItRuns(this.#machine(id));
+  }
+
+  /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. Clients that are in none reach all members. */
   partition(...groups: (readonly NodeId[])[]): void;
   partition(shape: PartitionShape): void;
   partition(...given: (readonly NodeId[])[] | [PartitionShape]): void {
     const [first] = given;
-    const placeOf = (id: NodeId): number => this.members.indexOf(this.#machine(id).id);
-    const isApart =
-      first !== undefined && "shape" in first
-        ? intoShape(this.members.length, first, placeOf)
-        : intoGroups(this.members.length, given as (readonly NodeId[])[], placeOf);
+    const isShape = first !== undefined && "shape" in first;
+    const named = isShape ? [] : (given as (readonly NodeId[])[]).flat();
+    const all = [...this.members, ...this.clients.filter((id) => named.includes(id))];
+    const placeOf = (id: NodeId): number => all.indexOf(this.#anyMachine(id).id);
+    const isApart = isShape
+      ? intoShape(all.length, first, placeOf)
+      : intoGroups(all.length, given as (readonly NodeId[])[], placeOf);
     this.note(`partition ${JSON.stringify(given)}`);
     this.#mendCuts();
-    this.#eachLink((from, to) => {
-      if (isApart(placeOf(from), placeOf(to))) this.#cuts.push(this.#network.link(from, to).cut());
-    });
+    for (const from of all)
+      for (const to of all)
+        if (from !== to && isApart(placeOf(from), placeOf(to))) this.#cuts.push(this.#network.link(from, to).cut());
   }
 
   /** Nothing gets from one machine to the other from now on, in addition to what was cut before. */
   cut(from: NodeId, to: NodeId): void {
     this.note(`cut from ${from} to ${to}`);
-    this.#cuts.push(this.#network.link(this.#machine(from).id, this.#machine(to).id).cut());
+    this.#cuts.push(this.#network.link(this.#anyMachine(from).id, this.#anyMachine(to).id).cut());
   }
 
   /** Takes back partitions and cuts. */
@@ -355,7 +368,7 @@ export class World {
   /** The link from one machine to another is so from now on. Without a model: as `network` says. */
   link(from: NodeId, to: NodeId, model: LinkModel = this.#links): void {
     this.note(`link from ${from} to ${to}: ${JSON.stringify(model)}`);
-    this.#network.link(this.#machine(from).id, this.#machine(to).id).set(model);
+    this.#network.link(this.#anyMachine(from).id, this.#anyMachine(to).id).set(model);
   }
 
   /** Writes a line into the world's log. */
@@ -368,57 +381,41 @@ export class World {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     await Promise.all([...this.#machines.values()].map((machine) => machine.start().joined));
-    for (const fault of this.plan) this.#time.after(fault.at, () => this.#suffer(fault));
+    for (const fault of this.plan.splice(0)) this.#await({ ...fault, at: this.now() + fault.at });
+  }
+
+  #await(fault: Fault): void {
+    this.plan.push(fault);
+    this.#time.at(fault.at, () => this.#suffer(fault));
   }
 
   #suffer(fault: Fault): void {
     this.note(`fault: ${textOf(fault)}`);
-    const [first, second] = fault.nodes as [NodeId, NodeId];
-    const machine = this.#machine(first);
-    const ends = this.#begins(fault, machine, second);
+    const ends = begin(fault, {
+      network: this.#network,
+      links: this.#links,
+      members: this.members,
+      member: (id) => this.#machine(id),
+      process: (id) => this.#anyMachine(id).process,
+    });
     this.#time.after(fault.forMs, () => {
       this.note(`over: ${fault.kind} ${fault.nodes.join(" ")}`);
       ends();
     });
   }
 
-  /** Begins a fault; what is returned ends it. */
-  #begins({ kind, nodes }: Fault, machine: SimulatedMachine, second: NodeId): () => void {
-    const { run } = machine;
-    const bothWays = [this.#network.link(machine.id, second), this.#network.link(second, machine.id)];
-    switch (kind) {
-      case "crash":
-      case "kill":
-        machine.end(kind === "crash");
-        return () => void (machine.run ?? machine.start());
-      case "pause":
-        run?.process.pause();
-        return () => run?.process.resume();
-      case "partition": {
-        const cuts: (() => void)[] = [];
-        this.#eachLink((from, to) => {
-          if (nodes.includes(from) !== nodes.includes(to)) cuts.push(this.#network.link(from, to).cut());
-        });
-        return () => {
-          for (const mend of cuts) mend();
-        };
-      }
-      case "cut":
-        return this.#network.link(machine.id, second).cut();
-      case "slow":
-      case "lossy":
-        for (const link of bothWays) link.set({ ...this.#links, ...TROUBLED[kind] });
-        return () => {
-          for (const link of bothWays) link.set(this.#links);
-        };
-      case "slow-disk":
-        return machine.disk.slowDown(SLOW_DISK_MS);
+  /** Its links are as those of all. */
+  #linkUp(machine: Machine): void {
+    this.#network.add(machine);
+    for (const other of [...this.members, ...this.clients]) {
+      this.#network.link(machine.id, other).set(this.#links);
+      this.#network.link(other, machine.id).set(this.#links);
     }
   }
 
   #end(id: NodeId, how: string, losesPower: boolean): void {
     this.note(`node ${id} ${how}`);
-    this.#machine(id).end(losesPower);
+    this.#anyMachine(id).end(losesPower);
   }
 
   #mendCuts(): void {
@@ -426,9 +423,21 @@ export class World {
     this.#cuts = [];
   }
 
-  #runProgram({ process, member }: Run, id: NodeId): void {
+  #joined(run: Run, id: NodeId): void {
+    this.#clients.serve(run);
+    const { process, member } = run;
     const program = this.#program;
     if (program === undefined || member === null) return;
+    this.#runProgram(id, process, (tools) => program(member, tools), member.signal);
+  }
+
+  /** An error of a program ends its process where what it used has ended, as a process ends that has nothing left to do; and otherwise the run. */
+  #runProgram(
+    id: NodeId,
+    process: SimulatedProcess,
+    program: (tools: ProcessTools) => unknown,
+    used: AbortSignal,
+  ): void {
     const { clock, random } = process;
     const tools: ProcessTools = {
       ...worldTimers((ms, run) => process.timer(ms, run)),
@@ -438,12 +447,11 @@ export class World {
     };
     const end = (error: unknown): void => {
       if (!process.isAlive) return;
-      if (member.signal.aborted)
-        this.kill(id); // It ends as a process does that has nothing left to do.
+      if (used.aborted) this.kill(id);
       else this.#time.fail(error);
     };
     Promise.resolve()
-      .then(() => program(member, tools))
+      .then(() => program(tools))
       .catch(end);
   }
 
@@ -468,6 +476,10 @@ export class World {
     return machine;
   }
 
+  #anyMachine(id: NodeId): SimulatedMachine | ClientMachine {
+    return this.#clients.find(id) ?? this.#machine(id);
+  }
+
   #eachLink(see: (from: NodeId, to: NodeId) => void): void {
     for (const from of this.members) for (const to of this.members) if (from !== to) see(from, to);
   }
@@ -475,16 +487,10 @@ export class World {
 
 function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
   const ids = typeof members === "number" ? Array.from({ length: members }, (_, i) => i + 1) : [...members];
-  const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < MAX_MEMBERS);
+  const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < FIRST_CLIENT_MACHINE);
   if (isSound && new Set(ids).size === ids.length) return ids;
   throw new UsageError(
     "bad-option",
     unexpected("members", "how many there are, or their ids without repetition", members),
   );
-}
-
-/** How fast the clocks of each machine go. */
-function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
-  if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
-  return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);
 }

@@ -1,17 +1,9 @@
 /** Clients learn where members serve them, as members come and go. */
 import { expect, test } from "vitest";
 import { serviceOf } from "../../src/client/client.ts";
-import { random } from "../../src/core/random.ts";
 import { ENDPOINTS } from "../../src/protocols/service/coordination-service/operations.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
-import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
-
-function worldWithClients(seed: number): { world: World; clients: SimulatedClients } {
-  const clients: SimulatedClients = new SimulatedClients(() => world, random(seed).stream("clients"));
-  const world: World = simulate({ members: 3, seed, program: clients.serve });
-  clients.isMended = true;
-  return { world, clients };
-}
+import { endpointOf } from "../../src/testing/simulated-clients.ts";
 
 async function until(world: World, isSo: () => boolean): Promise<void> {
   for (const end = world.now() + 30_000; !isSo() && world.now() < end; ) await world.sleep(20);
@@ -21,9 +13,9 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
 const at = (...members: number[]): string[] => members.map(endpointOf);
 
 test("a client that was given one is told of the others, of those that come, and no more of those that are removed", async () => {
-  const { world, clients } = worldWithClients(1);
+  const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
-    const client = await clients.connect({ endpoints: at(2) });
+    const client = await world.connect({ members: [2] });
     await until(world, () => client.status().endpoints.length === 3);
     expect(client.status().endpoints).toEqual(at(2, 1, 3));
     await world.add(4);
@@ -36,9 +28,9 @@ test("a client that was given one is told of the others, of those that come, and
 });
 
 test("one that is not to look for others knows those that it was given", async () => {
-  const { world, clients } = worldWithClients(2);
+  const world = simulate({ members: 3, seed: 2 });
   await world.run(async () => {
-    const client = await clients.connect({ endpoints: at(2), discover: false });
+    const client = await world.connect({ members: [2], discover: false });
     await client.counter("visits").add(1);
     await world.sleep(2_000);
     expect(client.status().endpoints).toEqual(at(2));
@@ -47,9 +39,9 @@ test("one that is not to look for others knows those that it was given", async (
 });
 
 test("a client that would say itself where members are is refused, and nobody is told", async () => {
-  const { world, clients } = worldWithClients(4);
+  const world = simulate({ members: 3, seed: 4 });
   await world.run(async () => {
-    const [honest, other] = [await clients.connect({ endpoints: at(2) }), await clients.connect({ endpoints: at(2) })];
+    const [honest, other] = [await world.connect({ members: [2] }), await world.connect({ members: [2] })];
     const value = JSON.stringify("http://elsewhere.example.org");
     const lie = { type: "put", map: ENDPOINTS, key: "1", value, isLeased: false } as const;
     void serviceOf(other)
@@ -65,9 +57,9 @@ test("a client that would say itself where members are is refused, and nobody is
 });
 
 test("all members are replaced one after the other: a client that was given the first goes on at the last, in one session", async () => {
-  const { world, clients } = worldWithClients(3);
+  const world = simulate({ members: 3, seed: 3 });
   await world.run(async () => {
-    const client = await clients.connect({ endpoints: at(1) });
+    const client = await world.connect({ members: [1] });
     const counter = client.counter("visits");
     let isOver = false;
     let added = 0;

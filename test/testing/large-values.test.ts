@@ -2,22 +2,13 @@
 import { expect, test } from "vitest";
 import { FRAGMENT_CHARS, inFragments, MAX_WORD_CHARS } from "../../src/cluster/clients/client-words.ts";
 import type { StateMachine } from "../../src/cluster/services/state/state-api.ts";
-import { random } from "../../src/core/random.ts";
 import type { Change } from "../../src/index.ts";
-import { simulate, type World } from "../../src/testing/index.ts";
-import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
+import { simulate } from "../../src/testing/index.ts";
 
 const MAX_VALUE_BYTES = 1_048_576;
 /** As JSON with its quotes exactly as large as a value may be. */
 const LARGEST = "x".repeat(MAX_VALUE_BYTES - 2);
 const WITHIN = { timeoutMs: 60_000 };
-
-function worldWithClients(seed: number): { world: World; clients: SimulatedClients } {
-  const clients: SimulatedClients = new SimulatedClients(() => world, random(seed).stream("clients"));
-  const world: World = simulate({ members: 3, seed, program: clients.serve });
-  clients.isMended = true;
-  return { world, clients };
-}
 
 /** Keeps the lengths of what it was given. */
 const lengths: StateMachine<number[], string, number> = {
@@ -39,9 +30,9 @@ test("so does the largest, and one that is larger is refused", { tags: ["long"] 
 
 /** Through maps, compare-and-set, transactions, queues, machines and watches. */
 async function goThrough(large: string): Promise<void> {
-  const { world, clients } = worldWithClients(5);
+  const world = simulate({ members: 3, seed: 5 });
   await world.run(async () => {
-    const client = await clients.connect({ endpoints: [endpointOf(2)] });
+    const client = await world.connect({ members: [2] });
     for (const user of [world.member(1), client]) {
       const map = user.map<string>("large");
       const { revision } = await map.range();

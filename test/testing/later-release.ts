@@ -1,8 +1,10 @@
 /**
  * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules.
+ * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
+ * is this one with low bounds, and there is one for each seeded bug.
  */
 import type { Plugin } from "vite";
+import { clusterBugs } from "../seeded-bugs/cluster.ts";
 import { patched } from "../seeded-bugs/patch.ts";
 
 interface Change {
@@ -89,9 +91,33 @@ const stateMachine: Change = {
   replace: "export const STATE_MACHINE_VERSION = 3;",
 };
 
+/** Bounds so low that a short run comes to them: snapshots of the log, and changes that are not remembered any more. */
+const lowBounds: readonly Change[] = [
+  {
+    name: "when a snapshot is taken",
+    file: `${SERVICE}/replica.ts`,
+    find: "  snapshotChars: 1_048_576,\n",
+    replace: "  snapshotChars: 8_000,\n",
+  },
+  {
+    name: "how many entries are kept behind a snapshot",
+    file: "src/protocols/consensus/raft/options.ts",
+    find: "  keptEntries: 64,\n",
+    replace: "  keptEntries: 8,\n",
+  },
+  {
+    name: "how many changes are remembered",
+    file: `${SERVICE}/replica.ts`,
+    find: "  maxChanges: 10_000,\n",
+    replace: "  maxChanges: 60,\n",
+  },
+];
+
 const releases: Readonly<Record<string, readonly Change[]>> = {
-  later: [...handShake, ...records, ...commands, stateMachine],
-  careless: [...handShake, ...records, ...commands],
+  present: lowBounds,
+  later: [...handShake, ...records, ...commands, stateMachine, ...lowBounds],
+  careless: [...handShake, ...records, ...commands, ...lowBounds],
+  ...Object.fromEntries(clusterBugs.map((bug) => [bug.name, [bug, ...lowBounds]])),
 };
 
 /** What is thrown is one class for all: tests look at it. */

@@ -1,25 +1,21 @@
-/** A snapshot that is saved at any moment of a run under faults, and what was acknowledged before it: all of that is in a cluster founded from it. */
-import { random } from "../../src/core/random.ts";
-import type { World } from "../../src/testing/index.ts";
+/** A snapshot that is saved at some moment of a run under faults: what a cluster founded from it holds is what stood there while it was saved. */
+import { random } from "../../../src/core/random.ts";
+import type { Member } from "../../../src/index.ts";
+import type { World } from "../../../src/testing/index.ts";
+import type { Histories } from "./histories.ts";
+import { counters, singles, together } from "./participant.ts";
 
 /** A process may die while it saves: then nothing comes any more. */
 const ATTEMPT_MS = 3_000;
-const WITHIN = { timeoutMs: 60_000 };
-
-/** What a run knows for certain at some moment. */
-export interface Known {
-  readonly acknowledged: ReadonlyMap<string, number>;
-  readonly added: number;
-}
+const WITHIN = { timeoutMs: 10_000 };
 
 export class SavedState {
-  #known: Known | null = null;
   #snapshot = "";
+  #between = { call: 0, return: 0 };
 
-  /** @param known is asked for before each attempt: what is acknowledged later may be missing. */
   constructor(
     private readonly world: World,
-    private readonly known: () => Known,
+    private readonly histories: Histories,
   ) {}
 
   /** At a moment within that time, or as soon after it as it can be had. */
@@ -28,9 +24,9 @@ export class SavedState {
     const chance = random(seed).stream("snapshot");
     await world.sleep(chance.between(0, withinMs));
     for (;;) {
-      const known = this.known();
       const up = world.members.filter((id) => world.isUp(id));
       const id = up[chance.below(up.length || 1)];
+      const call = world.now();
       const saving = id === undefined ? null : world.member(id).cluster.snapshot({ timeoutMs: ATTEMPT_MS / 2 });
       const snapshot = await Promise.race([saving?.catch(() => null), world.sleep(ATTEMPT_MS, null)]);
       if (typeof snapshot !== "string") {
@@ -38,18 +34,19 @@ export class SavedState {
         continue;
       }
       this.#snapshot = snapshot;
-      this.#known = known;
+      this.#between = { call, return: world.now() };
       return;
     }
   }
 
-  /** All members are lost, after a last token of theirs; a new cluster has what was known, and gives higher ones. */
+  /** All members are lost, after a last token of theirs; a new cluster has what was saved, and gives higher ones. */
   async restore(members: readonly number[]): Promise<void> {
     const { world } = this;
     const last = await world
       .member(members[0] as number)
       .mutex("last")
       .acquire(WITHIN);
+    for (const id of world.clients) world.kill(id);
     for (const id of world.members) {
       world.crash(id);
       world.wipe(id);
@@ -57,16 +54,19 @@ export class SavedState {
     await world.restore(this.#snapshot, members);
     await Promise.all(members.map((id) => world.restart(id)));
     const member = world.member(members.at(-1) as number);
-    const map = member.map<number>("numbers");
-    const { acknowledged, added } = this.#known as Known;
-    for (const [key, value] of acknowledged) {
-      const found = await map.get(key, WITHIN);
-      if (found === undefined || found < value)
-        throw new Error(`${key} was ${value} for certain before the snapshot, and is ${found}`);
-    }
-    const total = await member.counter("all").get(WITHIN);
-    if (total < added) throw new Error(`${added} was added for certain before the snapshot, and it is ${total}`);
+    await readEverything(member, (asked, output) => this.histories.noteRead(asked, output, this.#between));
     const { token } = await member.mutex("one").acquire(WITHIN); // Whoever held it is none of this cluster.
     if (token <= last.token) throw new Error(`token ${token} came after ${last.token}`);
   }
+}
+
+type Read = (asked: Parameters<Histories["noteRead"]>[0], output: Parameters<Histories["noteRead"]>[1]) => void;
+
+async function readEverything(member: Member, read: Read): Promise<void> {
+  const { entries } = await member.map<string>("state").range(WITHIN);
+  const held = (key: string): string | null => entries.find((entry) => entry.key === key)?.value ?? null;
+  for (const key of singles) read({ kind: "map", f: "get", key, input: null }, held(key));
+  read({ kind: "store", f: "readAll", input: together }, together.map(held));
+  for (const key of counters)
+    read({ kind: "counter", f: "read", key, input: null }, await member.counter(key).get(WITHIN));
 }

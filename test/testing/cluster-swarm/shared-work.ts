@@ -1,7 +1,7 @@
 /** Members that use permits, read-write locks, barriers and state machines of their own, under faults: what has to hold of each at every moment. */
-import type { Member, Replicated } from "../../src/index.ts";
-import type { ProcessTools } from "../../src/testing/index.ts";
-import type { ExclusiveUse } from "./exclusive-use.ts";
+import type { Member, Replicated } from "../../../src/index.ts";
+import type { ProcessTools } from "../../../src/testing/index.ts";
+import type { ExclusiveUse } from "../exclusive-use.ts";
 
 const PERMITS = 3;
 const PARTIES = 2;
@@ -12,8 +12,10 @@ const LARGE_CHARS = 300_000;
 const MAX_LARGE = 5;
 const WITHIN = { timeoutMs: 60_000 };
 
-/** What a process has to expect may end what it tries. */
-export type Attempt = (act: () => unknown) => Promise<void>;
+/** Those that there may be; a seed has some of them. */
+export const workKinds = ["permits", "pages", "barrier", "machine", "large"] as const;
+export type WorkKind = (typeof workKinds)[number];
+
 type Appended = Replicated<readonly string[], string, number>;
 
 /** Appends, and says in which place. */
@@ -33,10 +35,8 @@ export class SharedWork {
 
   constructor(
     private readonly exclusive: ExclusiveUse,
-    private readonly isEnding: () => boolean,
     private readonly runsStill: (member: Member) => boolean,
-    private readonly attempt: Attempt,
-    private readonly passesLarge: (member: Member) => boolean,
+    private readonly kinds: readonly WorkKind[],
   ) {}
 
   /** How often members have passed the barrier, and have had commands acknowledged. */
@@ -44,23 +44,16 @@ export class SharedWork {
     return { passed: this.#passed.size, commands: this.#appended.size, large: this.#largeDone.size };
   }
 
-  async live(member: Member, tools: ProcessTools): Promise<void> {
-    const machine = member.replicated("journal", journal);
-    const kinds = [
-      () => this.#takePermits(member, tools),
-      () => this.#readOrWrite(member, tools),
-      () => this.#arrive(member, tools),
-      () => this.#execute(machine),
-      ...(this.passesLarge(member) ? [() => this.#passLarge(member, tools)] : []),
-    ];
-    await Promise.all(
-      kinds.map(async (work) => {
-        while (!this.isEnding()) {
-          await this.attempt(work);
-          await tools.sleep(tools.random() * 800);
-        }
-      }),
-    );
+  /** Those of this seed, for one process. */
+  kindsFor(member: Member, tools: ProcessTools): (() => Promise<void>)[] {
+    const kinds: Readonly<Record<WorkKind, () => Promise<void>>> = {
+      permits: () => this.#takePermits(member, tools),
+      pages: () => this.#readOrWrite(member, tools),
+      barrier: () => this.#arrive(member, tools),
+      machine: () => this.#execute(member.replicated("journal", journal)),
+      large: () => this.#passLarge(member, tools),
+    };
+    return this.kinds.map((kind) => kinds[kind]);
   }
 
   /** Every command that was acknowledged is there once, where its caller was told. @throws if not */

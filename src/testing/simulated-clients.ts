@@ -1,0 +1,194 @@
+/**
+ * Clients that are no members, each on a machine of its own: what they say goes over links as all else does, and so is late, lost or cut
+ * off. They run what `connect()` runs, but for WebSocket and HTTP below it.
+ */
+import { type Client, connectOn } from "../client/client.ts";
+import type { Dial } from "../client/link.ts";
+import type { Member } from "../cluster/services/api.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+import { parseHostPort } from "../runtime/host-port.ts";
+import type { Network, Stream } from "../runtime/platform/platform.ts";
+import type { Release } from "./release.ts";
+import { hostOf, type Run } from "./simulated-machine.ts";
+import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
+import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
+import { sendText, textReader } from "./simulated-socket.ts";
+import type { SimulatedStream } from "./simulated-stream.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+import type { ProcessTools } from "./world-options.ts";
+
+export interface ClientOptions {
+  /** Its machine's id, for `cut`, `link`, `partition`, `pause`, `kill` and `crash`: 1,000 or above. Default: the next one that is free. */
+  readonly machine?: NodeId | undefined;
+  /** What its process does once it has connected. It takes its timers from the world, and ends where the process ends. */
+  readonly program?: ((client: Client, process: ProcessTools) => unknown) | undefined;
+  /** At which members it begins. Default: all. */
+  readonly members?: readonly NodeId[] | undefined;
+  /** Whether it goes on at others as well, which the cluster tells it of. Default: true. */
+  readonly discover?: boolean | undefined;
+  /** How long the first connection may take. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Aborted: the client is closed. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Ids below it are members'. */
+export const FIRST_CLIENT_MACHINE = 1_000;
+const PORT = 7_300;
+const HANDSHAKE_MS = 3_000;
+const MAX_STREAMS = 2_000;
+/** A connection that was closed is gone after this time, though the other end says nothing. */
+const LINGER_MS = 200;
+
+/** Where that member takes clients. */
+export const endpointOf = (member: NodeId): string => `http://${hostOf(member)}:${PORT}`;
+
+/** A machine with clients' processes: one at a time. */
+export class ClientMachine implements Machine {
+  readonly host: string;
+  isUp = true;
+  process: SimulatedProcess | null = null;
+  #runs = 0;
+
+  constructor(
+    readonly id: NodeId,
+    private readonly around: { readonly time: VirtualTime; readonly network: () => SimulatedNetwork },
+    private readonly chance: Random,
+    private readonly rate: ClockRate,
+  ) {
+    this.host = hostOf(id);
+  }
+
+  start(): SimulatedProcess {
+    this.isUp = true;
+    this.#runs += 1;
+    this.process = new SimulatedProcess(this.around.time, this.rate, this.chance.stream(`run ${this.#runs}`));
+    return this.process;
+  }
+
+  end(losesPower: boolean): void {
+    this.process?.die();
+    if (this.process !== null) this.around.network().processDied(this.process, !losesPower);
+    this.process = null;
+    if (losesPower) this.isUp = false;
+  }
+}
+
+/** All that there are. From the first one on, members take clients. */
+export class SimulatedClients {
+  /** Of their machines. */
+  readonly ids: NodeId[] = [];
+  readonly #machines = new Map<NodeId, ClientMachine>();
+  readonly #serving = new WeakSet<Run>();
+
+  constructor(private readonly make: (id: NodeId) => ClientMachine) {}
+
+  find(id: NodeId): ClientMachine | undefined {
+    return this.#machines.get(id);
+  }
+
+  /** @throws UsageError for an id that no client has */
+  machineFor(id: NodeId = this.#next()): { machine: ClientMachine; isNew: boolean } {
+    if (!Number.isSafeInteger(id) || id < FIRST_CLIENT_MACHINE)
+      throw new UsageError("bad-option", unexpected("machine", `a whole number from ${FIRST_CLIENT_MACHINE} on`, id));
+    const known = this.#machines.get(id);
+    const machine = known ?? this.make(id);
+    if (known === undefined) this.ids.push(id);
+    this.#machines.set(id, machine);
+    return { machine, isNew: known === undefined };
+  }
+
+  /** A member takes clients, if there are any, from now on. */
+  serve(run: Run): void {
+    const { member, network, release } = run;
+    if (this.ids.length === 0 || member === null || member.signal.aborted || this.#serving.has(run)) return;
+    this.#serving.add(run);
+    serveClients(release, member, network);
+  }
+
+  #next(): NodeId {
+    let id = FIRST_CLIENT_MACHINE;
+    while (this.#machines.has(id)) id += 1;
+    return id;
+  }
+}
+
+/** Takes clients at a member's machine, for as long as its process is a member. */
+function serveClients(release: Release, member: Member, network: Network): void {
+  const door = release.takeClients(member, endpointOf(member.id));
+  const listener = network.listener({
+    tls: null,
+    handshakeTimeoutMs: HANDSHAKE_MS,
+    maxStreams: MAX_STREAMS,
+    onMade: () => {},
+    onDropped: () => {},
+    onTlsRefused: () => {},
+    onError: () => {},
+    onReady(stream) {
+      const guest = door.accept(
+        {
+          send: (text) => sendText(stream, text),
+          get queuedBytes() {
+            return (stream as SimulatedStream).unreadBytes;
+          },
+          close: () => void stream.end(Buffer.alloc(0)),
+        },
+        () => "write",
+      );
+      stream.on(
+        "data",
+        textReader((text) => guest.hear(text)),
+      );
+      stream.on("error", () => {}); // After it comes "close".
+      stream.on("close", () => guest.left());
+    },
+  });
+  void listener.open({ host: hostOf(member.id), port: PORT });
+  member.signal.addEventListener("abort", () => void listener.close());
+}
+
+/** A client's process on this machine connects. */
+export function connectFrom(
+  machine: ClientMachine,
+  network: SimulatedNetwork,
+  members: readonly NodeId[],
+  { machine: _machine, program: _program, members: begins = members, ...options }: ClientOptions,
+): Promise<Client> {
+  if (machine.process !== null)
+    throw new UsageError("already-running", unexpected("machine", "one without a client that runs", machine.id));
+  const process = machine.start();
+  const { clock, timers, random } = process;
+  const dial = dialOn(network.of(machine, process), process);
+  return connectOn({ clock, timers, random }, dial, { ...options, endpoints: begins.map(endpointOf) });
+}
+
+const dialOn =
+  (network: Network, process: SimulatedProcess): Dial =>
+  (endpoint, ear) => {
+    const place = parseHostPort(endpoint.replace(/^http:\/\//, "")) ?? { host: endpoint, port: 0 };
+    let isClosed = false;
+    const stream: Stream = network.dial(place, null, () => {
+      if (!isClosed) ear.opened();
+    });
+    stream.on(
+      "data",
+      textReader((text) => {
+        if (!isClosed) ear.heard(text);
+      }),
+    );
+    stream.on("error", () => {}); // After it comes "close".
+    stream.on("close", () => {
+      if (!isClosed) ear.closed();
+      isClosed = true;
+    });
+    return {
+      send: (text) => sendText(stream, text),
+      close() {
+        isClosed = true;
+        stream.end(Buffer.alloc(0));
+        process.timer(LINGER_MS, () => stream.destroy());
+      },
+    };
+  };

@@ -1,0 +1,89 @@
+/** What a fault of the plan does to machines and links, and what takes it back. */
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+import type { Delay } from "../sim/delay.ts";
+import type { Fault } from "./faults.ts";
+import type { SimulatedMachine } from "./simulated-machine.ts";
+import type { LinkModel, SimulatedNetwork } from "./simulated-network.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+import type { WorldOptions } from "./world-options.ts";
+
+/** What links suffer from at random. */
+const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
+  slow: { delayMs: { logNormal: { medianMs: 40, sigma: 1 } } },
+  lossy: { loss: 0.2 },
+};
+const SLOW_DISK_MS: Delay = [5, 200];
+/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
+const DRIFT = 0.04;
+
+export interface Surrounded {
+  readonly network: SimulatedNetwork;
+  /** Of links that are well. */
+  readonly links: LinkModel;
+  readonly members: readonly NodeId[];
+  member(id: NodeId): SimulatedMachine;
+  /** A member's or a client's. */
+  process(id: NodeId): SimulatedProcess | null;
+}
+
+/** Begins a fault; what is returned ends it. */
+export function begin({ kind, nodes }: Fault, around: Surrounded): () => void {
+  const { network, links, members } = around;
+  const [first, second] = nodes as [NodeId, NodeId];
+  switch (kind) {
+    case "crash":
+    case "kill": {
+      const machine = around.member(first);
+      machine.end(kind === "crash");
+      return () => void (machine.run ?? machine.start());
+    }
+    case "pause": {
+      const process = around.process(first);
+      process?.pause();
+      return () => process?.resume();
+    }
+    case "partition": {
+      const all = [...members, ...nodes.filter((node) => !members.includes(node))];
+      const cuts: (() => void)[] = [];
+      for (const from of all)
+        for (const to of all)
+          if (from !== to && nodes.includes(from) !== nodes.includes(to)) cuts.push(network.link(from, to).cut());
+      return () => {
+        for (const mend of cuts) mend();
+      };
+    }
+    case "cut":
+      return network.link(first, second).cut();
+    case "slow":
+    case "lossy": {
+      const bothWays = [network.link(first, second), network.link(second, first)];
+      for (const link of bothWays) link.set({ ...links, ...TROUBLED[kind] });
+      return () => {
+        for (const link of bothWays) link.set(links);
+      };
+    }
+    case "slow-disk":
+      return around.member(first).disk.slowDown(SLOW_DISK_MS);
+    case "full-disk": {
+      const machine = around.member(first);
+      const empty = machine.disk.fill();
+      return () => {
+        empty();
+        makeSureItRuns(machine);
+      };
+    }
+  }
+}
+
+/** As whoever has made room starts what had ended for want of it. */
+export function makeSureItRuns(machine: SimulatedMachine): void {
+  if (machine.hasFailed) machine.end(false);
+  if (machine.run === null && machine.isUp && !machine.disk.isFull) machine.start();
+}
+
+/** How fast the clocks of each machine go. */
+export function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
+  if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
+  return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);
+}

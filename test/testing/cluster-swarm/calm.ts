@@ -1,0 +1,144 @@
+/**
+ * What holds once nothing fails any more: everybody gets on with it within a bound; what a crashed member or client held is had by others
+ * within a bound, and nobody else loses a session.
+ */
+import type { Random } from "../../../src/core/random.ts";
+import { CoordinationError, type Grant } from "../../../src/index.ts";
+import type { World } from "../../../src/testing/index.ts";
+import { isMember, type Participant } from "./participant.ts";
+
+/**
+ * After the last fault, and once all processes run. A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again
+ * what was lost up to 6.4 s after it was mended, unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
+ */
+export const PROGRESS_MS = 8_000;
+/** A member's session lasts 0.4 s and 5 % for clocks on either side, and the leader looks every 25 ms; a transit and an entry of the log come on top. */
+export const MEMBER_GONE_MS = 1_000;
+/** A client's lasts 3 s, and as much for clocks. */
+export const CLIENT_GONE_MS = 4_000;
+
+const WITHIN = { timeoutMs: 60_000 };
+
+export interface CalmResult {
+  /** The longest that anybody took to get on, and until what a crashed one held was had by another. */
+  readonly progressMs: number;
+  readonly memberGoneMs: number;
+  readonly clientGoneMs: number;
+}
+
+interface Kept {
+  readonly participant: Participant;
+  readonly grant: Grant;
+}
+
+export class Calm {
+  constructor(
+    private readonly world: World,
+    /** Those that take part now. */
+    private readonly present: () => readonly Participant[],
+    /** Machines of members on the list, and of clients. */
+    private readonly expected: readonly number[],
+    private readonly chance: Random,
+  ) {}
+
+  async run(): Promise<CalmResult> {
+    const progressMs = await this.#progress();
+    const [memberGoneMs, clientGoneMs] = await this.#crashTwo();
+    return { progressMs, memberGoneMs, clientGoneMs };
+  }
+
+  /** @returns how long the slowest took to write and to get a lock that all want */
+  async #progress(): Promise<number> {
+    const { world } = this;
+    const began = world.now();
+    const took = await Promise.all(
+      this.expected.map(async (id) => {
+        const limit = world.sleep(PROGRESS_MS + 60_000, null);
+        await Promise.race([limit, this.#getsOn(id)]);
+        return world.now() - began;
+      }),
+    );
+    const slowest = Math.max(...took);
+    if (slowest > PROGRESS_MS) {
+      const who = this.expected.filter((_, at) => (took[at] as number) > PROGRESS_MS);
+      throw new Error(`${who.join(", ")} took ${slowest.toFixed(0)} ms to get on, after all was healed`);
+    }
+    return slowest;
+  }
+
+  /** It may be another process until it succeeds. */
+  async #getsOn(id: number): Promise<void> {
+    const { world } = this;
+    for (;;) {
+      const participant = this.#at(id);
+      if (participant === undefined) {
+        await world.sleep(20);
+        continue;
+      }
+      try {
+        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: PROGRESS_MS });
+        await participant.user.mutex("progress").use(() => {}, { timeoutMs: PROGRESS_MS });
+        return;
+      } catch (error) {
+        if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.
+      }
+    }
+  }
+
+  #at(id: number): Participant | undefined {
+    return this.present().find((each) => each.id === id && each.isAlive);
+  }
+
+  /** One member that does not lead the log, and one client. */
+  async #crashTwo(): Promise<[number, number]> {
+    const { world, chance } = this;
+    const kept = await Promise.all(this.expected.map((id) => this.#keeps(id)));
+    await world.sleep(500);
+    const leader = kept
+      .map(({ participant: { user } }) => (isMember(user) ? user.status().lockServer : null))
+      .find((id) => id !== null);
+    const members = kept.filter(({ participant: { user, id } }) => isMember(user) && id !== leader);
+    const clients = kept.filter(({ participant: { user } }) => !isMember(user));
+    const victims = [chance.pick(members), chance.pick(clients)] as const;
+    for (const { participant } of victims) world.crash(participant.id);
+    const others = kept.filter((each) => !victims.includes(each));
+    const began = world.now();
+    const heir = chance.pick(others.filter(({ participant: { user } }) => isMember(user))).participant;
+    const took = await Promise.all(
+      victims.map(async ({ participant: { id }, grant }) => {
+        const { token } = await heir.user.mutex(`of ${id}`).acquire(WITHIN);
+        if (token <= grant.token) throw new Error(`token ${token} of "of ${id}" came after ${grant.token}`);
+        while ((await heir.map.get(`leased ${id}`, WITHIN)) !== undefined) await world.sleep(10);
+        return world.now() - began;
+      }),
+    );
+    await world.sleep(500);
+    this.#requireKept(others);
+    for (const [at, bound] of [MEMBER_GONE_MS, CLIENT_GONE_MS].entries())
+      if ((took[at] as number) > bound)
+        throw new Error(
+          `what ${victims[at]?.participant.name} held was kept for ${took[at]?.toFixed(0)} ms after it had crashed`,
+        );
+    await world.restart((victims[0] as Kept).participant.id);
+    return took as [number, number];
+  }
+
+  /** It holds a lock and an entry of its own. */
+  async #keeps(id: number): Promise<Kept> {
+    const participant = this.#at(id) as Participant;
+    await participant.map.put(`leased ${id}`, participant.value(), { ...WITHIN, leased: true });
+    const grant = await participant.user.mutex(`of ${id}`).acquire(WITHIN);
+    participant.lost = 0;
+    return { participant, grant };
+  }
+
+  #requireKept(others: readonly Kept[]): void {
+    for (const { participant, grant } of others) {
+      const { name, lost } = participant;
+      if (lost > 0 || !grant.isHeld)
+        throw new Error(
+          `${name} has lost its session, though it was well and another had crashed: ${String(grant.signal.reason)}`,
+        );
+    }
+  }
+}

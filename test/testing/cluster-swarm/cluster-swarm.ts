@@ -1,0 +1,209 @@
+/**
+ * A whole cluster under random faults, all of it in one run: three, five or seven members that are added, removed, replaced, moved and
+ * upgraded, clients that come and go, disks that are slow and full, snapshots of the log and of the cluster. What is asked for is
+ * judged as a history, and the rest as it happens.
+ */
+import { type Random, random } from "../../../src/core/random.ts";
+import { type FaultKind, faultKinds } from "../../../src/testing/faults.ts";
+import { type ProcessTools, simulate, type World } from "../../../src/testing/index.ts";
+import type { Release } from "../../../src/testing/release.ts";
+import { ExclusiveUse } from "../exclusive-use.ts";
+import { Calm } from "./calm.ts";
+import { Histories } from "./histories.ts";
+import { MemberChanges } from "./member-changes.ts";
+import { type Counts, Participant, type Swarm, type User } from "./participant.ts";
+import { SavedState } from "./saved-state.ts";
+import { SharedWork, type WorkKind, workKinds } from "./shared-work.ts";
+import { Upgrade } from "./upgrade.ts";
+import { Watches } from "./watches.ts";
+
+/** Three more often than seven, which cost five times as much. */
+const MEMBERS = [3, 3, 3, 5, 5, 7] as const;
+const FAULTS_MS = [1_000, 4_000] as const;
+const FIRST_CLIENT = 1_000;
+/** So many seeds in ten have large items, which take much work. */
+const LARGE_IN_TEN = 1;
+const WITHIN = { timeoutMs: 10_000 };
+
+export interface SwarmOptions {
+  readonly seed: number;
+  /** Of which all members are at first. */
+  readonly present: Release;
+  /** To which some seeds upgrade. */
+  readonly later: Release;
+}
+
+/** What was reached: sums over seeds show that there was something to see. */
+export type SwarmSums = Record<string, number>;
+
+class ClusterSwarm implements Swarm {
+  readonly histories: Histories;
+  readonly watches = new Watches();
+  readonly exclusive: ExclusiveUse;
+  readonly work: SharedWork;
+  readonly does: Swarm["does"];
+  readonly counts: Counts = { snapshotsInstalled: 0, sessionsExpired: 0, leaderships: 0 };
+  isEnding = false;
+  readonly #world: World;
+  readonly #chance: Random;
+  readonly #upgrade: Upgrade;
+  readonly #changes: MemberChanges | null;
+  readonly #clients: number;
+  /** For so long faults begin, and members change. */
+  readonly #faultsMs: number;
+  readonly #present: Participant[] = [];
+  readonly #done: string[] = [];
+  #clientRuns = 0;
+  #isRestored = false;
+
+  constructor(private readonly options: SwarmOptions) {
+    const { seed, present, later } = options;
+    const chance = random(seed).stream("cluster swarm");
+    this.#chance = chance;
+    const members = chance.pick(MEMBERS);
+    this.#faultsMs = chance.between(...FAULTS_MS);
+    this.#clients = 1 + chance.below(3);
+    this.#upgrade = new Upgrade(present, chance.below(2) === 0 ? later : null, seed);
+    const kinds: WorkKind[] = workKinds.filter((kind) =>
+      kind === "large" ? chance.below(10) < LARGE_IN_TEN : chance.below(3) === 0,
+    );
+    this.does = new Set((["lock", "lead", "queue"] as const).filter(() => chance.below(3) > 0));
+    this.#world = simulate({
+      members,
+      seed,
+      faults: { forMs: this.#faultsMs },
+      release: this.#upgrade.releaseOf,
+      program: (member, tools) => this.#live(member, member.id, tools),
+    });
+    const world = this.#world;
+    this.#changes = chance.below(4) > 0 ? new MemberChanges(world, seed) : null;
+    this.histories = new Histories(() => world.now());
+    this.exclusive = new ExclusiveUse(() => world.now());
+    this.work = new SharedWork(this.exclusive, (member) => this.#runs(member, member.id), kinds);
+  }
+
+  done(item: string): void {
+    this.#done.push(item);
+  }
+
+  async run(): Promise<SwarmSums> {
+    const world = this.#world;
+    const { seed } = this.options;
+    const faultsMs = this.#faultsMs;
+    return world.run(async () => {
+      const saved = new SavedState(world, this.histories);
+      const clients = Array.from({ length: this.#clients }, (_, at) => FIRST_CLIENT + at);
+      const under = [
+        this.#changes?.goOn(faultsMs),
+        this.#upgrade.run(world, faultsMs),
+        saved.save(seed, faultsMs),
+        ...clients.map((id) => this.#comesAndGoes(id)),
+      ];
+      await Promise.all([...under, world.sleep(faultsMs)]);
+      await world.sleep(Math.max(0, ...world.plan.map(({ at, forMs }) => at + forMs - world.now())) + 1);
+      this.#upgrade.finish(world);
+      const listed = (await this.#changes?.end()) ?? [...world.members];
+      for (const id of listed) while (!world.isUp(id)) await world.sleep(20);
+      this.isEnding = true;
+      const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"));
+      const { progressMs, memberGoneMs, clientGoneMs } = await calm.run();
+      await this.#endsWell(listed);
+      this.#isRestored = true;
+      await saved.restore(listed);
+      const unknown = this.histories.judge();
+      return this.#sums({ unknown, progressMs, memberGoneMs, clientGoneMs });
+    });
+  }
+
+  #sums(more: SwarmSums): SwarmSums {
+    const world = this.#world;
+    const suffered = (kind: FaultKind): number => world.log.filter((line) => line.includes(`fault: ${kind} `)).length;
+    const sums: SwarmSums = {
+      [`of${this.#founders}`]: 1,
+      ...Object.fromEntries(faultKinds.map((kind) => [kind, suffered(kind)])),
+      failedFull: world.log.filter((line) => line.includes("ENOSPC")).length,
+      memberChanges: this.#changes?.count ?? 0,
+      upgrades: this.#upgrade.count,
+      restores: 1,
+      ...this.counts,
+      clientRuns: this.#clientRuns,
+      transactions: this.histories.count("store", "transaction"),
+      compareAndSets: this.histories.count("store", "cas") + this.histories.count("map", "cas"),
+      keyOperations: this.histories.count("store") + this.histories.count("map"),
+      counted: this.histories.count("counter"),
+      watchEvents: this.watches.told,
+      compactedWatches: this.watches.fromEntries,
+      grants: this.exclusive.count,
+      items: this.#done.length,
+      ...this.work.counts,
+    };
+    return { ...sums, ...more };
+  }
+
+  get #founders(): number {
+    return this.#world.members.filter((id) => id < 10).length;
+  }
+
+  /** What each process does, until it ends: of a member or of a client. */
+  async #live(user: User, id: number, tools: ProcessTools): Promise<void> {
+    if (this.#isRestored) return; // What lives in the new cluster is looked at from outside.
+    const name = `${id}/${this.#present.length + 1}`;
+    const participant = new Participant(name, id, user, tools, this, (one) => this.#runs(one, id));
+    this.#present.push(participant);
+    await participant.live();
+  }
+
+  #runs(user: User, id: number): boolean {
+    const world = this.#world;
+    return world.isUp(id) && (id < FIRST_CLIENT ? world.member(id) : this.#connected.get(id)) === user;
+  }
+
+  /** The process of a client that runs on each machine. */
+  readonly #connected = new Map<number, User>();
+
+  /** A client's processes, one after the other: each is killed, or its machine loses power, and the last one stays. */
+  async #comesAndGoes(id: number): Promise<void> {
+    const world = this.#world;
+    const chance = this.#chance.stream(`client ${id}`);
+    for (let again = true; again; ) {
+      // One alone may be removed before it has told where the others are.
+      const members = world.members.filter((each) => world.isUp(each));
+      this.#clientRuns += 1;
+      const connecting = world.connect({
+        machine: id,
+        members: members.length < 3 ? world.members : members,
+        timeoutMs: 60_000,
+        program: (client, tools) => {
+          this.#connected.set(id, client);
+          return this.#live(client, id, tools);
+        },
+      });
+      connecting.catch(() => {});
+      again = chance.below(2) === 0;
+      if (!again) break;
+      await world.sleep(chance.between(500, this.#faultsMs));
+      this.#connected.delete(id);
+      if (chance.below(2) === 0) world.kill(id);
+      else world.crash(id);
+      await world.sleep(chance.between(10, 500));
+    }
+  }
+
+  async #endsWell(listed: readonly number[]): Promise<void> {
+    const world = this.#world;
+    const member = world.member(listed[0] as number);
+    if (new Set(this.#done).size < this.#done.length) throw new Error("an item was done twice");
+    await this.work.requireAppended(member);
+    const end = await member.map<string>("state").put("end", "end", WITHIN);
+    const alive = this.#present.filter((each) => each.isAlive);
+    const limit = world.now() + 2_000;
+    const late = (): Participant | undefined =>
+      alive.find(({ name }) => (this.watches.latestOf(name)?.last ?? 0) < end);
+    while (late() !== undefined && world.now() < limit) await world.sleep(20);
+    const silent = late();
+    if (silent !== undefined) throw new Error(`${silent.name} was not told of what was written last`);
+    this.watches.judge();
+  }
+}
+
+export const clusterSwarm = (options: SwarmOptions): Promise<SwarmSums> => new ClusterSwarm(options).run();

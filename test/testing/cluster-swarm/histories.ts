@@ -1,0 +1,88 @@
+/** What clients and members asked for and learnt, in the world's own time, and whether it is linearizable: per object and per transaction. */
+import { checkLinearizability, type Report } from "../../../src/check/linearizability/check.ts";
+import type { Operation, Value } from "../../../src/check/linearizability/history.ts";
+import { type Model, show } from "../../../src/check/linearizability/model.ts";
+import { counter, map } from "../../../src/check/linearizability/models/index.ts";
+import { CoordinationError } from "../../../src/index.ts";
+import { transactionStore } from "./transaction-store.ts";
+
+/** What a search may cost, of each kind of object: some seconds. */
+const LIMITS = { maxSteps: 2_000_000, maxConfigurations: 1_000_000 };
+
+/** `map`: each key is an object. `counter`: each name is. `store`: all keys that transactions touch are one. */
+const models = { map, counter, store: transactionStore } as const satisfies Record<string, () => Model>;
+export type Kind = keyof typeof models;
+
+const reads = ["get", "read", "readAll"];
+
+export interface Asked {
+  readonly kind: Kind;
+  readonly f: string;
+  readonly key?: string;
+  readonly input: Value;
+}
+
+type Open = { -readonly [K in keyof Operation]: Operation[K] };
+
+export class Histories {
+  readonly #operations: Readonly<Record<Kind, Set<Open>>> = { map: new Set(), counter: new Set(), store: new Set() };
+
+  constructor(private readonly now: () => number) {}
+
+  /** Of those that ended with what they asked for. */
+  count(kind: Kind, f?: string): number {
+    return [...this.#operations[kind]].filter((each) => each.return !== null && (f === undefined || each.f === f))
+      .length;
+  }
+
+  /**
+   * Notes what is asked for, and what came of it. One that was never sent is none; one of which nobody knows, as its caller died or waited
+   * in vain, may take effect at any later time, or never.
+   * @returns what `act` gave
+   */
+  async note<T extends Value>(process: string, { kind, f, key, input }: Asked, act: () => Promise<T>): Promise<T> {
+    const open: Open = { process, f, key, input, output: undefined, call: this.now(), return: null, line: null };
+    this.#operations[kind].add(open);
+    try {
+      const output = await act();
+      open.output = output;
+      open.return = this.now();
+      return output;
+    } catch (error) {
+      const isNone = error instanceof CoordinationError && error.phase === "never-sent";
+      if (isNone || reads.includes(f)) this.#operations[kind].delete(open);
+      throw error;
+    }
+  }
+
+  /** What was read between two moments, such as what a snapshot of that time holds. */
+  noteRead({ kind, f, key, input }: Asked, output: Value, between: { call: number; return: number }): void {
+    this.#operations[kind].add({ process: "snapshot", f, key, input, output, line: null, ...between });
+  }
+
+  /** @throws Error with the operation that has no place. @returns how many objects the checker could not decide within its limits. */
+  judge(): number {
+    let unknown = 0;
+    for (const [kind, operations] of Object.entries(this.#operations) as [Kind, Set<Open>][]) {
+      const told = [...operations].filter(({ f, return: end }) => end !== null || !reads.includes(f));
+      const report = checkLinearizability({ operations: told, remarks: [] }, models[kind](), LIMITS);
+      if (report.verdict === "violated") throw new Error(whyNot(kind, report));
+      unknown += report.findings.filter(({ verdict }) => verdict === "unknown").length;
+    }
+    return unknown;
+  }
+}
+
+function whyNot(kind: Kind, { findings }: Report): string {
+  const found = findings.find((each) => each.verdict === "violated");
+  if (found?.verdict !== "violated") return "";
+  const line = (operation: Operation): string =>
+    `  ${operation.call.toFixed(1)} to ${operation.return?.toFixed(1) ?? "?"} ms, ${operation.process}: ${show(operation)}`;
+  const last = found.longest[0]?.at(-1)?.state;
+  return [
+    `${kind}${found.key === undefined ? "" : ` ${String(found.key)}`} is not linearizable: this has no place`,
+    line(found.culprit),
+    `after ${last ?? "nothing"}, among`,
+    ...found.window.operations.map(line),
+  ].join("\n");
+}

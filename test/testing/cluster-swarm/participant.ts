@@ -1,0 +1,279 @@
+/** What a member's process and a client's do in the swarm, alike, for as long as they live: everything that can be shared, and all of it noted. */
+import type { Client } from "../../../src/client/client.ts";
+import { serviceOf } from "../../../src/client/client.ts";
+import type { JoinedMember } from "../../../src/cluster/services/joined-member.ts";
+import type { Told } from "../../../src/cluster/services/state/service.ts";
+import { CoordinationError, type Member, type SharedMap, type Tenure } from "../../../src/index.ts";
+import type { ProcessTools } from "../../../src/testing/index.ts";
+import type { ExclusiveUse } from "../exclusive-use.ts";
+import type { Histories } from "./histories.ts";
+import type { SharedWork } from "./shared-work.ts";
+import type { Effects } from "./transaction-store.ts";
+import type { Watched, Watches } from "./watches.ts";
+
+export type User = Member | Client;
+
+/** Of the map `state`: keys of which each is an object, and those that transactions touch, which are one. */
+export const singles = ["s1", "s2", "s3"];
+export const together = ["t1", "t2", "t3"];
+export const counters = ["c1", "c2"];
+
+/** What all that take part note, and what they are to do. */
+export interface Swarm {
+  readonly histories: Histories;
+  readonly watches: Watches;
+  readonly exclusive: ExclusiveUse;
+  readonly work: SharedWork;
+  /** Beside reads, writes and watches. */
+  readonly does: ReadonlySet<"lock" | "lead" | "queue">;
+  readonly counts: Counts;
+  isEnding: boolean;
+  done(item: string): void;
+}
+
+export interface Counts {
+  /** Replicas that were given a snapshot of the log. */
+  snapshotsInstalled: number;
+  sessionsExpired: number;
+  leaderships: number;
+}
+
+/** Between two calls of a kind; and between two of those that histories are made of. */
+const PAUSE_MS = 350;
+const SHARE_PAUSE_MS = 200;
+
+export class Participant {
+  /** The session that it holds now, as it was told. */
+  session: number | null = null;
+  /** Told to it while nothing was wrong anywhere: `calm.ts` looks at it. */
+  lost = 0;
+  readonly map: SharedMap<string>;
+  #written = 0;
+  #isAlive = true;
+
+  constructor(
+    readonly name: string,
+    /** Of its machine. */
+    readonly id: number,
+    readonly user: User,
+    readonly tools: ProcessTools,
+    private readonly swarm: Swarm,
+    private readonly runs: (user: User) => boolean,
+  ) {
+    this.map = user.map<string>("state");
+    const host = isMember(user) ? (user as JoinedMember).state.host : serviceOf(user);
+    host.listen((event: Told) => this.#hear(event));
+  }
+
+  /** Whether its process runs, and it is a member or a client still. */
+  get isAlive(): boolean {
+    this.#isAlive &&= this.runs(this.user) && !this.user.signal.aborted;
+    return this.#isAlive;
+  }
+
+  async live(): Promise<void> {
+    const { user, swarm } = this;
+    const does = [
+      ...(swarm.does.has("lock") ? [() => this.#lock()] : []),
+      ...(swarm.does.has("lead") ? [() => this.#lead()] : []),
+      ...(swarm.does.has("queue") ? [() => this.#queue()] : []),
+      ...(isMember(user) ? swarm.work.kindsFor(user, this.tools) : []),
+    ];
+    await Promise.all([
+      this.#watch(),
+      this.#again(() => this.#share(), SHARE_PAUSE_MS),
+      ...does.map((work) => this.#again(work, PAUSE_MS)),
+    ]);
+  }
+
+  /** A value that nobody else writes. */
+  value(): string {
+    this.#written += 1;
+    return `${this.name}.${this.#written}`;
+  }
+
+  async #again(work: () => unknown, pauseMs: number): Promise<void> {
+    while (!this.swarm.isEnding) {
+      await this.attempt(work);
+      await this.tools.sleep(this.tools.random() * pauseMs);
+    }
+  }
+
+  /** What it has to expect does not end it; and where it is no member any more, its process ends. */
+  async attempt(act: () => unknown): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      const isExpected = error instanceof CoordinationError || (error as Error).name === "AbortError";
+      if (!isExpected || this.user.signal.aborted) throw error;
+    }
+  }
+
+  #hear(event: Told): void {
+    const { counts } = this.swarm;
+    if (event.type === "restored" && isMember(this.user)) counts.snapshotsInstalled += 1;
+    else if (event.type === "confirmed") this.session = event.session;
+    else if (event.type === "lost") {
+      counts.sessionsExpired += 1;
+      this.lost += 1;
+    }
+  }
+
+  #share(): Promise<unknown> {
+    const { random } = this.tools;
+    const within = { timeoutMs: 300 + random() * 1_500 };
+    const draw = random();
+    if (draw < 0.4) return this.#transact(within);
+    if (draw < 0.55) return this.#count(within);
+    return this.#useKey(within);
+  }
+
+  /** One that reads some of the keys and writes some: all of it at one moment, or nothing. */
+  #transact(within: { timeoutMs: number }): Promise<unknown> {
+    const { user, map, tools } = this;
+    const isRead = together.filter(() => tools.random() < 0.6);
+    const isWritten = together.filter(() => tools.random() < 0.5);
+    const effects: { -readonly [K in keyof Effects]: Record<string, string | null> } = { reads: {}, writes: {} };
+    const deletes = tools.random() < 0.15;
+    const asked = { kind: "store", f: "transaction", input: effects } as const;
+    return this.swarm.histories.note(this.name, asked, async () => {
+      await user.transaction(async (transaction) => {
+        effects.reads = {}; // What an earlier try had read has changed, so it has done nothing.
+        effects.writes = {};
+        for (const key of isRead) effects.reads[key] = (await transaction.get(map, key)) ?? null;
+        for (const [at, key] of isWritten.entries()) {
+          effects.writes[key] = deletes && at === 0 ? null : this.value();
+          if (effects.writes[key] === null) transaction.delete(map, key);
+          else transaction.put(map, key, effects.writes[key]);
+        }
+      }, within);
+      return true;
+    });
+  }
+
+  #count(within: { timeoutMs: number }): Promise<unknown> {
+    const { user, tools } = this;
+    const key = counters[Math.floor(tools.random() * counters.length)] as string;
+    const counter = user.counter(key);
+    const { histories } = this.swarm;
+    if (tools.random() < 0.3)
+      return histories.note(this.name, { kind: "counter", f: "read", key, input: null }, () => counter.get(within));
+    const by = 1 + Math.floor(tools.random() * 3);
+    return histories.note(this.name, { kind: "counter", f: "add", key, input: by }, () => counter.add(by, within));
+  }
+
+  #useKey(within: { timeoutMs: number }): Promise<unknown> {
+    const { map, tools } = this;
+    const isSingle = tools.random() < 0.5;
+    const keys = isSingle ? singles : together;
+    const key = keys[Math.floor(tools.random() * keys.length)] as string;
+    /** Of a single key the history knows which; of the others it is a part of what was asked for. */
+    const of = isSingle ? ({ kind: "map", key } as const) : ({ kind: "store" } as const);
+    const named = (...rest: (string | null)[]) =>
+      isSingle ? (rest.length === 1 ? (rest[0] ?? null) : rest) : [key, ...rest];
+    const { histories } = this.swarm;
+    const draw = tools.random();
+    if (draw < 0.35) {
+      const input = isSingle ? null : key;
+      return histories.note(this.name, { ...of, f: "get", input }, async () => (await map.get(key, within)) ?? null);
+    }
+    if (draw < 0.65) {
+      const value = this.value();
+      return histories.note(this.name, { ...of, f: "put", input: named(value) }, () => this.#put(key, value, within));
+    }
+    if (draw < 0.75) {
+      const input = isSingle ? null : key;
+      return histories.note(this.name, { ...of, f: "delete", input }, () => map.delete(key, within));
+    }
+    return this.#compareAndSet(key, (old, next) => ({ ...of, f: "cas", input: named(old, next) }), within);
+  }
+
+  async #put(key: string, value: string, within: { timeoutMs: number }): Promise<null> {
+    try {
+      this.swarm.watches.acknowledge(key, value, await this.map.put(key, value, within));
+      return null;
+    } catch (error) {
+      if (error instanceof CoordinationError && error.phase === "never-sent") this.swarm.watches.neverWritten(value);
+      throw error;
+    }
+  }
+
+  /** Values are written once, so that a revision names one as well as the value does. */
+  async #compareAndSet(
+    key: string,
+    asked: (old: string | null, next: string) => Parameters<Histories["note"]>[1],
+    within: { timeoutMs: number },
+  ): Promise<void> {
+    const entry = await this.map.entry(key, within);
+    const next = this.value();
+    await this.swarm.histories.note(this.name, asked(entry?.value ?? null, next), async () => {
+      const revision = await this.map.compareAndSet(key, entry?.revision ?? 0, next, within);
+      if (revision !== null) this.swarm.watches.acknowledge(key, next, revision);
+      return revision !== null;
+    });
+  }
+
+  async #lock(): Promise<void> {
+    const { tools, user } = this;
+    const grant = await user.mutex("one").acquire({ timeoutMs: 200 + tools.random() * 3_000 });
+    this.#enter("the lock", grant);
+    await tools.sleep(tools.random() * 200);
+    await grant.release();
+  }
+
+  async #lead(): Promise<void> {
+    const { tools, user, swarm } = this;
+    const over = new AbortController();
+    const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000); // It may never be its turn.
+    await (user as Member).election("report").lead(async (leadership) => {
+      tools.clearTimeout(giveUp);
+      swarm.counts.leaderships += 1;
+      this.#enter("the election", leadership);
+      await tools.sleep(tools.random() * 300, undefined, { signal: leadership.signal });
+    }, over);
+  }
+
+  #enter(what: string, tenure: Tenure): void {
+    this.swarm.exclusive.enter(what, this.id, tenure, this.tools.now, () => this.isAlive);
+  }
+
+  async #queue(): Promise<void> {
+    const { tools, user, swarm } = this;
+    const queue = user.queue<string>("items");
+    await queue.add(this.value(), { timeoutMs: 1_000 });
+    const item = await queue.take({ timeoutMs: 2_000 });
+    await tools.sleep(tools.random() * 100);
+    await item.done({ timeoutMs: 1_000 });
+    swarm.done(item.item);
+  }
+
+  /** From the beginning; and once that is not remembered any more, from what stands there. */
+  async #watch(): Promise<void> {
+    const { watches } = this.swarm;
+    for (let watched = watches.begin(this.name, 0, null); ; watched = await this.#beginAnew()) {
+      try {
+        for await (const change of this.map.watch({ after: watched.after })) {
+          watched.changes.push(change);
+          if (!this.swarm.isEnding && this.tools.random() < 0.02) await this.tools.sleep(this.tools.random() * 500);
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof CoordinationError) || error.code !== "compacted") return;
+      }
+    }
+  }
+
+  async #beginAnew(): Promise<Watched> {
+    for (;;) {
+      let begun: Watched | null = null;
+      await this.attempt(async () => {
+        const { revision, entries } = await this.map.range({ timeoutMs: 1_000 });
+        begun = this.swarm.watches.begin(this.name, revision, entries);
+      });
+      if (begun !== null) return begun;
+      await this.tools.sleep(100);
+    }
+  }
+}
+
+export const isMember = (user: User): user is Member => "replicated" in user;

@@ -1,0 +1,54 @@
+/** Members that become those of another release, one by one, while all else goes on. */
+import { random } from "../../../src/core/random.ts";
+import type { World } from "../../../src/testing/index.ts";
+import type { Release } from "../../../src/testing/release.ts";
+
+export const releaseNamed = async (name: string): Promise<Release> =>
+  (
+    (await import(/* @vite-ignore */ `../../../src/testing/release.ts?release=${name}`)) as {
+      release: Release;
+    }
+  ).release;
+
+/** Each member is of the release before until its turn comes: then it is killed, and from then on starts as one of the next. */
+export class Upgrade {
+  readonly #upgraded = new Set<number>();
+
+  constructor(
+    private readonly before: Release,
+    /** Null: nobody is upgraded. */
+    private readonly next: Release | null,
+    private readonly seed: number,
+  ) {}
+
+  readonly releaseOf = (id: number): Release =>
+    this.next !== null && this.#upgraded.has(id) ? this.next : this.before;
+
+  get count(): number {
+    return this.#upgraded.size;
+  }
+
+  async run(world: World, forMs: number): Promise<void> {
+    if (this.next === null) return;
+    const chance = random(this.seed).stream("upgrade");
+    const rest = [...world.members];
+    const atMostMs = (2 * forMs) / rest.length;
+    while (rest.length > 0) {
+      await world.sleep(chance.between(0, atMostMs));
+      const [id] = rest.splice(chance.below(rest.length), 1) as [number];
+      this.#upgrade(world, id);
+    }
+  }
+
+  /** Those that came meanwhile: two halves of different releases are no majority. */
+  finish(world: World): void {
+    if (this.next === null) return;
+    for (const id of world.members) if (!this.#upgraded.has(id)) this.#upgrade(world, id);
+  }
+
+  #upgrade(world: World, id: number): void {
+    this.#upgraded.add(id);
+    world.kill(id); // It may be about to join as one of the release before.
+    void world.restart(id).catch(() => {}); // Its disk may be full, or it may not be a member any more.
+  }
+}

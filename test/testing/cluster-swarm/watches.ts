@@ -1,0 +1,126 @@
+/** What watches were told: every change once, in order, from the revision on from which they were asked for. */
+import type { Change, Entry } from "../../../src/index.ts";
+
+/** One watch, from a revision on, until it ended or its process did. */
+export class Watched {
+  readonly changes: Change<string>[] = [];
+
+  constructor(
+    readonly owner: string,
+    readonly after: number,
+    /** What stood there at that revision, if it was read. */
+    readonly entries: readonly Entry<string>[] | null,
+  ) {}
+
+  get last(): number {
+    return this.changes.at(-1)?.revision ?? this.after;
+  }
+}
+
+const textOf = (change: Change<string>): string => (change.type === "put" ? `= ${change.value}` : "deleted");
+
+export class Watches {
+  readonly #all: Watched[] = [];
+  /** Writes that were acknowledged with their revisions. */
+  readonly #acknowledged: { readonly key: string; readonly value: string; readonly revision: number }[] = [];
+  /** Of what was said never to be written. */
+  readonly #neverWritten = new Set<string>();
+
+  begin(owner: string, after: number, entries: readonly Entry<string>[] | null): Watched {
+    const watched = new Watched(owner, after, entries);
+    this.#all.push(watched);
+    return watched;
+  }
+
+  acknowledge(key: string, value: string, revision: number): void {
+    this.#acknowledged.push({ key, value, revision });
+  }
+
+  neverWritten(value: string): void {
+    this.#neverWritten.add(value);
+  }
+
+  get told(): number {
+    return this.#all.reduce((sum, { changes }) => sum + changes.length, 0);
+  }
+
+  /** Those that began behind what was not remembered any more. */
+  get fromEntries(): number {
+    return this.#all.filter(({ entries }) => entries !== null).length;
+  }
+
+  latestOf(owner: string): Watched | undefined {
+    return this.#all.findLast((each) => each.owner === owner);
+  }
+
+  /** @throws Error that says which watch was told something else than another, or than what was acknowledged */
+  judge(): void {
+    const all = this.#together();
+    const revisions = [...all.keys()].sort((a, b) => a - b);
+    for (const watched of this.#all) {
+      const told = new Map<number, number>();
+      for (const { revision } of watched.changes) told.set(revision, (told.get(revision) ?? 0) + 1);
+      for (const revision of revisions) {
+        if (revision <= watched.after || revision >= watched.last) continue; // It may have ended between two changes of its last.
+        const keys = all.get(revision) as Map<string, string>;
+        const had = told.get(revision) ?? 0;
+        if (had !== keys.size)
+          throw new Error(
+            `${watched.owner} was told ${had} of ${keys.size} changes of revision ${revision}, from ${watched.after} to ${watched.last}: ${[...keys]}`,
+          );
+      }
+    }
+    this.#holdAcknowledged(all);
+    this.#beginAsTold(all, revisions);
+  }
+
+  /** By revision and key, what any was told: all were told the same, each once and in order. */
+  #together(): Map<number, Map<string, string>> {
+    const all = new Map<number, Map<string, string>>();
+    for (const { owner, after, changes } of this.#all) {
+      let last = after;
+      let keys = new Set<string>();
+      for (const change of changes) {
+        const { revision, key } = change;
+        if (revision !== last) keys = new Set();
+        if (revision <= after || revision < last || keys.has(key))
+          throw new Error(`${owner} was told of ${key} at ${revision} after it was told of ${last}`);
+        keys.add(key);
+        last = revision;
+        const text = textOf(change);
+        const known = all.get(revision) ?? new Map<string, string>();
+        if ((known.get(key) ?? text) !== text)
+          throw new Error(`${owner} was told that ${key} is ${text} at ${revision}, another ${known.get(key)}`);
+        all.set(revision, known.set(key, text));
+        if (change.type === "put" && this.#neverWritten.has(change.value))
+          throw new Error(`${owner} was told of ${change.value}, which was said never to be written`);
+      }
+    }
+    return all;
+  }
+
+  #holdAcknowledged(all: ReadonlyMap<number, ReadonlyMap<string, string>>): void {
+    for (const { key, value, revision } of this.#acknowledged) {
+      const isCovered = this.#all.some(({ after, last }) => after < revision && revision < last);
+      if (isCovered && all.get(revision)?.get(key) !== `= ${value}`)
+        throw new Error(
+          `${key} = ${value} was acknowledged at ${revision}, where watches were told ${[...(all.get(revision) ?? [])]}`,
+        );
+    }
+  }
+
+  /** What stood there when a watch began is what all changes before have made of it. */
+  #beginAsTold(all: ReadonlyMap<number, ReadonlyMap<string, string>>, revisions: readonly number[]): void {
+    const whole = Math.max(...this.#all.map(({ after, last }) => (after === 0 ? last : 0)));
+    for (const { owner, after, entries } of this.#all) {
+      if (entries === null || after >= whole) continue;
+      const stood = new Map<string, string>();
+      for (const revision of revisions)
+        if (revision <= after) for (const [key, text] of all.get(revision) ?? []) stood.set(key, text);
+      const expected = [...stood].filter(([, text]) => text !== "deleted").map(([key, text]) => `${key} ${text}`);
+      const found = entries.map(({ key, value }) => `${key} = ${value}`);
+      if (expected.sort().join() !== found.sort().join())
+        throw new Error(`${owner} read ${found} at ${after}, where changes come to ${expected}`);
+    }
+  }
+}
