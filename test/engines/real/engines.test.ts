@@ -6,12 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { conformance } from "../conformance.ts";
 import { exceptions } from "../exceptions.ts";
+import type { EngineCluster } from "./cluster.ts";
 import { runExample } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
-import { EtcdCluster } from "./etcd-cluster.ts";
+import { etcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
 import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
+import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -52,22 +54,27 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   });
 });
 
-describe("etcd of three servers", () => {
-  let cluster: EtcdCluster;
+const clusters = [
+  { name: "etcd", start: etcdCluster },
+  { name: "zookeeper", start: zookeeperCluster },
+];
+
+describe.each(clusters)("$name of three servers", ({ name, start }) => {
+  let cluster: EngineCluster;
   beforeAll(async () => {
-    cluster = await EtcdCluster.start();
+    cluster = await start();
   });
   afterAll(() => cluster?.remove());
 
   it("loses and doubles no increment while processes and its leader are killed and paused", async () => {
-    const { value, accepted, kills } = await fencedCounter("etcd", cluster);
+    const { value, accepted, kills } = await fencedCounter(name, cluster);
     expect(value).toBe(accepted);
     expect([kills, accepted > 20]).toEqual([2, true]);
   });
 
   it("keeps a lock while its leader is killed", async () => {
-    const engine = realEngines.find(({ name }) => name === "etcd")?.engine(cluster.ports);
-    if (engine === undefined) throw new Error("no engine etcd");
+    const engine = realEngines.find((each) => each.name === name)?.engine(cluster.ports);
+    if (engine === undefined) throw new Error(`no engine ${name}`);
     const member = await join({ engine, sessionMs: 20_000, timeoutMs: 30_000 });
     const held = await member.mutex("leader").acquire();
     await cluster.kill();
