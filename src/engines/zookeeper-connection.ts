@@ -222,5 +222,5 @@ const READS: readonly Request["type"][] = ["get", "stat", "children", "check"];
 const changes = (request: Request): boolean =>
   request.type === "multi" ? request.steps.some(changes) : !READS.includes(request.type);
 
-export const refused = (request: Request, code: number): StoreError =>
+const refused = (request: Request, code: number): StoreError =>
   new StoreError(`zookeeper: ${request.type} was refused with ${code}`, false);

@@ -76,6 +76,7 @@ const OPCODES = {
   closeSession: -11,
 } as const;
 const CREATE_CONTAINER = 19;
+const OLDER_CREATE = 1;
 const FLAGS: Record<NodeKind, number> = { persistent: 0, ephemeral: 1, sequential: 2, container: 4 };
 const ALL_PERMISSIONS = 31;
 
@@ -118,26 +119,39 @@ export function readAnswer(request: Request, zxid: number, code: number, rest: R
     case "stat":
       return { zxid, code, stat: rest.stat() };
     case "multi":
-      return { zxid, code, results: readResults(rest) };
+      return { zxid, code, results: readResults(rest, request.steps.length) };
     default:
       return { zxid, ...readResult(opcode(request), rest) };
   }
 }
 
 /** Of a `multi` that failed, each has a code: 0 before the one that failed. */
-function readResults(rest: Reader): Omit<Answer, "zxid">[] {
-  const results: Omit<Answer, "zxid">[] = [];
-  for (;;) {
-    const [type, isLast] = [rest.int(), rest.bool()];
+function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
+  return Array.from({ length: count }, () => {
+    const [type, isBehindLast] = [rest.int(), rest.bool()];
     rest.int();
-    if (isLast) return results;
-    results.push(type === -1 ? { code: rest.int() } : readResult(type, rest));
-  }
+    if (isBehindLast) throw new RangeError("less was answered than was asked");
+    return type === -1 ? { code: rest.int() } : readResult(type, rest);
+  });
 }
 
+/** Servers answer a creation in a `multi` as one of the older kind, which has no `Stat`, where they have none at hand. */
 function readResult(type: number, rest: Reader): Omit<Answer, "zxid"> {
-  if (type === OPCODES.create || type === CREATE_CONTAINER) return { code: OK, path: rest.text(), stat: rest.stat() };
-  return type === OPCODES.set ? { code: OK, stat: rest.stat() } : { code: OK };
+  switch (type) {
+    case OLDER_CREATE:
+      return { code: OK, path: rest.text() };
+    case OPCODES.create:
+    case CREATE_CONTAINER:
+      return { code: OK, path: rest.text(), stat: rest.stat() };
+    case OPCODES.set:
+      return { code: OK, stat: rest.stat() };
+    case OPCODES.delete:
+    case OPCODES.check:
+    case OPCODES.closeSession:
+      return { code: OK };
+    default:
+      throw new RangeError(`an answer of the kind ${type}`);
+  }
 }
 
 function opcode(request: Request): number {
