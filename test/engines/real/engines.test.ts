@@ -20,8 +20,8 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
   const members: EngineMember[] = [];
-  const joined = async (sessionMs = 10_000): Promise<EngineMember> => {
-    const member = await join({ engine: engine(server.ports), sessionMs, timeoutMs: 30_000 });
+  const joined = async (sessionMs = 10_000, ports = server.ports): Promise<EngineMember> => {
+    const member = await join({ engine: engine(ports), sessionMs, timeoutMs: 30_000 });
     members.push(member);
     return member;
   };
