@@ -66,7 +66,7 @@ describe.each(clusters)("$name of three servers", ({ name, start }) => {
   });
   afterAll(() => cluster?.remove());
 
-  it("loses and doubles no increment while processes and its leader are killed and paused", async () => {
+  it("loses and doubles no increment while processes and its leader are killed and paused, and cut off from each other", async () => {
     const { value, accepted, kills } = await fencedCounter(name, cluster);
     expect(value).toBe(accepted);
     expect([kills, accepted > 20]).toEqual([2, true]);

@@ -20,6 +20,11 @@ export interface OutageStage {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** So that none is left that was not there during a cut. */
+async function useAllConnections(member: EngineMember): Promise<void> {
+  await Promise.all(Array.from({ length: 16 }, (_, at) => member.counter(`connection ${at}`).get()));
+}
+
 export const outages: readonly Outage[] = [
   {
     name: "keeps a lock while the engine is paused, and killed and started again, for less than a session",
@@ -57,7 +62,9 @@ export const outages: readonly Outage[] = [
     name: "keeps a lock while its connections are cut for less than a session, and reset",
     async check({ server, join }) {
       const proxy = await TcpProxy.start(server.ports[0] as number);
-      const held = await (await join(20_000, [proxy.port])).mutex("cut").acquire();
+      const member = await join(20_000, [proxy.port]);
+      const held = await member.mutex("cut").acquire();
+      await useAllConnections(member);
       const { token } = held;
       proxy.cut();
       await sleep(1_000);
@@ -80,6 +87,7 @@ export const outages: readonly Outage[] = [
       const proxy = await TcpProxy.start(server.ports[0] as number);
       const [cutOff, other] = [await join(3_000, [proxy.port]), await join(3_000)];
       const held = await cutOff.mutex("long cut").acquire();
+      await useAllConnections(cutOff);
       const next = other.mutex("long cut").acquire();
       const heldAtNext = next.then(() => held.isHeld);
       proxy.cut();
@@ -96,7 +104,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "loses and doubles no increment while processes and the engine are killed and paused",
+    name: "loses and doubles no increment while processes and the engine are killed, paused and cut off from each other",
     async check({ engine, server }) {
       const { value, accepted, kills } = await fencedCounter(engine, server);
       expect(value).toBe(accepted);

@@ -8,6 +8,9 @@ import { openZookeeper, zookeeper } from "../../../src/engines/zookeeper.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { join } from "../../../src/index.ts";
 import { EngineServer, zookeeperServer } from "./servers.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 let server: EngineServer;
 const stores: Store[] = [];
@@ -21,22 +24,37 @@ afterEach(async () => {
 });
 afterAll(() => server?.remove());
 
-const address = (): string => `127.0.0.1:${server.port}`;
-function open(path: string, perSegment?: number): Store {
-  const store = openZookeeper({ servers: [address()], path }, 0, perSegment);
+const address = (port = server.port): string => `127.0.0.1:${port}`;
+function open(path: string, perSegment?: number, port?: number): Store {
+  const store = openZookeeper({ servers: [address(port)], path }, 0, perSegment);
   stores.push(store);
   return store;
 }
 
-interface Done {
-  readonly checked: number;
-  readonly revision: number;
-  readonly isDeleted: boolean;
-}
-
 test("a key that was deleted and made again is not taken for the one before, though its znode has the same version", async () => {
+  const near = open("/again");
+  const proxy = await TcpProxy.start(server.port);
+  proxy.delayMs = 200;
+  const far = open("/again", undefined, proxy.port);
+  for (const key of ["g/a", "m/map/b", "c/c"]) {
+    const made = (await near.commit([{ key, revision: 0 }], [{ key, value: "near" }])) as number;
+    expect((await far.get(key))?.revision).toBe(made);
+    const late = far.commit([{ key, revision: made }], [{ key, value: "far" }]);
+    await sleep(1.5 * proxy.delayMs); // It has looked, and its change is on the way.
+    await near.commit([{ key, revision: made }], [{ key, value: null }]);
+    const again = await near.commit([{ key, revision: 0 }], [{ key, value: "near again" }]);
+    expect(await late).toBeNull();
+    expect(await near.get(key)).toEqual({ key, value: "near again", revision: again });
+  }
+  await far.close();
+  await proxy.close();
+});
+
+test("many at once change keys that come and go: each change is done on what the one before it has left", async () => {
   const keys = ["g/a", "m/map/b", "c/c"];
-  const done = new Map<string, Done[]>(keys.map((key) => [key, []]));
+  const done = new Map<string, { checked: number; revision: number; isDeleted: boolean }[]>(
+    keys.map((key) => [key, []]),
+  );
   const work = async (store: Store, at: number): Promise<void> => {
     for (let round = 0; round < 150; round++) {
       const key = keys[(round + at) % keys.length] as string;
@@ -47,12 +65,11 @@ test("a key that was deleted and made again is not taken for the one before, tho
       if (revision !== null) done.get(key)?.push({ checked, revision, isDeleted });
     }
   };
-  await Promise.all([0, 1, 2, 3].map((at) => work(open("/again"), at)));
+  await Promise.all([0, 1, 2, 3].map((at) => work(open("/many"), at)));
   for (const [key, all] of done) {
     all.sort((a, b) => a.revision - b.revision);
     expect(all.length, key).toBeGreaterThan(20);
     expect(new Set(all.map(({ revision }) => revision)).size).toBe(all.length);
-    // Each was done on what the one before it had left.
     for (const [at, { checked }] of all.entries()) {
       const before = all[at - 1];
       expect(checked, key).toBe(before === undefined || before.isDeleted ? 0 : before.revision);
@@ -150,7 +167,7 @@ test("keys are kept whatever is in them, and are in the order of their code poin
 });
 
 test("64 keys change at once or not at all, checked keys that are absent among them", async () => {
-  const store = open("/many");
+  const store = open("/together");
   const keys = Array.from({ length: 64 }, (_, at) => `m/many/${at}`);
   const absent = keys.map((key) => ({ key, revision: 0 }));
   const writes = keys.map((key) => ({ key, value: "1" }));
