@@ -19,8 +19,9 @@ interface ReadRecord {
   readonly writes: readonly Write[];
 }
 
-/** Most ask for what is new since a moment ago. */
-const FIRST_READ = 4;
+/** Most ask for what is new since a moment ago, which often is nothing. */
+const FIRST_READ = 1;
+const MORE_EACH_TIME = 8;
 const MOST_READ = 128;
 const DELETED_AT_ONCE = 500;
 
@@ -105,7 +106,7 @@ export class ZookeeperChanges {
         found.push({ revision: stat.czxid, writes: JSON.parse(data) as readonly Write[] });
       }
       end = begin;
-      size = MOST_READ;
+      size = Math.min(MOST_READ, MORE_EACH_TIME * size);
     }
     return false;
   }

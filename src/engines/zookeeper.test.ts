@@ -77,7 +77,7 @@ const set: Request = { type: "set", path: "/a", data: "x", version: -1 };
 const check = { type: "check", path: "/a", version: 1 } as const;
 
 describe("a connection", () => {
-  it("reads what comes in pieces, and zxids of later leaders exactly", async () => {
+  it("reads what comes byte by byte, and zxids of later leaders exactly", async () => {
     const zxid = (70_000n << 32n) + 9n;
     const connection = await connected((xid, socket) => {
       const answer = framed(header(xid, zxid), int(4), Buffer.from("😀"), stat(zxid - 1n));

@@ -9,7 +9,7 @@
  * - The leader hears of a session from other servers every now and then, and so may end it earlier than `ttlMs` after one of them has
  *   answered. But it hears at once of a connection that takes a session up. So each Coterie session has a ZooKeeper session of its own, with
  *   one ephemeral znode, and no connection: to keep it alive is to take it up, set the znode, which takes a majority and so shows that the
- *   leader still leads, and let the connection go. Whoever leads later gives every session its whole time.
+ *   leader still leads, and let the connection go. A leader that comes later gives every session its whole time.
  */
 import type { ConnectionOptions } from "node:tls";
 import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";

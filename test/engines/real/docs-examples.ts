@@ -1,27 +1,48 @@
-/** The examples of docs/engines.md: run as they are printed, against a server of the test. */
+/** The examples of docs/engines.md: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
 import { execFile } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-const page = readFileSync(new URL("../../../docs/engines.md", import.meta.url), "utf8");
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const page = readFileSync(join(root, "docs/engines.md"), "utf8");
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  devDependencies: Record<string, string>;
+};
 
-/** @param title of its section. @returns what it prints, and what the page says of it. */
-export async function runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
-  const section = page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? "";
-  const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(section) ?? [];
-  const here = new URL(`example-${port}.ts`, import.meta.url);
-  const text = program
-    .replace('"coterie"', '"../../../src/index.ts"')
-    .replace(/"coterie\/engines\/(\w+)"/, '"../../../src/engines/$1.ts"')
-    .replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`);
-  writeFileSync(here, text);
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", fileURLToPath(here)], {
-      timeout: 60_000,
-    });
+/** Where a user has installed Coterie, as it was built, and what the page says that engines need. */
+export class PackedUser {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async install(): Promise<PackedUser> {
+    const folder = mkdtempSync(join(tmpdir(), "coterie-engines-"));
+    await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: root });
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+    const needed = [...page.matchAll(/`npm install ([^`]+)`/g)].flatMap(([, names = ""]) => names.split(" "));
+    const packages = needed.map((name) => `${name}@${devDependencies[name]}`);
+    const tarball = join(folder, "coterie-0.1.0.tgz");
+    await run("npm", ["install", "--no-audit", "--no-fund", tarball, ...packages], { cwd: folder });
+    return new PackedUser(folder);
+  }
+
+  /** @param title of its section. @returns what it prints, and what the page says of it. */
+  async runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
+    const section = page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? "";
+    const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(section) ?? [];
+    const file = join(this.#folder, `example-${port}.js`);
+    writeFileSync(file, program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
+    const { stdout } = await run(process.execPath, [file], { cwd: this.#folder, timeout: 60_000 });
     return { printed: stdout, expected };
-  } finally {
-    rmSync(here);
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -7,7 +7,7 @@ import { type EngineMember, join } from "../../../src/index.ts";
 import { conformance } from "../conformance.ts";
 import { exceptions } from "../exceptions.ts";
 import type { EngineCluster } from "./cluster.ts";
-import { runExample } from "./docs-examples.ts";
+import { PackedUser } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
 import { etcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
@@ -16,6 +16,12 @@ import { EngineServer } from "./servers.ts";
 import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+let user: PackedUser;
+beforeAll(async () => {
+  user = await PackedUser.install();
+}, 240_000);
+afterAll(() => user?.remove());
 
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
@@ -47,8 +53,8 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     asListed(promise, check({ engine: name, server, join: joined })),
   );
 
-  it("runs the example of its page as it is printed", async () => {
-    const { printed, expected } = await runExample(title, server.port);
+  it("runs the example of its page as it is printed, from the packed tarball", async () => {
+    const { printed, expected } = await user.runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");
   });
