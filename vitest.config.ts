@@ -112,6 +112,7 @@ export default defineConfig({
         // Engines that others run: servers of their own.
         test: {
           name: "engines",
+          globalSetup: ["test/fresh-build.ts"], // What is packed is what was built.
           include: ["test/engines/real/**/*.test.ts"],
           exclude,
           testTimeout: 300 * seconds,

@@ -13,7 +13,7 @@ export interface EtcdPlace {
 /** One answer. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_SOCKETS = 16;
-/** What is asked after a member has kept somebody waiting for so long is asked of the next one. */
+/** What is asked after a member has kept somebody waiting for so long is asked of the next one, and on new connections. */
 const SLOW_MS = 1_000;
 const CALL_MS = 5_000;
 
@@ -22,6 +22,7 @@ export class EtcdHttp {
   readonly #agents;
   readonly #tls: NonNullable<EtcdPlace["tls"]>;
   readonly #open = new Set<ClientRequest>();
+  readonly #streams = new Set<ClientRequest>();
   #at = 0;
 
   constructor({ endpoints, tls = {} }: EtcdPlace) {
@@ -36,7 +37,10 @@ export class EtcdHttp {
     return new Promise((resolve, reject) => {
       let text = "";
       const place = this.#at;
-      const slow = setTimeout(() => this.#leave(place), SLOW_MS).unref();
+      const slow = setTimeout(() => {
+        this.#leave(place);
+        this.#renew();
+      }, SLOW_MS).unref();
       const fail = (error: Error & { code?: unknown }): void => {
         clearTimeout(slow);
         this.#leave(place);
@@ -96,6 +100,11 @@ export class EtcdHttp {
       this.#leave(place);
       end(error);
     });
+    asked.on("close", () => {
+      this.#streams.delete(asked);
+      end(new Error("it was ended"));
+    });
+    this.#streams.add(asked);
     return (): void => {
       isOver = true;
       asked.destroy();
@@ -111,6 +120,13 @@ export class EtcdHttp {
   /** The next one is asked from now on. Several that found the same one away have gone on but once. */
   #leave(place: number): void {
     if (this.#at === place) this.#at += 1;
+  }
+
+  /** What a connection that has died without a word has kept waiting, others would wait for as well: nothing else says that they are dead. */
+  #renew(): void {
+    for (const agent of Object.values(this.#agents))
+      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+    for (const stream of this.#streams) stream.destroy();
   }
 
   #ask(path: string, body: object, onResponse: (response: IncomingMessage) => void): ClientRequest {

@@ -4,6 +4,7 @@
  */
 import {
   behind,
+  byCodePoint,
   type Check,
   KEPT_CHANGES,
   MAP_KEYS,
@@ -182,16 +183,3 @@ export class LogState {
 }
 
 const lengthOf = ({ key, value }: StoreChange): number => key.length + (value?.length ?? 0);
-
-/** UTF-16 has code points above U+FFFF before those from U+E000 on. */
-function byCodePoint(a: string, b: string): number {
-  for (let at = 0; at < Math.min(a.length, b.length); at++) {
-    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (x !== y) return placeOf(x) - placeOf(y);
-  }
-  return a.length - b.length;
-}
-const placeOf = (unit: number): number => {
-  if (unit < 0xd800) return unit;
-  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
-};

@@ -45,6 +45,15 @@ const CALL_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
 const EXPIRES_MS = 10_000;
 const FEW = 500;
+/** For ever, and soon: a server that has not answered two pings is connected to anew. */
+const RECONNECTING = {
+  waitOnFirstConnect: true,
+  maxReconnectAttempts: -1,
+  reconnectTimeWait: 200,
+  timeout: 3_000,
+  pingInterval: 1_000,
+  maxPingOut: 2,
+} as const;
 
 export class JetStream implements Stream {
   readonly #name: string;
@@ -58,14 +67,12 @@ export class JetStream implements Stream {
   constructor(nats: NatsLibrary, js: JetStreamLibrary, options: object, stream: { name: string; replicas: number }) {
     this.#name = stream.name;
     this.#replicas = stream.replicas;
-    this.#opened = nats
-      .connect({ ...options, waitOnFirstConnect: true, maxReconnectAttempts: -1, reconnectTimeWait: 200 })
-      .then(async (connection) => {
-        this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
-        void this.#stopWhen(["disconnect"], connection);
-        const client = js.jetstream(connection);
-        return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
-      });
+    this.#opened = nats.connect({ ...options, ...RECONNECTING }).then(async (connection) => {
+      this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
+      void this.#stopWhen(["disconnect"], connection);
+      const client = js.jetstream(connection);
+      return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
+    });
     this.#opened.catch(() => {}); // Each call says it.
   }
 

@@ -46,7 +46,9 @@ interface Client extends Queries {
 
 const CONNECTIONS = 4;
 const LISTEN_AGAIN_MS = 500;
+/** To make a connection, and to answer on it: then it is not used any more. */
 const CONNECT_MS = 5_000;
+const QUERY_MS = 5_000;
 const MAX_KEYS = 128;
 
 const rules: Rules<PostgresOptions> = {
@@ -78,6 +80,7 @@ async function openPostgres({ url, schema = "coterie", tls }: PostgresOptions): 
   const config = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
     ...(tls === undefined ? {} : { ssl: tls }),
   };
   const pool = new pg.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });

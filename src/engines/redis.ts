@@ -40,6 +40,8 @@ interface Client {
 }
 
 const MAX_KEYS = 256;
+/** A server that owes an answer and has said nothing for so long is connected to anew. */
+const SILENT_MS = 2_000;
 const AGAIN_MS = { first: 20, most: 500 } as const;
 
 const rules: Rules<RedisOptions> = {
@@ -71,6 +73,8 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
+    connectTimeout: SILENT_MS,
+    socketTimeout: SILENT_MS,
     retryStrategy: (times: number) => Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** Math.min(times, 10)),
   };
   const listening = new Redis(url, { ...config, autoResubscribe: false });

@@ -92,3 +92,16 @@ export class StoreError extends EnvironmentError {
 /** The first key behind all that begin with a prefix, where the next character of its last one is a character. */
 export const behind = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+
+/** The order of keys. That of JavaScript has code points above U+FFFF before those from U+E000 on. */
+export function byCodePoint(a: string, b: string): number {
+  for (let at = 0; at < Math.min(a.length, b.length); at++) {
+    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (x !== y) return placeOf(x) - placeOf(y);
+  }
+  return a.length - b.length;
+}
+const placeOf = (unit: number): number => {
+  if (unit < 0xd800) return unit;
+  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
+};

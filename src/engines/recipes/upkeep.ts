@@ -107,14 +107,20 @@ export class Upkeep {
   }
 
   /** Not longer than the session is certain. */
-  #wait(ms: number): Promise<void> {
+  #wait(ms: number, signal: AbortSignal = this.#stopping.signal): Promise<void> {
     const { clock, timers } = this.#options.platform;
     const leftMs = (this.until ?? 0) - clock.now();
-    return sleep(timers, Math.max(0, Math.min(ms, leftMs)), { ref: false, signal: this.#stopping.signal });
+    return sleep(timers, Math.max(0, Math.min(ms, leftMs)), { ref: false, signal });
   }
 
-  #inTime(answer: Promise<boolean | null>): Promise<boolean | null> {
-    return Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY).then(() => null)]);
+  async #inTime(answer: Promise<boolean | null>): Promise<boolean | null> {
+    const answered = new AbortController();
+    const signal = AbortSignal.any([this.#stopping.signal, answered.signal]);
+    try {
+      return await Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY, signal).then(() => null)]);
+    } finally {
+      answered.abort(); // Many may fail before the session is over, and none is to wait for that any more.
+    }
   }
 }
 

@@ -7,27 +7,29 @@ import { type EngineMember, join } from "../../../src/index.ts";
 import requireFreshBuild from "../../fresh-build.ts";
 import { conformance } from "../conformance.ts";
 import { exceptions } from "../exceptions.ts";
-import { UsersFolder } from "./docs-examples.ts";
+import type { EngineCluster } from "./cluster.ts";
+import { PackedUser } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
-import { EtcdCluster } from "./etcd-cluster.ts";
+import { etcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
 import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
+import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-let users: UsersFolder;
+let user: PackedUser;
 beforeAll(async () => {
   requireFreshBuild(); // It is what is packed.
-  users = await UsersFolder.make();
-});
-afterAll(() => users?.remove());
+  user = await PackedUser.install();
+}, 240_000);
+afterAll(() => user?.remove());
 
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
   const members: EngineMember[] = [];
-  const joined = async (sessionMs = 10_000): Promise<EngineMember> => {
-    const member = await join({ engine: engine(server.ports), sessionMs, timeoutMs: 30_000 });
+  const joined = async (sessionMs = 10_000, ports = server.ports): Promise<EngineMember> => {
+    const member = await join({ engine: engine(ports), sessionMs, timeoutMs: 30_000 });
     members.push(member);
     return member;
   };
@@ -53,29 +55,34 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     asListed(promise, check({ engine: name, server, join: joined })),
   );
 
-  it("runs the example of its page as it is printed, with the packed tarball in an empty folder", async () => {
-    const { printed, expected } = await users.runExample(title, server.port);
+  it("runs the example of its page as it is printed, from the packed tarball", async () => {
+    const { printed, expected } = await user.runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");
   });
 });
 
-describe("etcd of three servers", () => {
-  let cluster: EtcdCluster;
+const clusters = [
+  { name: "etcd", start: etcdCluster },
+  { name: "zookeeper", start: zookeeperCluster },
+];
+
+describe.each(clusters)("$name of three servers", ({ name, start }) => {
+  let cluster: EngineCluster;
   beforeAll(async () => {
-    cluster = await EtcdCluster.start();
+    cluster = await start();
   });
   afterAll(() => cluster?.remove());
 
-  it("loses and doubles no increment while processes and its leader are killed and paused", async () => {
-    const { value, accepted, kills } = await fencedCounter("etcd", cluster);
+  it("loses and doubles no increment while processes and its leader are killed and paused, and cut off from each other", async () => {
+    const { value, accepted, kills } = await fencedCounter(name, cluster);
     expect(value).toBe(accepted);
     expect([kills, accepted > 20]).toEqual([2, true]);
   });
 
   it("keeps a lock while its leader is killed", async () => {
-    const engine = realEngines.find(({ name }) => name === "etcd")?.engine(cluster.ports);
-    if (engine === undefined) throw new Error("no engine etcd");
+    const engine = realEngines.find((each) => each.name === name)?.engine(cluster.ports);
+    if (engine === undefined) throw new Error(`no engine ${name}`);
     const member = await join({ engine, sessionMs: 20_000, timeoutMs: 30_000 });
     const held = await member.mutex("leader").acquire();
     await cluster.kill();

@@ -3,8 +3,9 @@ import { etcd } from "../../../src/engines/etcd.ts";
 import { nats } from "../../../src/engines/nats.ts";
 import { postgres } from "../../../src/engines/postgres.ts";
 import { redis } from "../../../src/engines/redis.ts";
+import { zookeeper } from "../../../src/engines/zookeeper.ts";
 import type { ExternalEngine } from "../../../src/index.ts";
-import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind } from "./servers.ts";
+import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind, zookeeperServer } from "./servers.ts";
 
 export interface RealEngine {
   readonly name: string;
@@ -38,5 +39,11 @@ export const realEngines: readonly RealEngine[] = [
     title: "NATS",
     server: natsServer,
     engine: (ports) => nats({ servers: ports.map((port) => `nats://127.0.0.1:${port}`) }),
+  },
+  {
+    name: "zookeeper",
+    title: "ZooKeeper",
+    server: zookeeperServer,
+    engine: (ports) => zookeeper({ servers: ports.map((port) => `127.0.0.1:${port}`) }),
   },
 ];

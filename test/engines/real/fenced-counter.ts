@@ -1,11 +1,12 @@
 /**
  * Three processes count under a lock: each reads the counter and writes one more, with its token, and what is written is taken only
- * with a token that is not lower than any before. One is killed and another started, one is paused past its session, the engine is
- * paused, killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
+ * with a token that is not lower than any before. One is killed and another started, one is paused past its session, one is cut off
+ * past its session, all connections are reset, the engine is paused, killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { guard, StaleToken } from "../../../src/index.ts";
 import type { Served } from "./servers.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
 
 const SESSION_MS = 3_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -15,6 +16,12 @@ export interface Counted {
   readonly accepted: number;
   readonly stale: number;
   readonly kills: number;
+}
+
+/** A process, and what is between it and the servers. */
+interface Counting {
+  readonly child: ChildProcess;
+  readonly network: readonly TcpProxy[];
 }
 
 export async function fencedCounter(engine: string, server: Served): Promise<Counted> {
@@ -36,11 +43,13 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
       }
     });
   };
-  const begin = (): ChildProcess => {
+  const begin = async (): Promise<Counting> => {
     const script = new URL("counting-process.ts", import.meta.url);
-    const child = fork(script, [engine, server.ports.join(",")], { execArgv: ["--import", "tsx"] });
+    const network = await Promise.all(server.ports.map((port) => TcpProxy.start(port)));
+    const ports = network.map(({ port }) => port);
+    const child = fork(script, [engine, ports.join(",")], { execArgv: ["--import", "tsx"] });
     serve(child);
-    return child;
+    return { child, network };
   };
   const more = async (by = 3): Promise<void> => {
     const before = counted.accepted;
@@ -50,17 +59,24 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
       await sleep(20);
     }
   };
-  const children = [begin(), begin(), begin()];
+  const all = [await begin(), await begin(), await begin()];
   try {
     await more(10);
-    children.shift()?.kill("SIGKILL");
-    children.push(begin());
+    all[0]?.child.kill("SIGKILL");
+    all.push(await begin());
     counted.kills += 1;
     await more();
-    children[0]?.kill("SIGSTOP");
+    all[1]?.child.kill("SIGSTOP");
     await sleep(1.5 * SESSION_MS);
     await more();
-    children[0]?.kill("SIGCONT");
+    all[1]?.child.kill("SIGCONT");
+    await more();
+    for (const proxy of all[2]?.network ?? []) proxy.cut();
+    await sleep(1.5 * SESSION_MS);
+    await more();
+    for (const proxy of all[2]?.network ?? []) proxy.heal();
+    await more();
+    for (const { network } of all) for (const proxy of network) proxy.reset();
     await more();
     await server.pause();
     await sleep(SESSION_MS / 2);
@@ -71,7 +87,8 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
     counted.kills += 1;
     await more(10);
   } finally {
-    for (const child of children) child.kill("SIGKILL");
+    for (const { child } of all) child.kill("SIGKILL");
+    await Promise.all(all.flatMap(({ network }) => network.map((proxy) => proxy.close())));
   }
   return counted;
 }

@@ -1,6 +1,6 @@
 /** Engines as Debian packages them, each in a folder and on a port of its own, to be killed, paused and started again. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,6 +72,26 @@ export const natsServer: ServerKind = {
   find: () => ["/usr/sbin/nats-server"].find((path) => existsSync(path)) ?? null,
   args: (folder, port) => ["--jetstream", "--store_dir", folder, "--addr", "127.0.0.1", "--port", String(port)],
 };
+
+/** Everything that it needs is in the manifest of the one. */
+const ZOOKEEPER = { jar: "/usr/share/java/zookeeper.jar", java: "/usr/bin/java" } as const;
+
+export const zookeeperServer: ServerKind = {
+  package: "zookeeper default-jre-headless",
+  find: () => (existsSync(ZOOKEEPER.jar) && existsSync(ZOOKEEPER.java) ? ZOOKEEPER.java : null),
+  args(folder, port) {
+    const lines = [`dataDir=${join(folder, "data")}`, `clientPort=${port}`, "clientPortAddress=127.0.0.1"];
+    return zookeeperArgs(folder, lines);
+  },
+};
+
+/** @param lines of its configuration. */
+export function zookeeperArgs(folder: string, lines: readonly string[]): string[] {
+  const file = join(folder, "zoo.cfg");
+  writeFileSync(file, ["tickTime=2000", "admin.enableServer=false", ...lines, ""].join("\n"));
+  const main = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+  return ["-Xmx256m", "-XX:+UseSerialGC", "-cp", ZOOKEEPER.jar, main, file];
+}
 
 /** What is killed, paused and started again: one server, or the leader among several. */
 export interface Served {

@@ -16,6 +16,7 @@ import { etcd } from "coterie/engines/etcd";
 import { nats } from "coterie/engines/nats";
 import { postgres } from "coterie/engines/postgres";
 import { redis } from "coterie/engines/redis";
+import { zookeeper } from "coterie/engines/zookeeper";
 import { runScenario, scenarioSchema } from "coterie/experiment";
 import { type CoterieFastifyOptions, coterie } from "coterie/fastify";
 import { type Coordination, CoterieModule } from "coterie/nestjs";
@@ -46,6 +47,8 @@ export const atEngine = (url: string): Promise<EngineMember> => join({ engine: p
 export const atRedis = (url: string): Promise<EngineMember> => join({ engine: redis({ url, prefix: "demo" }) });
 export const atEtcd = (endpoint: string): Promise<EngineMember> => join({ engine: etcd({ endpoints: [endpoint] }) });
 export const atNats = (server: string): Promise<EngineMember> => join({ engine: nats({ servers: [server] }) });
+export const atZookeeper = (server: string): Promise<EngineMember> =>
+  join({ engine: zookeeper({ servers: [server] }) });
 export const joined = (id: NodeId): Promise<Member> => join({ id, members: { 1: "127.0.0.1:7403" }, dataDir: "." });
 export async function services(member: Member): Promise<void> {
   const lock: AsyncDisposable & Grant = await member.mutex("invoice-42").acquire({ signal: member.signal });

@@ -1,0 +1,259 @@
+/**
+ * ZooKeeper's wire format, as much of it as is used here. Numbers are big-endian; texts and bytes have their length before them, -1
+ * for none. Words are those of zookeeper.jute. Works with 3.5 and later, which have `create2` and containers.
+ */
+import { EnvironmentError } from "../core/errors.ts";
+
+export interface Stat {
+  /** Of its creation, of its last change, and of the last change of its children's names. */
+  readonly czxid: number;
+  readonly mzxid: number;
+  readonly pzxid: number;
+  /** How many changes it has had since its creation. */
+  readonly version: number;
+  /** How many children it has ever had; of these, how many it has. */
+  readonly created: number;
+}
+
+/** Persistent; gone with the session; with a number behind its name; gone some time after its last child. */
+export type NodeKind = "persistent" | "ephemeral" | "sequential" | "container";
+
+/** What can be part of a `multi`. A version of -1 fits any. */
+export type Step =
+  | { readonly type: "create"; readonly path: string; readonly data: string; readonly kind: NodeKind }
+  | { readonly type: "set"; readonly path: string; readonly data: string; readonly version: number }
+  | { readonly type: "delete"; readonly path: string; readonly version: number }
+  | { readonly type: "check"; readonly path: string; readonly version: number };
+
+export type Request =
+  | Step
+  | { readonly type: "get"; readonly path: string; readonly isWatched: boolean }
+  | { readonly type: "stat"; readonly path: string }
+  | { readonly type: "children"; readonly path: string }
+  | { readonly type: "multi"; readonly steps: readonly Step[] }
+  | { readonly type: "ping" }
+  | { readonly type: "closeSession" };
+
+/** What there is of it depends on what was asked. */
+export interface Answer {
+  /** Of the last change that the server had applied. */
+  readonly zxid: number;
+  readonly code: number;
+  readonly path?: string;
+  readonly data?: string;
+  readonly stat?: Stat;
+  readonly names?: readonly string[];
+  readonly results?: readonly Omit<Answer, "zxid">[];
+}
+
+export interface SessionKey {
+  readonly id: bigint;
+  readonly password: Buffer;
+}
+export interface OpenedSession extends SessionKey {
+  /** 0: it has ended. */
+  readonly timeoutMs: number;
+}
+
+export const OK = 0;
+export const NO_NODE = -101;
+export const NODE_EXISTS = -110;
+export const SESSION_EXPIRED = -112;
+/** `xid` of what was not asked for, and of a ping and its answer. */
+export const NOTIFICATION = -1;
+export const PING = -2;
+
+const OPCODES = {
+  delete: 2,
+  stat: 3,
+  get: 4,
+  set: 5,
+  ping: 11,
+  children: 12,
+  check: 13,
+  multi: 14,
+  create: 15,
+  closeSession: -11,
+} as const;
+const CREATE_CONTAINER = 19;
+const OLDER_CREATE = 1;
+const FLAGS: Record<NodeKind, number> = { persistent: 0, ephemeral: 1, sequential: 2, container: 4 };
+const ALL_PERMISSIONS = 31;
+
+/** Below it a number is exact, and is a token that locks can keep (`recipes/lock-document.ts`): for a million changes of the leader. */
+const MOST_ZXID = 2n ** 52n;
+
+export const frame = (body: Buffer): Buffer => Buffer.concat([int(body.length), body]);
+
+export const connectRequest = (timeoutMs: number, session: SessionKey | null): Buffer =>
+  Buffer.concat([
+    int(0), // Version of the protocol.
+    long(0n), // The last change that was seen: reads make sure of it by themselves.
+    int(timeoutMs),
+    long(session?.id ?? 0n),
+    bytes(session?.password ?? Buffer.alloc(16)),
+    bool(false), // Not of a server that has no majority.
+  ]);
+
+export function readConnectAnswer(body: Buffer): OpenedSession {
+  const from = new Reader(body);
+  from.int();
+  return { timeoutMs: from.int(), id: from.long(), password: from.bytes() };
+}
+
+export const writtenRequest = (xid: number, request: Request): Buffer =>
+  Buffer.concat([int(xid), int(opcode(request)), writtenBody(request)]);
+
+export function readHeader(body: Buffer): { xid: number; zxid: number; code: number; rest: Reader } {
+  const rest = new Reader(body);
+  return { xid: rest.int(), zxid: rest.zxid(), code: rest.int(), rest };
+}
+
+export function readAnswer(request: Request, zxid: number, code: number, rest: Reader): Answer {
+  if (code !== OK) return { zxid, code };
+  switch (request.type) {
+    case "get":
+      return { zxid, code, data: rest.bytes().toString("utf8"), stat: rest.stat() };
+    case "children":
+      return { zxid, code, names: rest.texts(), stat: rest.stat() };
+    case "stat":
+      return { zxid, code, stat: rest.stat() };
+    case "multi":
+      return { zxid, code, results: readResults(rest, request.steps.length) };
+    default:
+      return { zxid, ...readResult(opcode(request), rest) };
+  }
+}
+
+/** Of a `multi` that failed, each has a code: 0 before the one that failed. */
+function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
+  return Array.from({ length: count }, () => {
+    const [type, isBehindLast] = [rest.int(), rest.bool()];
+    rest.int();
+    if (isBehindLast) throw new RangeError("less was answered than was asked");
+    return type === -1 ? { code: rest.int() } : readResult(type, rest);
+  });
+}
+
+/** Servers answer a creation in a `multi` as one of the older kind, which has no `Stat`, where they have none at hand. */
+function readResult(type: number, rest: Reader): Omit<Answer, "zxid"> {
+  switch (type) {
+    case OLDER_CREATE:
+      return { code: OK, path: rest.text() };
+    case OPCODES.create:
+    case CREATE_CONTAINER:
+      return { code: OK, path: rest.text(), stat: rest.stat() };
+    case OPCODES.set:
+      return { code: OK, stat: rest.stat() };
+    case OPCODES.delete:
+    case OPCODES.check:
+    case OPCODES.closeSession:
+      return { code: OK };
+    default:
+      throw new RangeError(`an answer of the kind ${type}`);
+  }
+}
+
+function opcode(request: Request): number {
+  return request.type === "create" && request.kind === "container" ? CREATE_CONTAINER : OPCODES[request.type];
+}
+
+function writtenBody(request: Request): Buffer {
+  switch (request.type) {
+    case "create": {
+      const anybody = [int(1), int(ALL_PERMISSIONS), text("world"), text("anyone")];
+      return Buffer.concat([text(request.path), text(request.data), ...anybody, int(FLAGS[request.kind])]);
+    }
+    case "set":
+      return Buffer.concat([text(request.path), text(request.data), int(request.version)]);
+    case "delete":
+    case "check":
+      return Buffer.concat([text(request.path), int(request.version)]);
+    case "get":
+      return Buffer.concat([text(request.path), bool(request.isWatched)]);
+    case "stat":
+    case "children":
+      return Buffer.concat([text(request.path), bool(false)]);
+    case "multi": {
+      const steps = request.steps.flatMap((step) => [int(opcode(step)), bool(false), int(-1), writtenBody(step)]);
+      return Buffer.concat([...steps, int(-1), bool(true), int(-1)]);
+    }
+    case "ping":
+    case "closeSession":
+      return Buffer.alloc(0);
+  }
+}
+
+function int(value: number): Buffer {
+  const buffer = Buffer.alloc(4);
+  buffer.writeInt32BE(value);
+  return buffer;
+}
+
+function long(value: bigint): Buffer {
+  const buffer = Buffer.alloc(8);
+  buffer.writeBigInt64BE(value);
+  return buffer;
+}
+
+const bool = (value: boolean): Buffer => Buffer.from([value ? 1 : 0]);
+const bytes = (value: Buffer): Buffer => Buffer.concat([int(value.length), value]);
+const text = (value: string): Buffer => bytes(Buffer.from(value, "utf8"));
+
+/** Throws where there is less than is read. */
+export class Reader {
+  readonly #body: Buffer;
+  #at = 0;
+
+  constructor(body: Buffer) {
+    this.#body = body;
+  }
+
+  int(): number {
+    this.#at += 4;
+    return this.#body.readInt32BE(this.#at - 4);
+  }
+
+  long(): bigint {
+    this.#at += 8;
+    return this.#body.readBigInt64BE(this.#at - 8);
+  }
+
+  /** @throws EnvironmentError for one that is no exact number */
+  zxid(): number {
+    const zxid = this.long();
+    if (zxid >= MOST_ZXID)
+      throw new EnvironmentError("engine-unavailable", `expected a zxid of ZooKeeper below 2^52, got ${zxid}`);
+    return Number(zxid);
+  }
+
+  bool(): boolean {
+    this.#at += 1;
+    return this.#body.readUInt8(this.#at - 1) !== 0;
+  }
+
+  bytes(): Buffer {
+    const length = Math.max(0, this.int());
+    if (this.#at + length > this.#body.length) throw new RangeError("less has come than was announced");
+    this.#at += length;
+    return this.#body.subarray(this.#at - length, this.#at);
+  }
+
+  text(): string {
+    return this.bytes().toString("utf8");
+  }
+
+  texts(): string[] {
+    return Array.from({ length: Math.max(0, this.int()) }, () => this.text());
+  }
+
+  stat(): Stat {
+    const [czxid, mzxid] = [this.zxid(), this.zxid()];
+    this.#at += 16; // Times.
+    const [version, cversion] = [this.int(), this.int()];
+    this.#at += 16; // Version of its permissions, session, length.
+    const children = this.int();
+    // What is sent as `cversion` counts creations and deletions of children; `children` are those that are left.
+    return { czxid, mzxid, version, created: (cversion + children) / 2, pzxid: this.zxid() };
+  }
+}

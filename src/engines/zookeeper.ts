@@ -1,0 +1,405 @@
+/**
+ * ZooKeeper as an engine. Each key is a znode, its revision the zxid of its last change, and a commit is one `multi`. What is not plain:
+ *
+ * - A `multi` checks versions of znodes, and those begin anew where one is deleted and made again. So it also checks one of 64 `deleted`
+ *   znodes, which each deletion of a key of its share sets: what was read of a key that is there is true as long as both have their versions.
+ *   One cannot check that a key is absent; making and deleting it does.
+ * - A server answers reads from what it has applied itself, and `sync` asks a leader that may have been deposed without knowing it. So before
+ *   reads there is a `multi` that changes nothing, which takes a majority; what is asked behind it is answered behind it.
+ * - The leader hears of a session from other servers every now and then, and so may end it earlier than `ttlMs` after one of them has
+ *   answered. But it hears at once of a connection that takes a session up. So each Coterie session has a ZooKeeper session of its own, with
+ *   one ephemeral znode, and no connection: to keep it alive is to take it up, set the znode, which takes a majority and so shows that the
+ *   leader still leads, and let the connection go. A leader that comes later gives every session its whole time.
+ */
+import type { ConnectionOptions } from "node:tls";
+import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
+import { refusalOf } from "../cluster/services/state/refusals.ts";
+import { UsageError } from "../core/errors.ts";
+import { refuse } from "../protocols/service/coordination-service/operations.ts";
+import { joinStore } from "./engine-member.ts";
+import {
+  byCodePoint,
+  type Check,
+  type RangeRequest,
+  type Store,
+  type StoreEntry,
+  StoreError,
+  type Write,
+} from "./store.ts";
+import { ZookeeperChanges } from "./zookeeper-changes.ts";
+import type { Place, ZookeeperConnection } from "./zookeeper-connection.ts";
+import { folderOf, isOfMap, ZookeeperPaths } from "./zookeeper-paths.ts";
+import { ZookeeperServers } from "./zookeeper-servers.ts";
+import {
+  type Answer,
+  NO_NODE,
+  NODE_EXISTS,
+  OK,
+  type OpenedSession,
+  SESSION_EXPIRED,
+  type Stat,
+  type Step,
+} from "./zookeeper-wire.ts";
+
+export interface ZookeeperOptions {
+  /** Such as `10.0.0.1:2181`. */
+  readonly servers: readonly string[];
+  /** The znode of all of it, which all who coordinate with each other share. Default `/coterie`. */
+  readonly path?: string | undefined;
+  /** Whose certificate the servers must have, and so on: as `tls.connect` of Node takes it. */
+  readonly tls?: ConnectionOptions | undefined;
+}
+
+const MAX_KEYS = 128;
+/** Of a request; servers take 1 MiB less one byte, unless `jute.maxbuffer` says otherwise. */
+const MAX_BYTES = 1_000_000;
+/** Of a step, besides its path and its value. */
+const STEP_BYTES = 64;
+const MAX_TRIES = 30;
+const DEFAULT_PORT = 2181;
+
+const rules: Rules<ZookeeperOptions> = {
+  servers: may.needed({
+    wanted: 'a list of addresses such as "127.0.0.1:2181"',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every((each) => placeOf(each) !== null),
+  }),
+  path: {
+    wanted: "a path of letters, digits, - and _ such as /coterie",
+    accepts: (value) => typeof value === "string" && /^(?:\/[\w-]{1,40}){1,8}$/.test(value),
+  },
+  tls: may.fields,
+};
+
+/**
+ * @example
+ * const member = await join({ engine: zookeeper({ servers: ["10.0.0.1:2181", "10.0.0.2:2181"] }) });
+ * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+ * @throws UsageError for options that cannot be; on joining, `session-too-long` where the servers give no session that lasts for `sessionMs`.
+ */
+export function zookeeper(options: ZookeeperOptions): ExternalEngine {
+  requireOptions<ZookeeperOptions>("zookeeper", options, rules);
+  return {
+    name: "zookeeper",
+    join(platform, joined: EngineJoinOptions) {
+      const first = platform.random.natural(options.servers.length);
+      return joinStore(platform, () => Promise.resolve(openZookeeper(options, first)), joined);
+    },
+  };
+}
+
+/** @param perSegment of the changes that are remembered. */
+export function openZookeeper(options: ZookeeperOptions, first = 0, perSegment?: number): Store {
+  const places = options.servers.flatMap((server) => placeOf(server) ?? []);
+  const paths = new ZookeeperPaths(options.path ?? "/coterie");
+  return new ZookeeperStore(paths, new ZookeeperChanges(paths, perSegment), { places, tls: options.tls, first });
+}
+
+function placeOf(server: unknown): Place | null {
+  const text = `zookeeper://${String(server)}`;
+  const url = typeof server === "string" && URL.canParse(text) ? new URL(text) : null;
+  if (url === null || url.hostname === "" || url.pathname !== "") return null;
+  return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || DEFAULT_PORT) };
+}
+
+/** How a key stands. */
+interface Seen {
+  /** Null: it is absent. */
+  readonly stat: Stat | null;
+  /** Of the `deleted` znode of its share. */
+  readonly shardVersion: number;
+}
+
+class ZookeeperStore implements Store {
+  readonly name = "zookeeper";
+  readonly maxKeys = MAX_KEYS;
+  readonly #paths: ZookeeperPaths;
+  readonly #changes: ZookeeperChanges;
+  readonly #servers: ZookeeperServers;
+  readonly #listeners = new Set<() => void>();
+  /** Of each session of this process. */
+  readonly #sessions = new Map<number, { readonly session: OpenedSession; readonly ttlMs: number }>();
+  /** Of what is read in this turn. */
+  #barrier: Promise<number> | null = null;
+
+  constructor(
+    paths: ZookeeperPaths,
+    changes: ZookeeperChanges,
+    servers: { places: readonly Place[]; tls: ConnectionOptions | undefined; first: number },
+  ) {
+    this.#paths = paths;
+    this.#changes = changes;
+    this.#servers = new ZookeeperServers({
+      ...servers,
+      prepare: (connection) => this.#prepare(connection),
+      connected: (connection) => {
+        connection.onWatch = () => this.#watch(connection);
+        this.#watch(connection); // There may have been some before.
+      },
+    });
+  }
+
+  async get(key: string): Promise<StoreEntry | null> {
+    const connection = await this.#servers.open();
+    return (await this.#read(connection, () => this.#entries(connection, [key])))[0] ?? null;
+  }
+
+  /**
+   * As of one revision, though each key is read by itself: what has changed meanwhile is put over it. Of keys of one map, or of one
+   * folder of others, of which changes are not remembered.
+   */
+  async range(range: RangeRequest) {
+    const connection = await this.#servers.open();
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const found = await this.#rangeOnce(connection, range);
+      if (found !== null) return found;
+    }
+    throw new StoreError("zookeeper: others were in the way of a range", false);
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
+    const connection = await this.#servers.open();
+    const written = new Map(writes.map(({ key, value }) => [key, value]));
+    const keys = [...new Set([...checks.map(({ key }) => key), ...written.keys()])];
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const seen = await this.#seen(connection, keys);
+      if (checks.some(({ key, revision }) => (seen.get(key)?.stat?.mzxid ?? 0) !== revision)) return null;
+      const steps = [
+        ...this.#keySteps(seen, written),
+        ...(await this.#changes.steps(
+          connection,
+          writes.filter(({ key }) => isOfMap(key)),
+        )),
+      ];
+      if (writes.length > 0) steps.push({ type: "set", path: this.#paths.last, data: "", version: -1 });
+      requireRoom(steps);
+      const { zxid, results = [] } = await connection.done({ type: "multi", steps });
+      const failed = results.findIndex(({ code }) => code !== OK);
+      if (failed < 0) {
+        this.#done(connection, results);
+        return results.at(-1)?.stat?.mzxid ?? zxid;
+      }
+      this.#changes.forgetSegment();
+      const { type, path } = steps[failed] as Step;
+      if (type === "create" && results[failed]?.code === NO_NODE) await this.#makeFolder(connection, path);
+    }
+    throw new StoreError("zookeeper: others were in the way of a change", false);
+  }
+
+  async changes(prefix: string, after: number) {
+    const connection = await this.#servers.open();
+    return this.#changesSince(connection, prefix, after);
+  }
+
+  async revision(): Promise<number> {
+    return this.#pass(await this.#servers.open());
+  }
+
+  async openSession(ttlMs: number): Promise<number> {
+    const connection = await this.#servers.visit(Math.ceil(ttlMs), null);
+    try {
+      const { session } = connection;
+      if (session.timeoutMs < ttlMs) throw tooLong(ttlMs, session.timeoutMs);
+      const { stat } = await connection.done({ type: "set", path: this.#paths.sessions, data: "", version: -1 });
+      const number = (stat as Stat).mzxid;
+      const path = this.#paths.session(number);
+      await connection.done({ type: "create", path, data: "", kind: "ephemeral" });
+      this.#sessions.set(number, { session, ttlMs });
+      return number;
+    } finally {
+      connection.end();
+    }
+  }
+
+  async keepAlive(session: number): Promise<boolean> {
+    const own = this.#sessions.get(session);
+    if (own === undefined) return false;
+    const connection = await this.#servers.visit(Math.ceil(own.ttlMs), own.session);
+    try {
+      if (connection.session.timeoutMs < own.ttlMs) return false; // 0: it has ended.
+      const set = { type: "set", path: this.#paths.session(session), data: "", version: -1 } as const;
+      return (await connection.done(set, NO_NODE, SESSION_EXPIRED)).code === OK;
+    } finally {
+      connection.end();
+    }
+  }
+
+  async endSession(session: number): Promise<void> {
+    this.#sessions.delete(session);
+    const connection = await this.#servers.open();
+    await connection.done({ type: "delete", path: this.#paths.session(session), version: -1 }, NO_NODE);
+    await connection.done({ type: "set", path: this.#paths.last, data: "", version: -1 });
+  }
+
+  async living(sessions: readonly number[]): Promise<ReadonlySet<number>> {
+    const connection = await this.#servers.open();
+    const paths = sessions.map((session) => this.#paths.session(session));
+    const answers = await this.#read(connection, () =>
+      Promise.all(paths.map((path) => connection.done({ type: "stat", path }, NO_NODE))),
+    );
+    return new Set(sessions.filter((_session, at) => answers[at]?.code === OK));
+  }
+
+  onHint(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#servers.close();
+  }
+
+  async #prepare(connection: ZookeeperConnection): Promise<void> {
+    const { roots, entries, sessions, changes, last, shards, allShards } = this.#paths;
+    const first = this.#paths.segment(0);
+    // A segment is made once, with `changes`: later there may be others.
+    const begun = (await connection.done({ type: "stat", path: changes }, NO_NODE)).code === OK;
+    const all = [...roots, entries, sessions, last, shards, ...allShards];
+    await Promise.all(all.map((path) => this.#make(connection, path, "persistent")));
+    if (begun) return;
+    const steps: Step[] = [
+      { type: "create", path: changes, data: "0", kind: "persistent" },
+      { type: "create", path: first, data: "", kind: "persistent" },
+    ];
+    await connection.done({ type: "multi", steps }); // Or another process has.
+  }
+
+  async #make(connection: ZookeeperConnection, path: string, kind: "persistent" | "container"): Promise<void> {
+    await connection.done({ type: "create", path, data: "", kind }, NODE_EXISTS);
+  }
+
+  /** Of an entry. */
+  #makeFolder(connection: ZookeeperConnection, path: string): Promise<void> {
+    return this.#make(connection, path.slice(0, path.lastIndexOf("/")), "container");
+  }
+
+  /** Asks to be told of the next change, once, and says that there may have been one. */
+  #watch(connection: ZookeeperConnection): void {
+    connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {}); // It is asked for again.
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** All that was answered before is read behind it. @returns the zxid up to which that is all that there is. */
+  #pass(connection: ZookeeperConnection): Promise<number> {
+    if (this.#barrier === null) {
+      const steps: Step[] = [{ type: "check", path: this.#paths.root, version: -1 }];
+      this.#barrier = connection.done({ type: "multi", steps }).then(({ zxid }) => zxid);
+      queueMicrotask(() => (this.#barrier = null));
+    }
+    return this.#barrier;
+  }
+
+  /** What is read behind the barrier is asked for at once. */
+  async #read<T>(connection: ZookeeperConnection, work: () => Promise<T>): Promise<T> {
+    const [, found] = await Promise.all([this.#pass(connection), work()]);
+    return found;
+  }
+
+  async #entries(connection: ZookeeperConnection, keys: readonly string[]): Promise<StoreEntry[]> {
+    const paths = keys.map((key) => this.#paths.entry(key));
+    const answers = await Promise.all(
+      paths.map((path) => connection.done({ type: "get", path, isWatched: false }, NO_NODE)),
+    );
+    return answers.flatMap(({ data, stat }, at) =>
+      data === undefined || stat === undefined ? [] : [{ key: keys[at] as string, value: data, revision: stat.mzxid }],
+    );
+  }
+
+  async #changesSince(connection: ZookeeperConnection, prefix: string, after: number) {
+    const [passed, changes] = await Promise.all([this.#pass(connection), this.#changes.since(connection, after)]);
+    if (changes === null) return null;
+    // Records that were made meanwhile may be among them, and then all up to the last one are.
+    const revision = Math.max(passed, changes.at(-1)?.revision ?? 0);
+    return { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
+  }
+
+  /** Null: so much has changed meanwhile that it has to be read again. */
+  async #rangeOnce(connection: ZookeeperConnection, { from, to, limit }: RangeRequest) {
+    const isWithin = (key: string): boolean => byCodePoint(key, from) >= 0 && byCodePoint(key, to) < 0;
+    const path = this.#paths.folder(from);
+    const [begun, { names = [] }] = await Promise.all([
+      this.#pass(connection),
+      connection.done({ type: "children", path }, NO_NODE),
+    ]);
+    const keys = names.map((name) => this.#paths.key(from, name)).filter(isWithin);
+    keys.sort(byCodePoint);
+    const entries = await this.#entries(connection, keys.slice(0, limit + 1));
+    const since = isOfMap(from)
+      ? await this.#changesSince(connection, folderOf(from), begun)
+      : { revision: begun, changes: [] };
+    if (since === null) return null;
+    const all = new Map<string, StoreEntry | null>(keys.slice(limit + 1).map((key) => [key, null]));
+    for (const entry of entries) all.set(entry.key, entry);
+    for (const { key, value, revision } of since.changes.filter((change) => isWithin(change.key))) {
+      if (value === null) all.delete(key);
+      else all.set(key, { key, value, revision });
+    }
+    const first = [...all.keys()].sort(byCodePoint).slice(0, limit);
+    const shown = first.map((key) => all.get(key) ?? null).filter((entry) => entry !== null);
+    if (shown.length < first.length) return null;
+    return { revision: since.revision, entries: shown, isMore: all.size > limit };
+  }
+
+  async #seen(connection: ZookeeperConnection, keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
+    const shards = [...new Set(keys.map((key) => this.#paths.shard(key)))];
+    const stat = (path: string): Promise<Answer> => connection.done({ type: "stat", path }, NO_NODE);
+    // Shards first: a deletion in between is then found by them.
+    const [shardStats, stats] = await Promise.all([
+      Promise.all(shards.map(stat)),
+      Promise.all(keys.map((key) => stat(this.#paths.entry(key)))),
+    ]);
+    const versions = new Map(shards.map((shard, at) => [shard, shardStats[at]?.stat?.version ?? -1]));
+    return new Map(
+      keys.map((key, at) => {
+        const shardVersion = versions.get(this.#paths.shard(key)) ?? -1;
+        return [key, { stat: stats[at]?.stat ?? null, shardVersion }];
+      }),
+    );
+  }
+
+  /** Done only if every key stands as it was seen. */
+  #keySteps(seen: ReadonlyMap<string, Seen>, written: ReadonlyMap<string, string | null>): Step[] {
+    const shards = new Map<string, Step>();
+    const steps = [...seen].flatMap(([key, { stat, shardVersion }]): Step[] => {
+      const path = this.#paths.entry(key);
+      const value = written.get(key) ?? null;
+      if (stat === null) {
+        const made: Step = { type: "create", path, data: value ?? "", kind: "persistent" };
+        return value === null ? [made, { type: "delete", path, version: -1 }] : [made];
+      }
+      const { version } = stat;
+      const shard = this.#paths.shard(key);
+      const isDeleted = written.has(key) && value === null;
+      if (isDeleted) shards.set(shard, { type: "set", path: shard, data: "", version: shardVersion });
+      else if (!shards.has(shard)) shards.set(shard, { type: "check", path: shard, version: shardVersion });
+      if (isDeleted) return [{ type: "delete", path, version }];
+      return [value === null ? { type: "check", path, version } : { type: "set", path, data: value, version }];
+    });
+    return [...steps, ...shards.values()];
+  }
+
+  #done(connection: ZookeeperConnection, results: readonly { readonly path?: string }[]): void {
+    const record = results.find(({ path }) => path?.startsWith(`${this.#paths.changes}/`))?.path;
+    // Another change will, if it fails.
+    if (record !== undefined) this.#changes.made(connection, record).catch(() => {});
+  }
+}
+
+/** @throws UsageError `too-large`: the server would end the connection. */
+function requireRoom(steps: readonly Step[]): void {
+  const bytes = steps.reduce((sum, step) => {
+    const data = "data" in step ? Buffer.byteLength(step.data) : 0;
+    return sum + STEP_BYTES + Buffer.byteLength(step.path) + data;
+  }, 0);
+  if (bytes <= MAX_BYTES) return;
+  const text = `expected a change of at most ${MAX_BYTES} bytes, in which values of maps count twice, got ${bytes}`;
+  throw refusalOf(refuse("too-large", `${text}: ZooKeeper takes no more`));
+}
+
+const tooLong = (ttlMs: number, mostMs: number): UsageError =>
+  new UsageError(
+    "session-too-long",
+    `expected sessionMs to be at most ${mostMs}, which is maxSessionTimeout of the servers, got ${ttlMs}`,
+  );

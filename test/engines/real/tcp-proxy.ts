@@ -1,0 +1,75 @@
+/**
+ * A network between a process and a server: it can be cut, so that nothing comes through and nobody is told, and its connections can
+ * be reset. A connection that was there during a cut stays dead, as where a firewall has forgotten it; those made later work.
+ */
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+interface Pair {
+  readonly ends: readonly [Socket, Socket];
+  isDead: boolean;
+}
+
+export class TcpProxy {
+  /** Of what comes from the process. */
+  delayMs = 0;
+  readonly #server: Server;
+  readonly #pairs = new Set<Pair>();
+  #isCut = false;
+
+  private constructor(to: number) {
+    this.#server = createServer((near) => this.#join(near, connect(to, "127.0.0.1")));
+  }
+
+  static async start(to: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(to);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
+    return proxy;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    for (const pair of this.#pairs) pair.isDead = true;
+  }
+
+  heal(): void {
+    this.#isCut = false;
+  }
+
+  reset(): void {
+    for (const { ends } of this.#pairs) for (const end of ends) end.resetAndDestroy();
+  }
+
+  close(): Promise<void> {
+    this.reset();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #join(near: Socket, far: Socket): void {
+    const pair: Pair = { ends: [near, far], isDead: this.#isCut };
+    this.#pairs.add(pair);
+    for (const [from, to, delayMs] of [
+      [near, far, () => this.delayMs],
+      [far, near, () => 0],
+    ] as const) {
+      from.setNoDelay(true);
+      from.on("data", (data: Buffer) => {
+        const pass = (): void => {
+          if (!pair.isDead && to.writable) to.write(data);
+        };
+        if (delayMs() === 0) pass();
+        else setTimeout(pass, delayMs());
+      });
+      from.on("error", () => {});
+      // Not even that comes through.
+      from.on("close", () => {
+        this.#pairs.delete(pair);
+        if (!pair.isDead) to.destroy();
+      });
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Three servers of ZooKeeper. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { CLUSTER_SIZE, EngineCluster } from "./cluster.ts";
+import { EngineServer, freePort, zookeeperArgs, zookeeperServer } from "./servers.ts";
+
+export async function zookeeperCluster(): Promise<EngineCluster> {
+  const places: { readonly client: number; readonly peer: number; readonly election: number }[] = [];
+  for (let at = 0; at < CLUSTER_SIZE; at++)
+    places.push({ client: await freePort(), peer: await freePort(), election: await freePort() });
+  const all = places.map(
+    ({ client, peer, election }, at) => `server.${at + 1}=127.0.0.1:${peer}:${election};127.0.0.1:${client}`,
+  );
+  const servers = places.map(({ client }, at) => {
+    const prepare = (_program: string, folder: string): void => {
+      mkdirSync(join(folder, "data"));
+      writeFileSync(join(folder, "data", "myid"), String(at + 1));
+    };
+    const args = (folder: string): string[] =>
+      zookeeperArgs(folder, [
+        `dataDir=${join(folder, "data")}`,
+        ...["initLimit=10", "syncLimit=5", "4lw.commands.whitelist=srvr"],
+        ...all,
+      ]);
+    return EngineServer.start({ ...zookeeperServer, prepare, args }, client);
+  });
+  return new EngineCluster(await Promise.all(servers), leads);
+}
+
+const leads = async (port: number): Promise<boolean> => /^Mode: leader$/m.test(await said(port, "srvr"));
+
+/** @returns nothing, if it is away. */
+const said = (port: number, word: string): Promise<string> =>
+  new Promise((resolve) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write(word));
+    socket.setTimeout(1_000, () => socket.destroy());
+    socket.on("data", (data: Buffer) => (text += data.toString()));
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(text));
+  });
