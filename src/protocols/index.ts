@@ -112,10 +112,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         algorithm: boundedEpochBully,
         ends: true,
       },
-      monitored: {
-        summary: "with the failure detector of a member of join(): nobody waits for who is suspected",
-        detects: true,
-      },
       whole: { summary: "pre-votes, later elections and renewals included" },
     },
     mustStart: true,

@@ -19,7 +19,7 @@ import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
 import { SettingAgreement } from "./setting-agreement.ts";
 import type { ViewFloors } from "./view-floors.ts";
-import { by, Wired } from "./wired.ts";
+import { by, type Wired, wired } from "./wired.ts";
 
 /** What the member is to an instance. */
 export interface Surroundings {
@@ -95,7 +95,7 @@ export class Instance {
     const protocol = protocolOf(setting);
     const { part, wires, forgotten } = embeddedOf(setting);
     this.forgotten = forgotten;
-    this.#wired = new Wired(
+    this.#wired = wired(
       part,
       wires(JSON.parse(setting.options)),
       (command) => this.tell(command),

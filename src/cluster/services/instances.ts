@@ -35,7 +35,7 @@ import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
 import type { Timing } from "./timing.ts";
 import { ViewFloors } from "./view-floors.ts";
-import { Wired } from "./wired.ts";
+import { wired } from "./wired.ts";
 
 export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
@@ -75,7 +75,7 @@ export class Instances {
   readonly #outliving: Outliving | null;
   readonly #served: ServedLocks;
   readonly #together: JointRetirement;
-  readonly #retirement = new Wired("retirement", watching("retirement"), (command) => this.#together.note(command));
+  readonly #retirement = wired("retirement", watching("retirement"), (command) => this.#together.note(command));
   /** Since when each has been as it is: how much it had been told by then. */
   readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
   #sweeping: Timer | null = null;

@@ -35,10 +35,6 @@ export class LockServer {
     return this.#elected === null ? [] : [this.#elected];
   }
 
-  get said(): NodeId | null {
-    return this.#said;
-  }
-
   onEvent(event: AlgorithmEvent, until: number | null): void {
     if (event.type === "elected") return this.#begin(event);
     if (event.epoch !== this.#service?.token) return; // It has ended already.

@@ -5,8 +5,7 @@
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { monitoredElectedServer } from "../../protocols/mutex/elected-server/elected-server.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
-import type { AlgorithmEvent } from "./engine.ts";
-import { by, type Commands, Wired } from "./wired.ts";
+import { by, wired } from "./wired.ts";
 
 export class ServedLocks {
   /** The epoch in which this member serves; null while it does not. */
@@ -14,19 +13,6 @@ export class ServedLocks {
   #since = 0;
   /** Of all locks that were put away; tokens of a later epoch are higher. */
   #token = 0;
-
-  readonly #heard: Commands = {
-    elected: ({ leader, epoch }) => {
-      this.epoch = Math.max(this.epoch, epoch);
-      this.servesIn = leader === this.self ? epoch : null;
-      this.#since = this.platform.clock.now();
-    },
-    deposed: () => {
-      this.servesIn = null;
-    },
-  };
-  /** It stands for all locks that are put away, and is told what they would be. */
-  readonly #wired = new Wired(monitoredElectedServer.algorithm, monitoredElectedServer.wires, by(this.#heard));
 
   /** The highest epoch that this member has heard of. */
   epoch = 0;
@@ -36,10 +22,21 @@ export class ServedLocks {
     private readonly platform: Platform,
   ) {}
 
-  /** What a part that all share has emitted. */
-  onShared(event: AlgorithmEvent): void {
-    this.#wired.onShared(event);
-  }
+  /** Of shared parts: this stands for all locks that are put away, and is told what they would be. */
+  readonly onShared = wired(
+    monitoredElectedServer.algorithm,
+    monitoredElectedServer.wires,
+    by({
+      elected: ({ leader, epoch }) => {
+        this.epoch = Math.max(this.epoch, epoch);
+        this.servesIn = leader === this.self ? epoch : null;
+        this.#since = this.platform.clock.now();
+      },
+      deposed: () => {
+        this.servesIn = null;
+      },
+    }),
+  ).onShared;
 
   putAway(token: number): void {
     this.#token = Math.max(this.#token, token);

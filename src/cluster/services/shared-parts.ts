@@ -19,7 +19,7 @@ import type { AlgorithmEvent } from "./engine.ts";
 import { slotOf, UNNAMED } from "./instance.ts";
 import { LockServer } from "./lock-server.ts";
 import type { MemberTrace } from "./member-trace.ts";
-import { by, Wired } from "./wired.ts";
+import { by, wired } from "./wired.ts";
 
 export interface SharedPartsOptions {
   readonly platform: Platform;
@@ -61,7 +61,7 @@ export class SharedParts {
   readonly #heardAt = new Map<NodeId, number>();
   readonly #served: LockServer;
   /** The member itself is told of suspicions as an algorithm is. */
-  readonly #member = new Wired(
+  readonly #member = wired(
     "member",
     watching("member"),
     by({ suspect: ({ node }) => this.#suspected.add(node), restore: ({ node }) => this.#suspected.delete(node) }),
@@ -84,11 +84,6 @@ export class SharedParts {
 
   get leader(): NodeId | null {
     return this.#leadership?.view.leader ?? null;
-  }
-
-  /** Who serves the default locks, as it was told last; null while this member knows of nobody, or keeps no journal. */
-  get server(): NodeId | null {
-    return this.#served.said;
   }
 
   /** Members that can be heard of, this one among them. */

@@ -2,37 +2,37 @@
 import { expect, test } from "vitest";
 import type { Tagged } from "../../core/protocol.ts";
 import { monitoredElectedServer } from "../../protocols/mutex/elected-server/elected-server.ts";
-import { Wired } from "./wired.ts";
+import { wired } from "./wired.ts";
 
 function lock() {
   const taken: Tagged[] = [];
   const shared: [string, Tagged][] = [];
-  const wired = new Wired(
+  const own = wired(
     "mutex",
     monitoredElectedServer.wires,
     (command) => void taken.push(command),
     (part, command) => void shared.push([part, command]),
   );
-  return { wired, taken, shared };
+  return { own, taken, shared };
 }
 
 test("what a shared part emits comes to the lock alone: other shared parts are told once, and not by each lock", () => {
-  const { wired, taken, shared } = lock();
-  wired.onShared({ type: "elected", leader: 2, epoch: 7 });
-  wired.onShared({ type: "suspected", node: 3 });
-  wired.onShared({ type: "confirmed", epoch: 7 }); // Goes to nobody.
+  const { own, taken, shared } = lock();
+  own.onShared({ type: "elected", leader: 2, epoch: 7 });
+  own.onShared({ type: "suspected", node: 3 });
+  own.onShared({ type: "confirmed", epoch: 7 }); // Goes to nobody.
   expect(taken).toEqual([
     { type: "elected", leader: 2, epoch: 7 },
     { type: "suspect", node: 3 },
   ]);
   expect(shared).toEqual([]);
-  expect(["election", "detector", "mutex"].filter((part) => wired.listensTo(part))).toEqual(["election", "detector"]);
+  expect(["election", "detector", "mutex"].filter((part) => own.listensTo(part))).toEqual(["election", "detector"]);
 });
 
 test("a lock whose tokens are used up has the election hold another", () => {
-  const { wired, taken, shared } = lock();
-  wired.onOwn({ type: "exhausted", epoch: 7 });
-  wired.onOwn({ type: "entered", token: 1 }); // For the program.
+  const { own, taken, shared } = lock();
+  own.onOwn({ type: "exhausted", epoch: 7 });
+  own.onOwn({ type: "entered", token: 1 }); // For the program.
   expect(shared).toEqual([
     ["election", { type: "resign" }],
     ["election", { type: "stand" }],
