@@ -8,7 +8,7 @@ import type { World } from "../../../src/testing/index.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
- * After the last fault, and once all processes run. A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again
+ * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock. A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again
  * what was lost up to 6.4 s after it was mended, unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
  */
 export const PROGRESS_MS = 8_000;
@@ -41,21 +41,20 @@ export class Calm {
     private readonly chance: Random,
   ) {}
 
-  async run(): Promise<CalmResult> {
-    const progressMs = await this.#progress();
+  async run(healedAt: number): Promise<CalmResult> {
+    const progressMs = await this.#progress(healedAt);
     const [memberGoneMs, clientGoneMs] = await this.#crashTwo();
     return { progressMs, memberGoneMs, clientGoneMs };
   }
 
   /** @returns how long the slowest took to write and to get a lock that all want */
-  async #progress(): Promise<number> {
+  async #progress(healedAt: number): Promise<number> {
     const { world } = this;
-    const began = world.now();
     const took = await Promise.all(
       this.expected.map(async (id) => {
         const limit = world.sleep(PROGRESS_MS + 60_000, null);
         await Promise.race([limit, this.#getsOn(id)]);
-        return world.now() - began;
+        return world.now() - healedAt;
       }),
     );
     const slowest = Math.max(...took);

@@ -101,12 +101,13 @@ class ClusterSwarm implements Swarm {
       ];
       await Promise.all([...under, world.sleep(faultsMs)]);
       await world.sleep(Math.max(0, ...world.plan.map(({ at, forMs }) => at + forMs - world.now())) + 1);
+      const healedAt = world.now();
       this.#upgrade.finish(world);
       const listed = (await this.#changes?.end()) ?? [...world.members];
       for (const id of listed) while (!world.isUp(id)) await world.sleep(20);
       this.isEnding = true;
       const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"));
-      const { progressMs, memberGoneMs, clientGoneMs } = await calm.run();
+      const { progressMs, memberGoneMs, clientGoneMs } = await calm.run(healedAt);
       await this.#endsWell(listed);
       this.#isRestored = true;
       await saved.restore(listed);
