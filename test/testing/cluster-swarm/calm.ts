@@ -113,12 +113,13 @@ export class Calm {
     );
     await world.sleep(500);
     this.#requireKept(others);
-    for (const [at, bound] of [MEMBER_GONE_MS, CLIENT_GONE_MS].entries())
-      if ((took[at] as number) > bound)
-        throw new Error(
-          `what ${victims[at]?.participant.name} held was kept for ${took[at]?.toFixed(0)} ms after it had crashed`,
-        );
-    await world.restart((victims[0] as Kept).participant.id);
+    const bounds = [MEMBER_GONE_MS, CLIENT_GONE_MS];
+    for (const [at, { participant }] of victims.entries()) {
+      const ms = took[at] ?? 0;
+      if (ms > (bounds[at] ?? 0))
+        throw new Error(`what ${participant.name} held was kept for ${ms.toFixed(0)} ms after it had crashed`);
+    }
+    await world.restart(victims[0].participant.id);
     return took as [number, number];
   }
 

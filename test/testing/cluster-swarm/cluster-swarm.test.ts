@@ -36,8 +36,8 @@ async function underSeeds(seeds: readonly number[], later: string, failures: str
   const sums: SwarmSums = {};
   for (const seed of seeds) {
     if (failures.length >= MAX_FAILURES) break;
-    const found = await clusterSwarm({ seed, ...releases }).catch((error: Error) => {
-      failures.push(error.message);
+    const found = await clusterSwarm({ seed, ...releases }).catch((error: unknown) => {
+      failures.push((error as Error).message);
       return {};
     });
     for (const [name, count] of Object.entries(found)) {
