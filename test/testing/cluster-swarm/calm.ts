@@ -11,11 +11,11 @@ import { isMember, type Participant } from "./participant.ts";
  * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock. A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again
  * what was lost up to 6.4 s after it was mended, unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
  */
-export const PROGRESS_MS = 8_000;
+const PROGRESS_MS = 8_000;
 /** A member's session lasts 0.4 s and 5 % for clocks on either side, and the leader looks every 25 ms; a transit and an entry of the log come on top. */
-export const MEMBER_GONE_MS = 1_000;
+const MEMBER_GONE_MS = 1_000;
 /** A client's lasts 3 s, and as much for clocks. */
-export const CLIENT_GONE_MS = 4_000;
+const CLIENT_GONE_MS = 4_000;
 
 const WITHIN = { timeoutMs: 60_000 };
 
