@@ -1,10 +1,9 @@
 /** What simulated members run, all of one release: tests of upgrades load it once for each. */
-import { announce } from "../cluster/clients/announce.ts";
+import { announceToClients } from "../cluster/clients/announce.ts";
 import { ClientDoor } from "../cluster/clients/client-door.ts";
 import { joinOn } from "../cluster/join.ts";
 import type { Member } from "../cluster/services/api.ts";
 import type { JoinedMember } from "../cluster/services/joined-member.ts";
-import { ENDPOINTS } from "../protocols/service/coordination-service/operations.ts";
 import { newCounts } from "../runtime/metrics.ts";
 
 export const release = {
@@ -13,7 +12,7 @@ export const release = {
   takeClients(member: Member, url: string): ClientDoor {
     const service = (member as JoinedMember).state.host;
     service.use();
-    announce(service, ENDPOINTS, url);
+    announceToClients(service, url);
     return new ClientDoor({ service, counts: newCounts().clients });
   },
 };

@@ -2,7 +2,7 @@
  * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
  * leads, strikes members that are gone.
  */
-import type { ENDPOINTS, ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
+import { ENDPOINTS, type ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ServiceHost } from "../services/state/service-host.ts";
 import { MAX_ENDPOINTS } from "./endpoints.ts";
@@ -42,6 +42,9 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
   });
   void untilDone(() => tell(service, map, url, isOpen));
 }
+
+/** Where clients of Coterie's own are served. */
+export const announceToClients = (service: ServiceHost, url: string): void => announce(service, ENDPOINTS, url);
 
 async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: () => boolean): Promise<void> {
   const [key, value] = [String(service.self), JSON.stringify(url)];

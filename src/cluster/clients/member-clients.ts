@@ -1,7 +1,7 @@
 /** Where a member of `join()` serves clients that are no members. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import { ENDPOINTS, FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
+import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
@@ -9,7 +9,7 @@ import { readPem } from "../certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
-import { announce } from "./announce.ts";
+import { announceToClients } from "./announce.ts";
 import type { ClientDoor } from "./client-door.ts";
 import type { ClientServer } from "./client-server.ts";
 import { socketUrl } from "./endpoints.ts";
@@ -85,7 +85,7 @@ export async function serveClientsOf(
     counts,
     version,
   });
-  announce(state.host, ENDPOINTS, url ?? server.urlAt(host));
+  announceToClients(state.host, url ?? server.urlAt(host));
   return server;
 }
 

@@ -93,20 +93,22 @@ class ClusterSwarm implements Swarm {
     return world.run(async () => {
       const saved = new SavedState(world, this.histories);
       const clients = Array.from({ length: this.#clients }, (_, at) => FIRST_CLIENT + at);
+      const saving = saved.save(seed, faultsMs);
       const under = [
         this.#changes?.goOn(faultsMs),
         this.#upgrade.run(world, faultsMs),
-        saved.save(seed, faultsMs),
         ...clients.map((id) => this.#comesAndGoes(id)),
       ];
       await Promise.all([...under, world.sleep(faultsMs)]);
       await world.sleep(Math.max(0, ...world.plan.map(({ at, forMs }) => at + forMs - world.now())) + 1);
+      const healedAt = world.now();
       this.#upgrade.finish(world);
       const listed = (await this.#changes?.end()) ?? [...world.members];
       for (const id of listed) while (!world.isUp(id)) await world.sleep(20);
+      await saving;
       this.isEnding = true;
       const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"));
-      const { progressMs, memberGoneMs, clientGoneMs } = await calm.run();
+      const { progressMs, memberGoneMs, clientGoneMs } = await calm.run(healedAt);
       await this.#endsWell(listed);
       this.#isRestored = true;
       await saved.restore(listed);

@@ -80,7 +80,7 @@ function whyNot(kind: Kind, { findings }: Report): string {
     `  ${operation.call.toFixed(1)} to ${operation.return?.toFixed(1) ?? "?"} ms, ${operation.process}: ${show(operation)}`;
   const last = found.longest[0]?.at(-1)?.state;
   return [
-    `${kind}${found.key === undefined ? "" : ` ${String(found.key)}`} is not linearizable: this has no place`,
+    `${kind}${found.key === undefined ? "" : ` ${JSON.stringify(found.key)}`} is not linearizable: this has no place`,
     line(found.culprit),
     `after ${last ?? "nothing"}, among`,
     ...found.window.operations.map(line),
