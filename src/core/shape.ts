@@ -74,115 +74,72 @@ export const evolving = <U extends { type: string }>(
   variants: (variants(shapes) as { readonly variants: Named }).variants,
 });
 
-/** Whether `value` has the shape. Values come far more often than mistakes in them, so this builds no sentence. */
-export function hasShape(shape: ShapeNode, value: unknown): boolean {
+/** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
+export const problem = (shape: ShapeNode, value: unknown, path: string): string | null =>
+  hasShape(shape, value) ? null : problemAt(path, shape, value);
+
+/** Values come far more often than mistakes in them: this builds no sentence, and no path. */
+export const hasShape = (shape: ShapeNode, value: unknown): boolean => problemAt("", shape, value) === null;
+
+/** An empty path: nobody reads what is wrong. */
+const not = (path: string, wanted: string, value: unknown): string => path && unexpected(path, wanted, value);
+
+function problemAt(path: string, shape: ShapeNode, value: unknown): string | null {
   switch (shape.kind) {
     case "natural":
-      return Number.isSafeInteger(value) && (value as number) >= 0;
+      return Number.isSafeInteger(value) && (value as number) >= 0 ? null : not(path, "a natural number", value);
     case "real":
-      return Number.isFinite(value);
+      return Number.isFinite(value) ? null : not(path, "a finite number", value);
     case "boolean":
-      return typeof value === "boolean";
+      return typeof value === "boolean" ? null : not(path, "true or false", value);
     case "text":
-      return typeof value === "string" && fits(value, shape.maxBytes);
+      return fits(value, shape.maxBytes) ? null : not(path, `text of at most ${shape.maxBytes} bytes`, value);
     case "oneOf":
-      return shape.values.includes(value as string);
+      return shape.values.includes(value as string) ? null : not(path, `one of ${shape.values.join(", ")}`, value);
     case "nullable":
-      return value === null || hasShape(shape.value, value);
+      return value === null ? null : problemAt(path, shape.value, value);
     case "list":
-      return isList(shape.maxItems, value) && value.every((item) => hasShape(shape.items, item));
+      if (!Array.isArray(value) || value.length > shape.maxItems)
+        return not(path, `a list of at most ${shape.maxItems}`, value);
+      return first(value.map((item, at) => problemAt(path && `${path}[${at}]`, shape.items, item)));
     case "perNode":
-      return isPerNode(shape.maxNodes, value) && Object.values(value).every((each) => hasShape(shape.value, each));
+      if (!isRecord(value) || Object.keys(value).length > shape.maxNodes || !Object.keys(value).every(isNodeId))
+        return not(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
+      return first(
+        Object.entries(value).map(([node, each]) => problemAt(path && `${path}.${node}`, shape.value, each)),
+      );
     case "struct":
-      return hasFields(shape.fields, value, 0);
+      return recordProblem(path, shape.fields, value, null);
     case "evolving":
-      return isUnknown(value) || isVariant(shape.variants, value);
+      return isUnknown(value) ? null : variantProblem(path, shape.variants, value);
     case "variants":
-      return isVariant(shape.variants, value);
+      return variantProblem(path, shape.variants, value);
   }
 }
 
 type Named = Readonly<Record<string, ShapeNode>>;
 
-function variantOf(known: Named, value: Record<string, unknown>): Named | null {
-  const { type } = value;
-  const variant = typeof type === "string" && Object.hasOwn(known, type) ? known[type] : undefined;
-  return variant?.kind === "struct" ? variant.fields : null;
+function variantProblem(path: string, known: Named, value: unknown): string | null {
+  if (!isRecord(value)) return not(path, "an object with a type", value);
+  const variant = typeof value.type === "string" && Object.hasOwn(known, value.type) ? known[value.type] : undefined;
+  if (variant?.kind === "struct") return recordProblem(path, variant.fields, value, "type");
+  const names = Object.keys(known).join(", ");
+  return not(path && `${path}.type`, names === "" ? "absent: none is accepted" : `one of ${names}`, value.type);
 }
 
-function isVariant(known: Named, value: unknown): boolean {
-  const fields = isRecord(value) ? variantOf(known, value) : null;
-  return fields !== null && hasFields(fields, value, 1);
-}
-
-/** All of these fields, and so many others: the type of a variant. */
-function hasFields(fields: Named, value: unknown, others: number): boolean {
-  if (!isRecord(value)) return false;
-  let missing = others;
+function recordProblem(path: string, fields: Named, value: unknown, beside: string | null): string | null {
+  if (!isRecord(value)) return not(path, "an object", value);
+  for (const key in value)
+    if (key !== beside && !Object.hasOwn(fields, key)) return not(path && `${path}.${key}`, "absent", value[key]);
   for (const key in fields) {
-    if (!hasShape(fields[key] as ShapeNode, value[key])) return false;
-    missing += 1;
+    const wrong = problemAt(path && `${path}.${key}`, fields[key] as ShapeNode, value[key]);
+    if (wrong !== null) return wrong;
   }
-  for (const _key in value) missing -= 1;
-  return missing === 0;
+  return null;
 }
 
-const isList = (maxItems: number, value: unknown): value is unknown[] =>
-  Array.isArray(value) && value.length <= maxItems;
-const isPerNode = (maxNodes: number, value: unknown): value is Record<string, unknown> =>
-  isRecord(value) && Object.keys(value).length <= maxNodes && Object.keys(value).every(isNodeId);
-
-/** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
-export function problem(shape: ShapeNode, value: unknown, path: string): string | null {
-  if (hasShape(shape, value)) return null;
-  switch (shape.kind) {
-    case "natural":
-      return unexpected(path, "a natural number", value);
-    case "real":
-      return unexpected(path, "a finite number", value);
-    case "boolean":
-      return unexpected(path, "true or false", value);
-    case "text":
-      return unexpected(path, `text of at most ${shape.maxBytes} bytes`, value);
-    case "oneOf":
-      return unexpected(path, `one of ${shape.values.join(", ")}`, value);
-    case "nullable":
-      return problem(shape.value, value, path);
-    case "list":
-      if (!isList(shape.maxItems, value)) return unexpected(path, `a list of at most ${shape.maxItems}`, value);
-      return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
-    case "perNode":
-      if (!isPerNode(shape.maxNodes, value))
-        return unexpected(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
-      return first(Object.entries(value).map(([node, each]) => problem(shape.value, each, `${path}.${node}`)));
-    case "struct":
-      return recordProblem(shape.fields, value, path, []);
-    case "evolving":
-    case "variants":
-      return variantProblem(shape.variants, value, path);
-  }
-}
-
-function variantProblem(known: Named, value: unknown, path: string): string | null {
-  if (!isRecord(value)) return unexpected(path, "an object with a type", value);
-  const fields = variantOf(known, value);
-  if (fields === null) {
-    const names = Object.keys(known).join(", ");
-    return unexpected(`${path}.type`, names === "" ? "absent: none is accepted" : `one of ${names}`, value.type);
-  }
-  return recordProblem(fields, value, path, ["type"]);
-}
-
-function recordProblem(fields: Named, value: unknown, path: string, besides: readonly string[]): string | null {
-  if (!isRecord(value)) return unexpected(path, "an object", value);
-  const stray = Object.keys(value).find((key) => !Object.hasOwn(fields, key) && !besides.includes(key));
-  if (stray !== undefined) return unexpected(`${path}.${stray}`, "absent", value[stray]);
-  return first(Object.entries(fields).map(([key, field]) => problem(field, value[key], `${path}.${key}`)));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isUnknown = (value: unknown): boolean =>
   isRecord(value) && value.type === UNKNOWN_VARIANT && Object.keys(value).length === 1;
@@ -190,14 +147,14 @@ const isUnknown = (value: unknown): boolean =>
 const first = (problems: readonly (string | null)[]): string | null => problems.find((each) => each !== null) ?? null;
 
 /** A unit of UTF-16 takes one to three bytes of UTF-8: most texts need not be counted. */
-const fits = (value: string, maxBytes: number): boolean =>
-  value.length * 3 <= maxBytes || (value.length <= maxBytes && utf8Bytes(value) <= maxBytes);
+const fits = (value: unknown, maxBytes: number): boolean =>
+  typeof value === "string" &&
+  (value.length * 3 <= maxBytes || (value.length <= maxBytes && utf8Bytes(value) <= maxBytes));
 function utf8Bytes(value: string): number {
   let bytes = 0;
-  for (let at = 0; at < value.length; at++) {
-    const point = value.codePointAt(at) as number;
+  for (const character of value) {
+    const point = character.codePointAt(0) as number;
     bytes += point < 0x80 ? 1 : point < 0x8_00 ? 2 : point < 0x1_00_00 ? 3 : 4;
-    if (point >= 0x1_00_00) at += 1; // A pair of surrogates.
   }
   return bytes;
 }

@@ -37,7 +37,7 @@ export type Unnumbered<C> = C extends { request: RequestId }
 /** The command with an id, in place of one that it may have. */
 export function withRequest(command: Tagged, request: RequestId): Tagged {
   const body = bodyOf(command);
-  return { ...command, ...(body === null ? { request } : { body: withRequest(body, request) }) } as Tagged;
+  return { ...command, ...(body === null ? { request } : { body: withRequest(body, request) }) };
 }
 
 /** @throws UsageError for an id that the node has had before. */

@@ -44,7 +44,7 @@ export function requireOptions<O extends object>(call: string, given: unknown, r
   const stray = Object.keys(given).find((name) => !known.includes(name));
   if (stray !== undefined) throw unknownOption(call, path, stray, known);
   for (const name of known) {
-    const [value, rule] = [(given as Record<string, unknown>)[name], rules[name as keyof O] as Rule];
+    const [value, rule] = [(given as Record<string, unknown>)[name], rules[name as keyof O]];
     if (!isKept(rule, value)) requireRule(`${path === "" ? name : `${path}.${name}`} of ${call}()`, value, rule);
   }
 }

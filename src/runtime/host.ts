@@ -56,7 +56,7 @@ export interface HostOptions<V extends Vocabulary> {
   readonly slot?: Slot<RecordOf<V>> | null;
   /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
-  /** Whether `onEvent` wants it. Parts of an assembly tell each other much that nobody else wants, and what is told is copied. Default: all of it. */
+  /** Whether `onEvent` wants it: what it does not want is not copied. Default: all of it. */
   readonly isHeard?: (event: EventOf<V>) => boolean;
   /** Called before each step: what the node is to know by then is given to it as commands. */
   readonly beforeStep?: () => void;
@@ -107,7 +107,7 @@ interface ArmedTimer {
 }
 
 /** Callers that wait for a reply. */
-export interface Waiting<V extends Vocabulary> {
+interface Waiting<V extends Vocabulary> {
   readonly resolve: (reply: ReplyOf<V>) => void;
   readonly reject: (error: Error) => void;
 }
@@ -212,18 +212,11 @@ export class Host<V extends Vocabulary> {
    * @throws UsageError as `command` does
    */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
-    return new Promise((resolve, reject) => this.requestFor(command, { resolve, reject }));
-  }
-
-  /** The same for somebody who waits already. */
-  requestFor(command: Unnumbered<CommandOf<V>>, waiting: Waiting<V>): void {
-    try {
+    return new Promise((resolve, reject) => {
       const given = withRequest(command, this.#nextRequest);
       this.#requireCommand(given);
-      this.#ask(given as CommandOf<V>, waiting);
-    } catch (error) {
-      waiting.reject(error as Error);
-    }
+      this.#give(given as CommandOf<V>, { resolve, reject });
+    });
   }
 
   #requireCommand(command: unknown): void {
@@ -235,19 +228,12 @@ export class Host<V extends Vocabulary> {
 
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
-    const isAnswered = (this.#requestIn?.(command) ?? null) !== null;
-    if (isAnswered) this.#ask(withRequest(command, this.#nextRequest) as CommandOf<V>, null);
-    else this.#give(command);
+    if ((this.#requestIn?.(command) ?? null) === null) this.#give(command);
+    else this.#give(withRequest(command, this.#nextRequest) as CommandOf<V>, null);
   }
 
-  /** A command that carries the number of the next request. */
-  #ask(command: CommandOf<V>, waiting: Waiting<V> | null): void {
-    this.#open.set(this.#nextRequest, waiting);
-    this.#nextRequest += 1;
-    this.#give(command);
-  }
-
-  #give(command: CommandOf<V>): void {
+  #give(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
+    if (waiting !== undefined) this.#open.set(this.#nextRequest++, waiting); // It has that number.
     if (this.#options.trace.wanted) this.#record({ kind: "command", command });
     this.#step({ kind: "command", command: this.#copies.command(command) });
   }

@@ -229,6 +229,7 @@ export class ServiceHost implements Service {
   async depart(peers: readonly NodeId[]): Promise<void> {
     const host = this.#host;
     if (host === null) return;
+    this.#askGathered(); // What was asked for before comes before.
     const { clock, timers } = this.platform;
     const until = clock.now() + LAST_WORDS_MS;
     const settle = async (isDone: () => boolean): Promise<void> => {
@@ -268,8 +269,7 @@ export class ServiceHost implements Service {
   #request(command: object): Promise<Reply> {
     this.use();
     return new Promise((resolve, reject) => {
-      const asked = { command, waiting: { resolve: ({ body }: Wrapped) => resolve(body), reject } };
-      if (this.#gathered.push(asked) === 1) this.platform.timers.soon(() => this.#askGathered());
+      if (this.#gathered.push({ command, resolve, reject }) === 1) this.platform.timers.soon(() => this.#askGathered());
     });
   }
 
@@ -279,8 +279,8 @@ export class ServiceHost implements Service {
     const isMany = gathered.length > 1 && this.#isOpen;
     const host = this.#host as Host<Vocabulary>;
     if (isMany) host.carryOut({ type: "session", body: { type: "cork" } } as never);
-    for (const { command, waiting } of gathered)
-      host.requestFor({ type: "session", body: command } as never, waiting as never);
+    for (const { command, resolve, reject } of gathered)
+      host.request({ type: "session", body: command } as never).then(({ body }: Wrapped) => resolve(body), reject);
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
@@ -360,10 +360,7 @@ const LAST_WORDS_MS = 500;
 const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
-type Asked = {
-  readonly command: object;
-  readonly waiting: { resolve(reply: Wrapped): void; reject(error: Error): void };
-};
+type Asked = { readonly command: object; resolve(reply: Reply): void; reject(error: Error): void };
 type Reply = MemberSession["reply"];
 
 const refusalIn = (reply: Reply): Refusal =>

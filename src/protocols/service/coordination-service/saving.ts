@@ -2,7 +2,7 @@
  * A snapshot is written a piece at a time, with each entry that is applied, so that no entry waits for all of it. What is written is the
  * data as they stood when it began: lists are copied then, and what is in them is never changed in place, only replaced.
  */
-import { beginWriting, isWritten, type Writing, write } from "./json-pieces.ts";
+import { beginWriting, isWritten, type Writing, write } from "./json-fragments.ts";
 import type { BuiltInMachine, MachineDefinitions } from "./machines.ts";
 import { builtInOf } from "./machines.ts";
 import { copyOf } from "./member-list.ts";

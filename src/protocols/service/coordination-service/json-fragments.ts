@@ -1,6 +1,6 @@
 /**
- * JSON of plain data, written a piece at a time: whoever holds much need not stop for as long as all of it takes. The text is what
- * `JSON.stringify` gives. What is written must not change meanwhile.
+ * JSON of plain data, written in fragments, so that nobody waits for as long as all of it takes. The text is what `JSON.stringify`
+ * gives. What is written must not change meanwhile.
  */
 
 export interface Writing {
@@ -18,7 +18,7 @@ interface Open {
 }
 
 /** What is about as long as this is written at once. */
-const PIECE_CHARS = 4_096;
+const FRAGMENT_CHARS = 4_096;
 
 export function beginWriting(value: object): Writing {
   const writing: Writing = { text: "", open: [] };
@@ -54,21 +54,21 @@ function close(writing: Writing, { names }: Open): void {
   writing.open.pop();
 }
 
-/** As many items as make a piece, or the beginning of one that is longer. */
+/** As many items as make a fragment, or the beginning of one that is longer. */
 function writeNext(writing: Writing, inmost: Open): void {
   const { items, names, at } = inmost;
   if (at > 0) writing.text += ",";
   const first = items[at];
-  let size = sizeOf(first, PIECE_CHARS);
-  if (size > PIECE_CHARS && typeof first === "object" && first !== null) {
+  let size = sizeOf(first, FRAGMENT_CHARS);
+  if (size > FRAGMENT_CHARS && typeof first === "object" && first !== null) {
     if (names !== null) writing.text += `${JSON.stringify(names[at])}:`;
     inmost.at += 1;
     return open(writing, first);
   }
   let to = at + 1;
   for (; to < items.length; to++) {
-    size += sizeOf(items[to], PIECE_CHARS - size);
-    if (size > PIECE_CHARS) break;
+    size += sizeOf(items[to], FRAGMENT_CHARS - size);
+    if (size > FRAGMENT_CHARS) break;
   }
   inmost.at = to;
   writing.text += textOf(items.slice(at, to), names?.slice(at, to) ?? null);

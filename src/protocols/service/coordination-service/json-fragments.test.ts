@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { beginWriting, isWritten, write } from "./json-pieces.ts";
+import { beginWriting, isWritten, write } from "./json-fragments.ts";
 
 function written(value: object, chars: number): { text: string; longest: number } {
   const writing = beginWriting(value);
@@ -15,7 +15,7 @@ function written(value: object, chars: number): { text: string; longest: number 
 
 const plain = fc.jsonValue().filter((value) => typeof value === "object" && value !== null) as fc.Arbitrary<object>;
 
-it("is the text that JSON.stringify gives, whatever the pieces", () => {
+it("is the text that JSON.stringify gives, whatever the fragments", () => {
   fc.assert(
     fc.property(plain, fc.integer({ min: 1, max: 50 }), (value, chars) => {
       expect(written(value, chars).text).toBe(JSON.stringify(value));
@@ -23,7 +23,7 @@ it("is the text that JSON.stringify gives, whatever the pieces", () => {
   );
 });
 
-it("is written in pieces, however large a list or an object is, and however deep it stands", () => {
+it("is written in fragments, however large a list or an object is, and however deep it stands", () => {
   const table = {
     keys: Array.from({ length: 5_000 }, (_, at) => `key-${at}`),
     values: Array.from({ length: 5_000 }, (_, at) => ({ value: "x".repeat(64), revision: at, session: null })),
