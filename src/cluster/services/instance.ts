@@ -17,7 +17,6 @@ import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
-import { SettingAgreement } from "./setting-agreement.ts";
 import type { ViewFloors } from "./view-floors.ts";
 
 /** What the member is to an instance. */
@@ -58,7 +57,6 @@ export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether the leader of the member's epoch serves it. */
   readonly heedsEpochs: boolean;
-  readonly agreement: SettingAgreement;
   /** Suspected by the algorithm itself; the next sign of life says that they are not. */
   readonly #suspectedItself = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
@@ -80,7 +78,6 @@ export class Instance {
   ) {
     const { platform, self, peers, maxWaiters, counts, onFatal } = surroundings;
     this.#surroundings = surroundings;
-    this.agreement = new SettingAgreement(self, peers);
     const { kind } = setting;
     const protocol = protocolOf(setting);
     this.heedsEpochs = takes(protocol, "deposed");
