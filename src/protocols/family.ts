@@ -6,6 +6,7 @@ import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { Command } from "./consensus/family/replicated-log.ts";
 import { withLogClients } from "./consensus/family/systems.ts";
+import { withNamesWorkload } from "./membership/names/workload.ts";
 import { multicastModel } from "./multicast/family/systems.ts";
 import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { Presentation } from "./presentation.ts";
@@ -228,6 +229,15 @@ export const membership: Family = {
     }
     return { suspected: Object.fromEntries(Object.entries(suspected).map(([node, others]) => [node, [...others]])) };
   },
+};
+
+/** Which names there are: programs use one by themselves, now and then. */
+export const names: Family = {
+  ...membership,
+  part: "names",
+  withWorkload: withNamesWorkload,
+  isUsedInNodes: true,
+  done: { event: "putAway", none: "nothing was put away" },
 };
 
 /** The model of a mutual exclusion or multicast has a part `workload` at every node. */

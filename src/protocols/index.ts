@@ -26,10 +26,20 @@ import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
 import { type Embedded, entry, type RegistryEntry, type Variant } from "./entry.ts";
-import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
+import {
+  atomicCommit,
+  consensus,
+  election,
+  membership,
+  names as namesFamily,
+  replicatedAtomicCommit,
+  replicatedLog,
+} from "./family.ts";
 import { superPeersHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
+import { watching } from "./membership/family/watching.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
+import { names } from "./membership/names/names.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
@@ -39,6 +49,8 @@ import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
+
+const toldInNames = (node: NodeId): Tagged => ({ type: "names", body: { type: "suspect", node } }) as Tagged;
 
 /** What is said again and again: that a lease is renewed, and who is next on the circle. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
@@ -165,6 +177,24 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       check: { maxInFlight: 4, maxTimeouts: 1 },
       shown: ballotLog,
+    },
+  ),
+  names: entry(
+    namesFamily,
+    "which elections, locks and channels there are, with which settings; what nobody uses is put away by all",
+    { parts: { names, detector: heartbeat }, wires: watching("names"), algorithm: "names" },
+    {
+      variants: {
+        bounded: {
+          summary: "idle after one sweep, asked again after two: fewer states, for the checker",
+          algorithm: settled(names, { idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }),
+        },
+        monitored: onRealProcesses,
+      },
+      mustStart: true,
+      embedded: false,
+      check: { variant: "bounded", counters: ["round"], maxTimeouts: 4, crashNotification: toldInNames },
+      shown: { labels: { open: ["setting"], refuse: ["setting"] }, periodic: ["beat"] },
     },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
@@ -359,6 +389,14 @@ export {
   type HeartbeatOptions,
   heartbeat,
 } from "./membership/heartbeat.ts";
+export {
+  type Admission,
+  admission,
+  type Names,
+  type NamesOptions,
+  names,
+} from "./membership/names/names.ts";
+export type { NamesModel, NamesModelOptions } from "./membership/names/workload.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server/elected-server.ts";
 export type { LockServiceOptions } from "./mutex/elected-server/lock-service.ts";

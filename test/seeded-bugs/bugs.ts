@@ -4,6 +4,7 @@ import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import { namesBugs } from "./names.ts";
 import { pbftBugs } from "./pbft.ts";
 import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -54,6 +55,7 @@ export type Subject =
   | "multi-paxos"
   | "multi-paxos, alone"
   | "multi-paxos, two ballots"
+  | "names"
   | "paxos"
   | "pbft"
   | "raft"
@@ -401,6 +403,7 @@ export const bugs: readonly SeededBug[] = [
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
   ...agreementBugs,
   ...hardened,
+  ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),

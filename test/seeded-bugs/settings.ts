@@ -6,6 +6,7 @@ import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
+import { namesSettings } from "./names.ts";
 import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
 
@@ -204,6 +205,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...agreementSettings,
   ...hardenedSettings,
+  ...namesSettings,
   ...cheapPaxosSettings,
   ...fastSettings,
   ...multiPaxosSettings,

@@ -8,6 +8,7 @@ import { replicated } from "../../src/protocols/consensus/family/systems.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
+import { withNamesWorkload } from "../../src/protocols/membership/names/workload.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
 import {
   delivery,
@@ -147,6 +148,16 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   heartbeat: {
     file: "src/protocols/membership/heartbeat.ts",
     make: ({ heartbeat }) => heartbeat?.(),
+  },
+  names: {
+    file: "src/protocols/membership/names/names.ts",
+    make: ({ names }) =>
+      withNamesWorkload({
+        parts: { names: () => names?.({ idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }) },
+        wires: {},
+        algorithm: "names",
+      })({ workload: { settings: ["one", "other"] } } as never),
+    explored: () => ({ counters: ["round"] }),
   },
   "ip-multicast": {
     file: "src/protocols/multicast/ip-multicast/ip-multicast.ts",

@@ -40,8 +40,7 @@ export class Cluster {
   start(id: NodeId): this {
     const instances = this.#made(id);
     this.#running.set(id, { instances, grants: new Set() });
-    instances.restore();
-    this.#send(id, { type: "hello" });
+    instances.start();
     return this;
   }
 
@@ -143,10 +142,6 @@ export class Cluster {
     const first = this.#onTheWay.findIndex((other) => other.from === from && other.to === to);
     for (const { envelope } of this.#onTheWay.splice(first, 1))
       this.#running.get(to)?.instances.receive(from, envelope);
-  }
-
-  #send(from: NodeId, envelope: Message): void {
-    for (const to of IDS) if (to !== from && this.#areLinked(from, to)) this.#onTheWay.push({ from, to, envelope });
   }
 
   #areLinked(one: NodeId, other: NodeId): boolean {

@@ -18,11 +18,28 @@ const MENDED_MS = FAULTS_MS + 3_500;
 const WELL_WITHIN_MS = 60_000;
 const SPREADS_WITHIN_MS = 500;
 
+/** A name that is used now and then, and idle between: all put it away together. */
+const ASIDE = "aside";
+/** A lock that each would have with a lease of its own. */
+const CONTESTED = "contested";
+/** A channel that is read slowly; a reader makes others wait once 4 MiB are unread. */
+const FEED = "feed";
+const FEED_TEXT = "x".repeat(50_000);
+const FEED_MESSAGES = 120;
+/** Less than a channel may have on its way to a member before it waits: messages do not fit, and are sent again. */
+const SMALL_QUEUE_BYTES = 256 * 1024;
+
 /** What one run has seen, so that a test can tell that there was something to see. */
 export interface SwarmResult {
   readonly grants: number;
   readonly deliveries: number;
   readonly faults: number;
+  /** How often a name was gone at a member that had it before. */
+  readonly putAway: number;
+  /** How often a member refused another's setting of a name, or was refused. */
+  readonly refused: number;
+  /** How often a sender saw that it waits for a reader. */
+  readonly slow: number;
   readonly world: World;
 }
 
@@ -35,14 +52,24 @@ class Swarm {
   #runs = 0;
   readonly order: Order;
   readonly #algorithms: Partial<typeof leased>;
+  /** Whether there is much on the way, and a reader that cannot keep up. */
+  readonly #isCrowded: boolean;
+  readonly #seen = { putAway: 0, refused: 0, slow: 0 };
 
-  constructor(seed: number, members: number) {
+  /** @param isPlain without names that come and go, settings that differ, and crowds. */
+  constructor(
+    seed: number,
+    members: number,
+    readonly isPlain: boolean,
+  ) {
+    this.#isCrowded = !isPlain && seed % 8 === 3;
     this.order = orders[seed % orders.length] as Order;
     this.#algorithms = seed % 2 === 0 ? {} : leased;
     this.world = simulate({
       members,
       seed,
       faults: { kinds, forMs: FAULTS_MS },
+      join: this.#isCrowded ? { limits: { maxQueueBytes: SMALL_QUEUE_BYTES } } : {},
       program: (member, tools) => this.#live(member, tools),
     });
     this.exclusive = new ExclusiveUse(() => this.world.now());
@@ -58,7 +85,7 @@ class Swarm {
       if (problems.length > 0) throw new Error(problems.slice(0, 5).join("\n"));
     });
     const deliveries = this.witnesses.reduce((sum, { messages }) => sum + messages.length, 0);
-    return { grants: this.exclusive.count, deliveries, faults: world.plan.length, world };
+    return { grants: this.exclusive.count, deliveries, faults: world.plan.length, ...this.#seen, world };
   }
 
   /** What each process does, until it ends. */
@@ -78,7 +105,65 @@ class Swarm {
       this.#read(channel, witness),
       this.#view(channel, witness),
       this.#send(channel, tools, witness),
+      ...(this.isPlain
+        ? []
+        : [this.#useAside(member, tools), this.#contest(member, tools), this.#hearRefusals(member)]),
+      ...(this.#isCrowded ? [this.#feed(member, tools), this.#readSlowly(member, tools)] : []),
     ]);
+  }
+
+  /** Uses a channel for a moment, and closes it: between two uses it is idle for long enough to be put away. */
+  async #useAside(member: Member, tools: ProcessTools): Promise<void> {
+    let wasThere = false;
+    const look = (): void => {
+      const isThere = isOpen(member, ASIDE);
+      if (wasThere && !isThere) this.#seen.putAway += 1;
+      wasThere = isThere;
+    };
+    while (!this.isEnding) {
+      await unlessCoordination(async () => {
+        const channel = member.channel<string>(ASIDE, { order: this.order });
+        await channel.send("a word", { timeoutMs: 1_000 }).finally(() => channel.close());
+      });
+      for (const until = tools.now() + between(tools, 100, 4_000); tools.now() < until && !this.isEnding; look())
+        await tools.sleep(100);
+    }
+    while (isOpen(member, ASIDE)) await tools.sleep(100);
+    look();
+  }
+
+  /** Each would have it in its own way; who runs it in another is told so. Nobody enters: halves may each have their own. */
+  async #contest(member: Member, tools: ProcessTools): Promise<void> {
+    const options = { leaseMs: 1_500 + 500 * (member.id % 2) };
+    while (!this.isEnding) {
+      try {
+        const lock = member.mutex(CONTESTED, { algorithm: "elected-server", options });
+        await unlessCoordination(() => lock.use(() => {}, { timeoutMs: 500 }));
+      } catch (error) {
+        if ((error as { code?: string }).code !== "other-setting") throw error;
+      }
+      await tools.sleep(between(tools, 100, 3_000));
+    }
+  }
+
+  async #hearRefusals(member: Member): Promise<void> {
+    for await (const { type } of member.events()) if (type === "instance-refused") this.#seen.refused += 1;
+  }
+
+  /** Sends as much as it may. */
+  async #feed(member: Member, tools: ProcessTools): Promise<void> {
+    const channel = member.channel<string>(FEED, { order: "fifo" });
+    for (let number = 1; number <= FEED_MESSAGES && !this.isEnding; number++) {
+      void unlessCoordination(() => channel.send(FEED_TEXT, { timeoutMs: 1_000 }));
+      const { slow = [] } = member.status().instances.find(({ name }) => name === FEED)?.channel ?? {};
+      if (slow.length > 0) this.#seen.slow += 1;
+      await tools.sleep(between(tools, 10, 120));
+    }
+  }
+
+  async #readSlowly(member: Member, tools: ProcessTools): Promise<void> {
+    for await (const _ of member.channel<string>(FEED, { order: "fifo" }).read())
+      if (!this.isEnding) await tools.sleep(between(tools, 50, 400));
   }
 
   async #lock(member: Member, tools: ProcessTools): Promise<void> {
@@ -151,6 +236,10 @@ class Swarm {
       );
     await this.#until(() => all.every((id) => this.#sees(id, all)), "one view of all members");
     await this.#hearEachOther(all);
+    await this.#until(
+      () => all.every((id) => !isOpen(world.member(id), ASIDE)),
+      "what nobody uses to be put away by all",
+    );
   }
 
   /** Everybody says something, until all have been delivered it: what is said in a view that leaves somebody out does not count. */
@@ -202,7 +291,14 @@ class Swarm {
   }
 }
 
-export const swarm = (seed: number, members = 2 + (seed % 4)): Promise<SwarmResult> => new Swarm(seed, members).run();
+export const swarm = (seed: number, members = 2 + (seed % 4), isPlain = false): Promise<SwarmResult> =>
+  new Swarm(seed, members, isPlain).run();
+
+/** The run of that seed as it was when it failed, with nothing added since. */
+export const plainSwarm = (seed: number): Promise<SwarmResult> => swarm(seed, undefined, true);
+
+const isOpen = (member: Member, name: string): boolean =>
+  member.status().instances.some((instance) => instance.name === name);
 
 const between = ({ random }: ProcessTools, least: number, most: number): number => least + random() * (most - least);
 

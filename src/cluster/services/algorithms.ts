@@ -22,7 +22,6 @@ import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { stackNamed } from "./channel-stacks.ts";
 import { MAX_NAME_BYTES } from "./instance-name.ts";
-import type { RetirementMessage } from "./joint-retirement.ts";
 import type { SharedProtocols } from "./shared-protocols.ts";
 import { type Timing, timings, viewOptions } from "./timing.ts";
 
@@ -175,6 +174,7 @@ export const serviceContent = ({ name }: AnyProtocol): string => `${name}/${STAT
 
 /** Instead of an algorithm: what members say to each other to put a name away. */
 export const RETIREMENT = "retirement";
+export type RetirementMessage = { type: "ask"; round: number } | { type: "idle"; round: number } | { type: "over" };
 const retirementShape = variants<RetirementMessage>({ ask: { round: natural }, idle: { round: natural }, over: {} });
 
 /** They are the same for all members of a process, and it takes all algorithms there are to make them. */

@@ -61,6 +61,20 @@ export class EarlyMessages {
     return held;
   }
 
+  /** What a member has said of that name, or of any, is for nobody any more. */
+  dropOf(node: NodeId, key: string | null = null): void {
+    for (const of of key === null ? [...this.#held.keys()] : [key]) {
+      const held = this.#held.get(of) ?? [];
+      const left = held.filter(({ from }) => from !== node);
+      if (left.length === held.length) continue;
+      const dropped = held.filter(({ from }) => from === node);
+      this.#count -= dropped.length;
+      this.#bytes -= dropped.reduce((sum, { bytes }) => sum + bytes, 0);
+      held.splice(0, held.length, ...left); // The same list: its time runs on.
+      if (left.length === 0) this.#held.delete(of);
+    }
+  }
+
   clear(): void {
     this.#held.clear();
   }

@@ -91,6 +91,7 @@ test.each([
 ])("$order, sent by $sender, $what: two writes, one after the other", async ({ order, sender, floor }) => {
   vi.useFakeTimers();
   const { all, settle, write } = members(floor);
+  for (const instances of all.values()) instances.start();
   const { algorithm } = stackFor(order, true, "tcp");
   const options = optionsText(channelOptions("tcp", "default"));
   const { local } = (all.get(sender) as Instances).use({ kind: "channel", name: "room", algorithm, options });

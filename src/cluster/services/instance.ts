@@ -17,7 +17,6 @@ import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
-import { SettingAgreement } from "./setting-agreement.ts";
 import type { ViewFloors } from "./view-floors.ts";
 import { by, type Wired, wired } from "./wired.ts";
 
@@ -63,7 +62,6 @@ export class Instance {
   readonly heedsEpochs: boolean;
   /** How it is put away when nobody uses it. */
   readonly forgotten: Embedded["forgotten"];
-  readonly agreement: SettingAgreement;
   readonly #wired: Wired;
   /** What its algorithm tells the detector concerns it alone, until the next sign of life: others have not waited for that member. */
   readonly #suspectedItself = new Set<NodeId>();
@@ -90,7 +88,6 @@ export class Instance {
   ) {
     const { platform, self, peers, maxWaiters, counts, onFatal } = surroundings;
     this.#surroundings = surroundings;
-    this.agreement = new SettingAgreement(self, peers);
     const { kind } = setting;
     const protocol = protocolOf(setting);
     const { part, wires, forgotten } = embeddedOf(setting);

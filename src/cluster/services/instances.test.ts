@@ -16,12 +16,20 @@ const THIRD: NodeId = 3;
 const setting: Setting = { kind: "mutex", name: "report", algorithm: "elected-server", options: "{}" };
 const otherwise: Setting = { ...setting, options: '{"leaseMs":10000}' };
 
+/** By then what is in use has been remembered. */
+const A_SWEEP_MS = 250;
+
 afterEach(() => vi.useRealTimers());
 
 const refusal = { type: "refuse", ...setting, why: "for a test" } as const;
 
 /** Member 1 serves; member 2 says what it is made to say, and that it holds nothing whenever it is asked. */
-function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stalls = false } = {}) {
+function serving({
+  kept = new Map<string, unknown[]>(),
+  maxInstances = 10,
+  stalls = false,
+  others = [] as readonly NodeId[],
+} = {}) {
   let epoch = 1;
   let serves = true;
   let isLate = false;
@@ -43,7 +51,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
   const instances: Instances = new Instances({
     platform: realPlatform,
     self: 1,
-    peers: [OTHER],
+    peers: [OTHER, ...others],
     maxWaiters: 10,
     counts: newCounts(),
     maxInstances,
@@ -96,6 +104,8 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
     void lock(name)
       .acquire()
       .catch(() => {});
+  instances.start();
+  sent.length = 0;
   return { instances, sent, refused, full, lines, strays, hear, alone, lock, want };
 }
 
@@ -196,19 +206,18 @@ describe("a name that this member ran differently from most", () => {
 
 describe("a lock that another member refuses", () => {
   test("is not opened again after a restart, unless it has been used since", () => {
+    vi.useFakeTimers();
     const kept = new Map<string, unknown[]>();
     const first = serving({ kept });
     first.lock();
     first.instances.receive(OTHER, refusal);
     first.instances.stop();
     const second = serving({ kept });
-    second.instances.restore();
     expect(second.instances.all).toEqual([]);
     second.want();
-    second.instances.sweep(0);
+    vi.advanceTimersByTime(A_SWEEP_MS);
     second.instances.stop();
     const third = serving({ kept });
-    third.instances.restore();
     expect(third.instances.all.map((known) => known.setting)).toEqual([setting]);
     third.instances.stop();
   });
@@ -216,10 +225,8 @@ describe("a lock that another member refuses", () => {
   test("by this member itself is told once, and not after each restart", () => {
     const kept = new Map<string, unknown[]>([["instances", [{ ...setting, algorithm: "of a later version" }]]]);
     const first = serving({ kept });
-    first.instances.restore();
     expect(first.refused).toEqual(["report"]);
     const second = serving({ kept });
-    second.instances.restore();
     expect(second.refused).toEqual([]);
   });
 });
@@ -236,22 +243,20 @@ describe("a member that has as many as it takes", () => {
   });
 
   test("closes nothing at the others, nor for the time when it takes more", () => {
+    vi.useFakeTimers();
     const kept = new Map<string, unknown[]>();
     const first = serving({ kept });
     first.want();
     first.want("invoice");
-    first.instances.sweep(0);
+    vi.advanceTimersByTime(A_SWEEP_MS);
     first.instances.receive(OTHER, { type: "full", kind: "mutex", name: "report" });
     expect(first.instances.all).toHaveLength(2);
     expect(first.full).toEqual(["report at 2"]);
     first.instances.stop();
-    const second = serving({ kept, maxInstances: 1 });
-    second.want("first come");
-    second.instances.restore();
+    const second = serving({ kept, maxInstances: 0 });
     expect(second.full).toEqual(["report at 1", "invoice at 1"]);
     second.instances.stop();
     const third = serving({ kept });
-    third.instances.restore();
     expect(third.instances.all).toHaveLength(2);
     third.instances.stop();
   });
@@ -277,7 +282,6 @@ describe("options that no member of this program has", () => {
     instances.receive(OTHER, announcement(each));
     expect({ sent, refused, all: instances.all }).toEqual({ sent: ["refuse"], refused: [each.name], all: [] });
     const restarted = serving({ kept: new Map([["instances", [each]]]) });
-    restarted.instances.restore();
     expect({ refused: restarted.refused, all: restarted.instances.all }).toEqual({ refused: [each.name], all: [] });
   });
 });
@@ -302,7 +306,7 @@ describe("messages of a channel that has not been announced", () => {
     const channel = instances.use(room).local as LocalChannel;
     sent.length = 0;
     hear(instances, 1, "1 1 [1]");
-    expect({ sent, delivered: channel.status.delivered }).toEqual({ sent: ["ask"], delivered: 0 });
+    expect({ sent, delivered: channel.status.delivered }).toEqual({ sent: ["open", "ask"], delivered: 0 });
     announce(instances);
     expect(channel.status.delivered).toBe(1);
     instances.stop();
@@ -321,7 +325,7 @@ describe("messages of a channel that has not been announced", () => {
 
   test("are dropped, and that is said, if nobody announces it; room is there again for others", () => {
     vi.useFakeTimers();
-    const { instances, sent, lines } = serving();
+    const { instances, sent, lines } = serving({ others: [THIRD] });
     for (let number = 1; number <= 3; number++) hear(instances, number, big);
     vi.advanceTimersByTime(5_000);
     expect(delivered(instances)).toBe(3);
@@ -339,6 +343,7 @@ describe("messages of a channel that has not been announced", () => {
   });
 
   test("do not wait where there is no room for it", async () => {
+    vi.useFakeTimers();
     const { instances, sent, full, lock } = serving({ maxInstances: 1 });
     const grant = await lock().acquire();
     hear(instances, 1, big);
@@ -349,7 +354,7 @@ describe("messages of a channel that has not been announced", () => {
     expect(sent).toEqual([]);
     await grant.release();
     instances.tell({ type: "elected", leader: 1, epoch: 1 }); // As it has been told before.
-    for (const now of [0, 1_000]) instances.sweep(now); // Now there is.
+    vi.advanceTimersByTime(5 * A_SWEEP_MS); // Now there is.
     hear(instances, 101, "1 1 [1]");
     expect(sent).toEqual(["ask"]);
     expect(delivered(instances)).toBe(1);

@@ -1,38 +1,31 @@
 /**
- * The elections, locks and channels that a member takes part in. One that any member uses exists at the others, too: it is announced
- * before its first message, again to members that have just begun, and to those that ask.
+ * The elections, locks and channels that a member takes part in: what runs under each name, for the programs that use it. Which names
+ * there are, with which settings, and when one is put away, the protocol `names` says, which is run here beside them.
  */
-import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import { admission, type Names, names } from "../../protocols/index.ts";
 import { watching } from "../../protocols/membership/family/watching.ts";
+import { Host } from "../../runtime/host.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Timer } from "../../runtime/platform/platform.ts";
-import {
-  announcement,
-  type Envelope,
-  type InstanceEnvelope,
-  messageForm,
-  RETIREMENT,
-  readChannelOptions,
-  reasonText,
-  type Setting,
-} from "./algorithms.ts";
+import { type Envelope, type InstanceEnvelope, readChannelOptions, reasonText, type Setting } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
-import { repairs, stackNamed } from "./channel-stacks.ts";
+import { repairs } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { type Arrived, EarlyMessages } from "./early-messages.ts";
 import type { AlgorithmEvent } from "./engine.ts";
 import { EpochFloors } from "./epoch-floors.ts";
-import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
+import { Instance, type Outliving, type Surroundings, slotNameOf, UNNAMED } from "./instance.ts";
 import { requireName } from "./instance-name.ts";
-import { JointRetirement, type RetirementMessage } from "./joint-retirement.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
+import { envelopeOf, keyOf, messageIn, type Named, namedBy, retirementIn, settingOf, textOf } from "./name-messages.ts";
 import { hasOwnLease, shortfallMs } from "./own-lease.ts";
 import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
+import { differenceOf, onLog, otherRelease } from "./setting-difference.ts";
 import type { Timing } from "./timing.ts";
 import { ViewFloors } from "./view-floors.ts";
 import { wired } from "./wired.ts";
@@ -58,30 +51,29 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   onStray(from: NodeId, envelope: InstanceEnvelope): void;
 }
 
-/** Whatever nobody has used for so long is put away. */
-const IDLE_MS = 1_000;
-const SWEEP_MS = 250;
-/** More names are not remembered as those for which there was no room. */
-const MAX_DECLINED = 10_000;
 export class Instances {
   readonly #open = new Map<string, Instance>();
   readonly #early: EarlyMessages;
-  /** For which there was no room here when they were announced. */
-  readonly #declined = new Set<string>();
   /** Names that this member ran with other settings than most, while it was bound by a promise: the slot is there still. */
   readonly #left = new Map<string, Instance>();
   #closed: CoordinationError | null = null;
   readonly #known: KnownSettings;
   readonly #outliving: Outliving | null;
   readonly #served: ServedLocks;
-  readonly #together: JointRetirement;
-  readonly #retirement = wired("retirement", watching("retirement"), (command) => this.#together.note(command));
-  /** Since when each has been as it is: how much it had been told by then. */
-  readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
-  #sweeping: Timer | null = null;
+  readonly #names: Host<Names>;
+  /** Theirs, and only read here: messages are many, and each is looked at. */
+  #state!: Readonly<Names["state"]>;
+  /** Whether the step that names take is one that this member asks for, and no timer's. */
+  #isAsked = false;
+  /** Between this member and the last that ran a name otherwise. */
+  #lastDifference = "";
+  /** What names have been told of each: whether it is used, and how much it had been told by then. */
+  readonly #told = new WeakMap<Instance, { isUsed: boolean; activity: number }>();
+  /** Of suspicions they are told as an algorithm is. */
+  readonly #watching = wired("names", watching("names"), (command) => this.#give(command as Names["command"]));
 
   constructor(private readonly options: InstancesOptions) {
-    const { platform, self, peers, journal, log, send } = options;
+    const { platform, self, peers, journal, log, onFatal } = options;
     this.#known = new KnownSettings(journal);
     this.#outliving = journal && {
       runs: new RequestRuns(journal),
@@ -89,26 +81,31 @@ export class Instances {
       views: new ViewFloors(journal),
     };
     this.#served = new ServedLocks(self, platform);
-    this.#together = new JointRetirement({
+    const protocol = names();
+    this.#names = new Host<Names>({
       platform,
+      protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node)) },
       self,
       peers,
-      send: (to, key, message) => void options.insist(to, envelopeOf(key, RETIREMENT, message)),
-      isIdle: (key) => this.#hasBeenIdle(key),
-      retire: (key) => this.#retireTogether(key),
+      send: (to, message) => this.#send(to, envelopeOf(message)),
+      trace: UNRECORDED,
+      onEvent: (event) => (this.#on[event.type] as (event: Names["event"]) => void)(event),
+      beforeStep: () => {
+        if (!this.#isAsked) this.look();
+      },
+      onFatal,
     });
-    this.#early = new EarlyMessages(platform, log, ({ from, envelope: { type: kind, name } }) => {
-      send(from, { type: "ask", kind, name });
-    });
+    this.#early = new EarlyMessages(platform, log, ({ from, envelope: { type: kind, name } }) =>
+      this.#give({ type: "inquire", name: keyOf({ kind, name }), of: from }),
+    );
   }
 
-  /** Opens again what an earlier run of this member used, unless others run it otherwise by now. */
-  restore(): void {
+  /** Begins, and opens again what an earlier run of this member used, unless others run it otherwise by now. */
+  start(): void {
+    this.#ask(() => this.#names.start());
     for (const { setting, isEstablished } of this.#known.all) {
-      const failure = this.#attempt(setting);
-      const instance = this.#open.get(keyOf(setting));
-      if (isEstablished) instance?.agreement.establish();
-      if (instance?.hasSlot === false) this.options.journal?.forget(slotNameOf(setting)); // Of an earlier version.
+      const failure = this.#attempt(setting, { by: null, isEstablished });
+      if (this.#open.get(keyOf(setting))?.hasSlot === false) this.options.journal?.forget(slotNameOf(setting)); // Of an earlier version.
       if (failure === null || this.#saidFull(setting, failure)) continue;
       this.#known.forget(setting);
       this.options.onRefused(setting, this.options.self, failure.message);
@@ -120,12 +117,12 @@ export class Instances {
   }
 
   /** The instance as this member wants it. @throws UsageError if it is in use otherwise, or cannot be. */
-  use(setting: Setting): Instance {
+  use(setting: Setting, how: Beginning = AT_WILL): Instance {
     if (this.#closed !== null) throw this.#closed;
     requireName(setting.name);
     const known = this.#open.get(keyOf(setting));
     if (this.options.isOnLog(setting.kind, setting.name)) throw new UsageError("other-setting", onLog(setting));
-    if (known === undefined) return this.#begin(setting);
+    if (known === undefined) return this.#begin(setting, how);
     const difference = differenceOf(setting, known.setting);
     if (difference !== null) throw new UsageError("other-setting", difference);
     return known;
@@ -133,21 +130,14 @@ export class Instances {
 
   /** @param by what it came over. A datagram brings messages of channels that use them, and nothing else. */
   receive(from: NodeId, envelope: Exclude<Envelope, { type: OfOthers }>, by: Transport = "tcp"): void {
+    if (!this.options.peers.includes(from)) return; // A member that came later: it takes no part in names.
     switch (envelope.type) {
       case "hello":
-        for (const { setting } of this.#open.values()) this.#announce(setting, from);
-        return;
-      case "ask": {
-        const asked = this.#open.get(keyOf(envelope));
-        if (asked !== undefined) this.#announce(asked.setting, from);
-        return;
-      }
+      case "ask":
       case "open":
-        return this.#announced(from, envelope);
       case "refuse":
-        return this.#refused(from, envelope);
       case "full":
-        return this.options.onFull(envelope.kind, envelope.name, from);
+        return this.#hear(from, messageIn(envelope));
       case "pressure": {
         const local = this.#open.get(keyOf({ kind: "channel", name: envelope.name }))?.local;
         if (local instanceof LocalChannel) local.onPressure(from, envelope.isFull);
@@ -160,6 +150,11 @@ export class Instances {
     }
   }
 
+  /** What is known of how others run it; null if it is not open here. */
+  standing(named: Named): Readonly<Names["state"]["running"][string]> | null {
+    return this.#state.running[keyOf(named)] ?? null;
+  }
+
   /** What is open of that name. */
   find(named: Named): Instance | null {
     return this.#open.get(keyOf(named)) ?? null;
@@ -169,7 +164,7 @@ export class Instances {
   tell(event: AlgorithmEvent): void {
     const { servesIn } = this.#served;
     this.#served.onShared(event);
-    this.#retirement.onShared(event);
+    this.#watching.onShared(event);
     for (const instance of this.#open.values()) {
       instance.onShared(event);
       if (this.#served.servesIn !== servesIn) this.#holdBack(instance);
@@ -204,40 +199,62 @@ export class Instances {
       if (this.#staysKnown(instance)) this.#remember(instance);
       instance.local.close(reason);
     }
+    this.#give({ type: "close" });
   }
 
   stop(): void {
-    this.options.platform.timers.cancel(this.#sweeping);
+    this.#names.stop();
     for (const instance of this.#open.values()) instance.stop();
     this.#open.clear();
     this.#early.clear();
   }
 
-  /** Puts away what nobody has used for a while. What is in use is remembered over a restart. */
-  sweep(now: number): void {
-    if (this.#closed !== null) return;
-    this.#together.sweep(now);
+  #send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]> {
+    return "content" in envelope ? this.options.insist(to, envelope) : this.options.send(to, envelope);
+  }
+
+  /** What names do because this member says so. */
+  #ask(step: () => void): void {
+    const before = this.#isAsked;
+    this.#isAsked = true;
+    step();
+    this.#isAsked = before;
+  }
+
+  #give(command: Names["command"]): void {
+    this.#ask(() => this.#names.carryOut(command));
+  }
+
+  #hear(from: NodeId, message: Names["message"]): void {
+    const instance = "name" in message ? this.#open.get(message.name) : undefined;
+    if (instance !== undefined) this.#look(instance);
+    this.#ask(() => this.#names.receive(from, message, UNNAMED));
+  }
+
+  /** Tells names what is used here, before they look what is idle. What is in use is remembered over a restart. */
+  look(): void {
     for (const instance of this.#open.values()) {
-      const idleMs = this.#idleMs(instance, now);
-      if (this.#staysKnown(instance)) this.#remember(instance); // Later than it is so: the first messages need the disk.
-      if (instance.isJoint) {
-        if (this.#mayForgetTogether(instance) && idleMs >= IDLE_MS)
-          this.#together.consider(keyOf(instance.setting), now);
-      } else if (!this.#mayForget(instance)) this.#remember(instance);
-      else if (idleMs >= IDLE_MS) this.#retire(instance);
+      const isUsed = this.#look(instance);
+      // Later than it is so: the first messages need the disk.
+      if (this.#staysKnown(instance) || (isUsed && !instance.isJoint)) this.#remember(instance);
     }
   }
 
-  #remember({ keepsJournal, setting, agreement }: Instance): void {
-    if (keepsJournal) this.#known.note(setting, agreement.isEstablished);
+  /** Tells names whether it is used, as it is at this moment, and whether it has been since they were told last. */
+  #look(instance: Instance): boolean {
+    const { activity, isJoint, setting } = instance;
+    const isUsed = isJoint ? !this.#mayForgetTogether(instance) : !this.#mayForget(instance);
+    const told = this.#told.get(instance) ?? UNTOLD;
+    const name = keyOf(setting);
+    const isNews = activity !== told.activity;
+    if (isNews || (isUsed && !told.isUsed)) this.#give({ type: "use", name });
+    if (!isUsed && (isNews || told.isUsed)) this.#give({ type: "rest", name });
+    if (isNews || isUsed !== told.isUsed) this.#told.set(instance, { isUsed, activity });
+    return isUsed;
   }
 
-  #idleMs(instance: Instance, now: number): number {
-    const { activity } = instance;
-    const known = this.#idle.get(instance);
-    if (known?.activity === activity) return now - known.since;
-    this.#idle.set(instance, { since: now, activity });
-    return 0;
+  #remember({ keepsJournal, setting }: Instance): void {
+    if (keepsJournal) this.#known.note(setting, this.standing(setting)?.isEstablished === true);
   }
 
   #mayForget(instance: Instance): boolean {
@@ -251,22 +268,39 @@ export class Instances {
     return isJoint && !local.isUsed && !hasOwnLease(setting, this.options.timing);
   }
 
-  #hasBeenIdle(key: string): boolean {
-    const instance = this.#open.get(key);
-    if (instance === undefined) return true;
-    return this.#mayForgetTogether(instance) && this.#idleMs(instance, this.options.platform.clock.now()) >= IDLE_MS;
-  }
+  /** What names say, and what comes of it here. */
+  readonly #on: { readonly [E in Names["event"] as E["type"]]: (event: E) => void } = {
+    wanted: ({ name, setting, from }) => this.#wanted(from, name, settingOf(name, setting)),
+    ran: ({ name }) => this.#started(this.#open.get(name) as Instance),
+    established() {},
+    joined: ({ name }) => {
+      for (const early of this.#early.take(name)) this.#deliver(early);
+    },
+    parted: ({ name, node }) => this.#early.dropOf(node, name),
+    met: ({ node }) => this.#early.dropOf(node),
+    differs: ({ name, setting, from }) => {
+      const other = settingOf(name, setting);
+      this.#lastDifference = this.#difference(other);
+      this.#refuse(from, other, this.#lastDifference);
+    },
+    refused: ({ name, by, why }) => this.options.onRefused((this.#open.get(name) as Instance).setting, by, why),
+    gaveWay: ({ name, by, why }) => this.#gaveWay(this.#open.get(name) as Instance, by, why),
+    noRoom: ({ name, by }) => {
+      const named = namedBy(name);
+      this.options.onFull(named.kind, named.name, by);
+    },
+    agreed() {},
+    putAway: ({ name }) => this.#retire(this.#open.get(name) as Instance),
+    renewed: ({ name }) => this.#renewed(this.#open.get(name) as Instance),
+    admitted() {},
+  };
 
-  /** All are agreed. If it has been used since this member was asked, it begins anew, as it does at the others. */
-  #retireTogether(key: string): void {
-    const instance = this.#open.get(key);
-    if (instance === undefined || !instance.isJoint) return;
+  /** All are agreed to put it away, and it has been used since this member was asked. Others go on as they are. */
+  #renewed(instance: Instance): void {
     const { local, setting } = instance;
-    if (!local.isUsed) return this.#retire(instance);
-    if (local instanceof LocalChannel) {
-      this.#retire(instance);
-      this.#begin(setting, local);
-    } else for (const peer of this.options.peers) this.#announce(setting, peer);
+    if (!(local instanceof LocalChannel)) return;
+    this.#retire(instance);
+    this.#started(this.#make(setting, local));
   }
 
   #retire(instance: Instance): void {
@@ -275,26 +309,34 @@ export class Instances {
     this.#known.forget(setting);
     if (instance.heedsEpochs) this.#served.putAway(instance.token);
     instance.retire();
-    this.#declined.clear(); // There is room again.
   }
 
   /** Where there is no room, what is not in use at this moment makes room, however lately it was. */
   #makeRoom(): boolean {
     const { maxInstances } = this.options;
     if (this.#open.size < maxInstances) return true;
-    for (const instance of this.#open.values()) if (this.#mayForget(instance)) this.#retire(instance);
+    for (const instance of this.#open.values())
+      if (!instance.isJoint && !this.#look(instance)) this.#give({ type: "forget", name: keyOf(instance.setting) });
     return this.#open.size < maxInstances;
   }
 
-  #begin(setting: Setting, before: LocalChannel | null = null): Instance {
-    const { platform, maxInstances, peers, news, send, insist, multicast } = this.options;
+  #begin(setting: Setting, { by, isEstablished }: Beginning): Instance {
     if (!this.#makeRoom()) {
+      const { maxInstances } = this.options;
       const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
       this.options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
       throw new EnvironmentError("too-many-instances", text);
     }
+    const instance = this.#make(setting);
+    const name = keyOf(setting);
+    this.#give({ type: "run", name, setting: textOf(setting), isShared: instance.isJoint, isEstablished, by });
+    return instance;
+  }
+
+  /** @throws UsageError if it cannot be. */
+  #make(setting: Setting, before: LocalChannel | null = null): Instance {
+    const { peers, send, insist, multicast } = this.options;
     const transport = setting.kind === "channel" ? readChannelOptions(setting.options).transport : "tcp";
-    this.#together.opened(keyOf(setting));
     const surroundings: Surroundings = {
       ...this.options,
       outliving: this.#outliving,
@@ -314,17 +356,19 @@ export class Instances {
     this.#forgetLeft(setting);
     const instance = new Instance(setting, surroundings, before);
     this.#open.set(keyOf(setting), instance);
-    this.#declined.delete(keyOf(setting));
     if (this.#staysKnown(instance)) this.#known.note(setting, false);
-    this.#sweeping ??= platform.timers.every(SWEEP_MS, () => this.sweep(platform.clock.now())).unref();
-    for (const peer of peers) this.#announce(setting, peer); // Before its first message.
+    return instance;
+  }
+
+  /** It has been announced. */
+  #started(instance: Instance): void {
+    const { news, timing } = this.options;
     instance.start();
     const told = news();
     for (const event of told) instance.onShared(event);
     this.#takeBack(instance, told, news());
-    const resume = this.#served.resume(shortfallMs(setting, this.options.timing));
+    const resume = this.#served.resume(shortfallMs(instance.setting, timing));
     if (resume !== null) instance.tell(resume);
-    return instance;
   }
 
   /** Each step looks at the clock first: this member's service may have ended since what was told was read. */
@@ -348,43 +392,31 @@ export class Instances {
     return hasSlot || (this.options.journal !== null && hasOwnLease(setting, this.options.timing));
   }
 
-  #announce(setting: Setting, to: NodeId): void {
-    this.options.send(to, announcement(setting));
+  #wanted(from: NodeId, key: string, other: Otherwise): void {
+    const { setting, form } = other;
+    const failure = otherRelease(setting, form) ?? this.#attempt(setting, { by: from, isEstablished: false });
+    if (failure === null) return;
+    if (!this.#saidFull(setting, failure)) return this.#refuse(from, other, failure.message);
+    this.#early.take(key); // Its messages are for others.
+    this.#give({ type: "decline", name: key, to: from });
   }
 
-  #announced(from: NodeId, { kind, name, algorithm, options, form }: Setting & { form: number }): void {
-    const setting: Setting = { kind, name, algorithm, options };
-    if (this.#closed !== null) return; // The others go on without this member.
-    const failure = otherRelease(setting, form) ?? this.#attempt(setting);
-    const instance = this.#open.get(keyOf(setting));
-    if (failure === null) {
-      (instance as Instance).agreement.join(from);
-      for (const early of this.#early.take(keyOf(setting))) this.#deliver(early);
-      return;
-    }
-    if (this.#saidFull(setting, failure)) {
-      this.#decline(keyOf(setting));
-      return void this.options.send(from, { type: "full", kind, name });
-    }
-    const why = failure.message;
-    instance?.agreement.part(from);
+  #refuse(to: NodeId, { setting, form }: Otherwise, why: string): void {
     this.options.onRefused(setting, this.options.self, why);
-    this.options.send(from, { type: "refuse", ...setting, why: reasonText(why) });
-    if (instance?.agreement.isOutvoted !== true) return;
-    this.options.onRefused(instance.setting, from, why); // Its refusal is on the way, and would find nothing any more.
-    this.#giveWay(instance, `most members run the ${kind} "${name}" otherwise: ${why}`);
+    const [name, text] = [keyOf(setting), textOf(setting, form)];
+    this.#give({ type: "refuse", name, setting: text, why: reasonText(why), to });
   }
 
-  /** Its messages are for others. */
-  #decline(key: string): void {
-    this.#early.take(key);
-    if (this.#declined.size < MAX_DECLINED) this.#declined.add(key);
+  /** Between how another runs a name and how it is run here. */
+  #difference({ setting, form }: Otherwise): string {
+    const own = this.#open.get(keyOf(setting)) as Instance;
+    return otherRelease(setting, form)?.message ?? (differenceOf(setting, own.setting) as string);
   }
 
   /** Why it cannot be run, if so. */
-  #attempt(setting: Setting): UsageError | EnvironmentError | null {
+  #attempt(setting: Setting, how: Beginning): UsageError | EnvironmentError | null {
     try {
-      this.use(setting);
+      this.use(setting, how);
       return null;
     } catch (error) {
       if (error instanceof UsageError || error instanceof EnvironmentError) return error;
@@ -399,20 +431,15 @@ export class Instances {
     return isFull;
   }
 
-  #refused(from: NodeId, { kind, name, algorithm, options, why }: Setting & { why: string }): void {
-    const instance = this.#open.get(keyOf({ kind, name }));
-    // It has been closed already: another refused it, too.
-    if (instance === undefined || !equal(instance.setting, { kind, name, algorithm, options })) return;
-    this.options.onRefused(instance.setting, from, why);
-    instance.agreement.part(from);
-    if (instance.agreement.yields) this.#giveWay(instance, `node ${from} refuses the ${kind} "${name}": ${why}`);
-  }
-
-  /** All are asked for what is there: from one answer alone this member would not know that a majority runs it. */
-  #giveWay(instance: Instance, text: string): void {
+  #gaveWay(instance: Instance, by: NodeId, refusal: string | null): void {
     const { kind, name } = instance.setting;
-    this.#open.delete(keyOf({ kind, name }));
-    this.#declined.clear(); // There is room again.
+    const text =
+      refusal === null
+        ? `most members run the ${kind} "${name}" otherwise: ${this.#lastDifference}`
+        : `node ${by} refuses the ${kind} "${name}": ${refusal}`;
+    // Its refusal is on the way, and would find nothing any more.
+    if (refusal === null) this.options.onRefused(instance.setting, by, this.#lastDifference);
+    this.#open.delete(keyOf(instance.setting));
     this.#known.forget(instance.setting);
     const { isQuiet, hasSlot } = instance;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
@@ -423,68 +450,39 @@ export class Instances {
     else if (hasSlot) this.#left.set(keyOf(instance.setting), instance);
     // Opened anew, it would count its grants of this epoch from one.
     if (instance.heedsEpochs) this.options.onExhausted();
-    for (const peer of this.options.peers) this.options.send(peer, { type: "ask", kind, name });
   }
 
   #deliver(arrived: Arrived): void {
     const { from, envelope, by } = arrived;
     const { type: kind, name, content } = envelope;
     const key = keyOf({ kind, name });
-    if (content.type === RETIREMENT && "body" in content) {
-      if (by === "tcp" && this.#closed === null) this.#together.receive(from, key, content.body as RetirementMessage);
-      return;
-    }
+    const retirement = retirementIn(envelope);
+    if (retirement !== null) return by === "tcp" ? this.#hear(from, retirement) : undefined;
     const instance = this.#open.get(key);
+    const how = admission(this.#state, key, from);
     if (instance === undefined) {
-      const isLost = this.#closed !== null || this.#declined.has(key) || this.#together.isOver(key);
-      if (!isLost) this.#early.hold(key, arrived);
+      if (how === "hold") this.#early.hold(key, arrived);
       return;
     }
     // If it is of another algorithm or has other options, its sender has been refused.
-    const { setting, agreement } = instance;
-    if (setting.algorithm !== content.type || agreement.isStranger(from) || !("body" in content)) return;
+    if (instance.setting.algorithm !== content.type || how === "drop" || !("body" in content)) return;
     if (by === "udp" && !instance.multicasts) return this.options.onStray(from, envelope);
-    // It may have other options: this one has been opened since that member announced any.
-    if (!agreement.isFellow(from)) return this.#early.hold(key, arrived);
+    if (how === "hold") return this.#early.hold(key, arrived);
     instance.receive(from, content.body);
   }
 }
 
 /** What is not for elections, locks and channels by name. */
 type OfOthers = "detector" | "leadership" | "service";
-type Named = Pick<Setting, "kind" | "name">;
+type Otherwise = ReturnType<typeof settingOf>;
 
-const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
-
-function envelopeOf(key: string, type: string, body: Tagged): InstanceEnvelope {
-  const end = key.indexOf("/");
-  return { type: key.slice(0, end) as Kind, name: key.slice(end + 1), content: { type, body } };
+/** Who has announced it, if it is not this member's program that wants it; whether an earlier run knew that a majority runs it so. */
+interface Beginning {
+  readonly by: NodeId | null;
+  readonly isEstablished: boolean;
 }
-
-/** Its messages look otherwise there: the two must not run it together. What is not known here at all, others refuse by name. */
-function otherRelease(setting: Setting, form: number): UsageError | null {
-  const own = messageForm(setting);
-  if (own === 0 || own === form) return null;
-  const text = `expected the messages of ${setting.algorithm} to be those of this member's release, got another release's: run one release at all members that use the ${setting.kind} "${setting.name}"`;
-  return new UsageError("other-release", text);
-}
-
-const onLog = ({ kind, name, algorithm }: Setting): string =>
-  unexpected(`the algorithm of the ${kind} "${name}"`, "raft, as it is in use already", algorithm);
-
-function differenceOf(wanted: Setting, known: Setting): string | null {
-  const what = `the ${wanted.kind} "${wanted.name}"`;
-  if (wanted.kind === "channel" && !equal(wanted, known))
-    return `expected the options of ${what} to be ${chosen(known)}, as they are in use already, got ${chosen(wanted)}`;
-  if (wanted.algorithm !== known.algorithm)
-    return unexpected(`the algorithm of ${what}`, `${known.algorithm}, as it is in use already`, wanted.algorithm);
-  if (wanted.options !== known.options)
-    return `expected the options of ${what} to be ${known.options}, as they are in use already, got ${wanted.options}`;
-  return null;
-}
-
-/** A channel as its callers ask for it, in their words. */
-function chosen({ algorithm, options }: Setting): string {
-  const { order, carrier } = stackNamed(algorithm);
-  return JSON.stringify({ order, reliable: carrier === "views", transport: readChannelOptions(options).transport });
-}
+const AT_WILL: Beginning = { by: null, isEstablished: false };
+/** Names have not been told anything of it yet. */
+const UNTOLD = { isUsed: false, activity: 0 };
+/** Messages are recorded where they meet the transport. */
+const UNRECORDED = { wanted: false, record() {} };

@@ -236,8 +236,7 @@ export class JoinedMember extends Sharing implements Member {
     this.#trace.started();
     this.#shared.start();
     this.state.host.start();
-    this.#instances.restore();
-    for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
+    this.#instances.start();
     this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
   }
 

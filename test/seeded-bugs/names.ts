@@ -1,0 +1,74 @@
+/** Bugs of names: in how settings are agreed on, and in how names are put away. */
+import type { Change } from "./bugs.ts";
+import type { Setting } from "./settings.ts";
+
+const FOLDER = "src/protocols/membership/names";
+
+const alone = { nodes: 2, asks: {}, network: "fifo", timers: "free", duplications: 0, begin: "together" } as const;
+
+export const namesSettings: Readonly<Record<string, Setting>> = {
+  "a name, used once each": {
+    ...alone,
+    says: "2 nodes use a name once each; six timers run out",
+    crashes: 0,
+    recoveries: 0,
+    maxTimeouts: 6,
+    safetyOnly: true,
+  },
+  "a name in two ways, a crash and a recovery": {
+    ...alone,
+    says: "2 nodes use a name once each, in one of two ways; one crashes and comes back; four timers run out",
+    crashes: 1,
+    recoveries: 1,
+    maxTimeouts: 4,
+    safetyOnly: true,
+  },
+};
+
+const once = { by: "bfs", setting: "a name, used once each", property: "a name in use is not put away" } as const;
+const twoWays = { by: "bfs", setting: "a name in two ways, a crash and a recovery" } as const;
+
+export const namesBugs: readonly Change[] = [
+  {
+    ...once,
+    name: "agrees-in-use",
+    says: "a node that is asked does not look whether its program uses the name",
+    file: `${FOLDER}/putting-away.ts`,
+    find: `state.suspected.length > 0 || !mayEnd(state, name)) return;`,
+    replace: `state.suspected.length > 0) return;`,
+  },
+  {
+    ...once,
+    name: "not-begun-anew",
+    says: "what has been used again since a node agreed is put away all the same",
+    file: `${FOLDER}/putting-away.ts`,
+    find: `    if (known.isUsed) renew(state, name, known, ctx);\n    else putAway`,
+    replace: `    putAway`,
+  },
+  {
+    ...once,
+    name: "one-asks-nobody",
+    says: "the node that leads puts away what is idle there, and does not wait for the others",
+    file: `${FOLDER}/putting-away.ts`,
+    find: `if (ctx.peers.length === 0) conclude`,
+    replace: `conclude`,
+  },
+  {
+    ...twoWays,
+    name: "gives-way-to-one",
+    says: "a refusal ends what a majority is known to run",
+    file: `${FOLDER}/settings.ts`,
+    find: `!known.isEstablished || isOutvoted(known, ctx);`,
+    replace: `true;`,
+    property: "majorities keep their settings",
+  },
+  {
+    ...twoWays,
+    name: "held-words-kept",
+    says: "what a node said before it gave way, and still waits, is taken once it runs the name in another way",
+    file: `${FOLDER}/names.ts`,
+    find: `        ctx.emit({ type: "parted", name, node: from }); // If it runs it, it has just said how, and nothing waits.\n`,
+    replace: ``,
+    property: "words are meant",
+  },
+];
