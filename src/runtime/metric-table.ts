@@ -104,6 +104,12 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     ),
     gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),
     gauge("open_links", "Peers to which a link is open.", gauges.openLinks),
+    {
+      ...named("certificate_days_left", "Until a certificate of this member runs out, by what it is shown to."),
+      type: "gauge",
+      label: "use",
+      read: () => counts.certificateDays,
+    },
     ...journalMetrics(counts),
   ];
 }

@@ -45,7 +45,11 @@ export interface Counts {
   readonly log: LogCounts;
   readonly clients: ClientCounts;
   readonly journal: JournalCounts;
+  /** Until the certificates run out that this member shows, as it looked last. */
+  readonly certificateDays: Tally<CertificateUse>;
 }
+/** To members, to clients, and on the admin pages. */
+export type CertificateUse = "members" | "clients" | "admin";
 export type Tally<K extends string> = Partial<Record<K, number>>;
 
 /** Of the locks that this process asked for. */
@@ -131,6 +135,7 @@ export function newCounts(): Counts {
     log: { leaderChanges: 0, committing: newDurations(), reading: newDurations(), snapshots: newDurations() },
     clients: { connected: 0, watching: 0, connections: 0, commands: 0, reads: 0, requests: 0, refused: 0, dropped: 0 },
     journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
+    certificateDays: {},
   };
 }
 
