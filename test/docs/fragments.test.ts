@@ -9,7 +9,7 @@ import { type Block, blocks, root } from "./markdown.ts";
 
 /** Inside the package, so that `import "coterie"` means this one, as it was built. */
 const workshop = join(root, "build", "fragments");
-const pieces = blocks.filter(({ language }) => language === "typescript" || language === "js");
+const examples = blocks.filter(({ language }) => language === "typescript" || language === "js");
 const compilerOptions = {
   strict: true,
   noImplicitAny: false, // Some are JavaScript.
@@ -28,15 +28,15 @@ const fragmentsFor = ({ page, text }: Block): readonly Fragment[] =>
 afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
 test("each is run by another test, or is a fragment that is compiled", () => {
-  const unknown = pieces.filter((block) => !(block.page in runElsewhere) && fragmentsFor(block).length !== 1);
+  const unknown = examples.filter((block) => !(block.page in runElsewhere) && fragmentsFor(block).length !== 1);
   expect(unknown.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
-  const needless = fragments.filter((fragment) => !pieces.some((block) => fragmentsFor(block).includes(fragment)));
+  const needless = fragments.filter((fragment) => !examples.some((block) => fragmentsFor(block).includes(fragment)));
   expect(needless.map(({ page, begins }) => `${page}: ${begins}`)).toEqual([]);
 });
 
 test("the fragments compile against the types of the package", async () => {
   mkdirSync(workshop, { recursive: true });
-  for (const block of pieces) {
+  for (const block of examples) {
     const [fragment] = fragmentsFor(block);
     if (fragment === undefined) continue;
     const { given = "", whole = (text: string) => text } = fragment;
