@@ -47,7 +47,7 @@ test("the fragments compile against the types of the package", async () => {
   const tsc = join(root, "node_modules", ".bin", "tsc");
   const said = await promisify(execFile)(tsc, ["-p", workshop], { cwd: root }).then(
     () => "",
-    ({ stdout }: { stdout: string }) => stdout,
+    (error: unknown) => (error as { stdout: string }).stdout,
   );
   expect(said).toBe("");
 });
