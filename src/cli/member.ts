@@ -26,8 +26,10 @@ function declareList(command: Command, stdout: Output): void {
     .summary("who the members are")
     .description("Prints who the members are, where they are reached, and who votes.");
   withDataOptions(list)
+    .option("--wait", "once all changes are in effect, such as once a member that was added votes")
     .addHelpText("after", LIST)
-    .action(async (options: DataOptions) => {
+    .action(async (options: DataOptions & { wait?: true }) => {
+      if (options.wait === true) await settled(options);
       const members = await membersAt(options);
       const line = ({ id, address, role, isLeader }: Listed[number]): string =>
         `${id}  ${address}  ${role}${isLeader ? ", leads" : ""}\n`;

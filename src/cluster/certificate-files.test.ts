@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Authority, authority } from "../../test/network/certificates.ts";
 import { createLog } from "../runtime/log.ts";
+import type { Counts } from "../runtime/metrics.ts";
 import type { TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { CertificateRenewal } from "./certificate-files.ts";
@@ -17,7 +18,8 @@ beforeAll(async () => {
 let folder = "";
 let lines: string[];
 let renewed: TlsMaterial[];
-let renewal: CertificateRenewal;
+let renewal: CertificateRenewal<TlsMaterial>;
+let counts: Pick<Counts, "certificateDays">;
 /** What the member does every half minute. */
 let look: () => void;
 
@@ -28,8 +30,9 @@ function write({ ca, cert, key }: TlsMaterial): void {
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "coterie-renewal-"));
-  [lines, renewed] = [[], []];
-  write(await ours.issue("node-2"));
+  const [said, used]: [string[], TlsMaterial[]] = [[], []]; // A look that is under way as a test ends is not the next one's.
+  [lines, renewed] = [said, used];
+  write(await ours.issueFor(40, "node-2"));
   const timers = {
     ...realPlatform.timers,
     every: (_ms: number, then: () => void) => {
@@ -39,12 +42,15 @@ beforeEach(async () => {
     },
     cancel: vi.fn(),
   };
+  counts = { certificateDays: {} };
   renewal = new CertificateRenewal({
-    platform: { timers },
+    platform: { timers, clock: { wall: Date.now } },
     id: 2,
+    use: "members",
+    counts,
     files: { ca: join(folder, "ca.pem"), cert: join(folder, "node-{id}.pem"), key: join(folder, "node-{id}.key") },
-    log: createLog((level, line) => lines.push(`${level} ${line}`)),
-    renew: (tls) => renewed.push(tls),
+    log: createLog((level, line) => said.push(`${level} ${line}`)),
+    renew: (tls) => used.push(tls),
   });
   look();
   await vi.waitFor(() => expect(renewed).toHaveLength(1), PATIENCE);
@@ -57,7 +63,7 @@ afterEach(() => {
 describe("certificate files of a member that runs", () => {
   test("are used again once they have changed, and not before", async () => {
     look();
-    const next = await ours.issue("node-2");
+    const next = await ours.issueFor(40, "node-2");
     write(next);
     await vi.waitFor(() => {
       look();
@@ -67,8 +73,27 @@ describe("certificate files of a member that runs", () => {
     expect(lines).toEqual([expect.stringContaining("info new connections use the renewed certificate")]);
   });
 
+  test("are said to run out, and until when; and that they have, with what is to be done", async () => {
+    expect(counts.certificateDays.members).toBeGreaterThan(39);
+    write(await ours.issueFor(3, "node-2"));
+    await vi.waitFor(() => {
+      look();
+      expect(lines.at(-1)).toContain(
+        "the certificate that this member shows to other members expires in 2 days: it is",
+      );
+    }, PATIENCE);
+    write(await ours.issueEarlier(3, "node-2"));
+    await vi.waitFor(() => {
+      look();
+      expect(lines.at(-1)).toMatch(
+        /shows to other members has expired: .*; put a new one, and its key, in place of .*node-2.pem/,
+      );
+    }, PATIENCE);
+    expect(counts.certificateDays.members).toBeLessThan(-1);
+  });
+
   test("change nothing while only one of a pair is written, or one is missing; the log says so once", async () => {
-    const next = await ours.issue("node-2");
+    const next = await ours.issueFor(40, "node-2");
     writeFileSync(join(folder, "node-2.pem"), next.cert);
     await vi.waitFor(() => {
       look();
@@ -82,6 +107,6 @@ describe("certificate files of a member that runs", () => {
       look();
       expect(renewed).toHaveLength(2);
     }, PATIENCE);
-    expect(lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+    expect(lines.filter((line) => line.startsWith("warn"))).toEqual([lines[0]]);
   });
 });

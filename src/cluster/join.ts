@@ -4,11 +4,12 @@ import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
-import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
-import { CertificateRenewal } from "./certificate-files.ts";
+import { CertificateRenewal, type Pems } from "./certificate-files.ts";
 import { ClientDoor } from "./clients/client-door.ts";
+import type { ClientServer } from "./clients/client-server.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
 import { KeyspaceClient } from "./etcd/keyspace-client.ts";
 import { LeaseClock } from "./etcd/lease-clock.ts";
@@ -61,32 +62,55 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
   const member = await opened({ ...membership, journal }, options);
-  await serveClients(member, membership, options);
+  const clients = await serveClients(member, membership, options);
   await serveEtcd(member, membership, options);
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
-  const { id, config, log } = membership;
-  const renew = (tls: TlsMaterial): void => member.renew(tls);
-  const renewal = new CertificateRenewal({ platform, id, files: config.tls, log, renew });
-  member.signal.addEventListener("abort", () => renewal.stop());
+  renewCertificates(member, clients, membership, options);
   const leave = (): void => void member.leave();
   signal?.addEventListener("abort", leave);
   member.signal.addEventListener("abort", () => signal?.removeEventListener("abort", leave));
   return member;
 }
 
+/** Of links to members, of the clients' port and of the admin pages, for as long as it is a member. */
+function renewCertificates(
+  member: JoinedMember,
+  door: ClientServer | null,
+  { platform, id, config, counts, log }: Unopened,
+  { clients, admin }: JoinOptions,
+): void {
+  const of = { platform, id, counts, log };
+  const filesOf = (place: typeof clients | typeof admin): Pems | null =>
+    typeof place === "object" && typeof place.tls === "object" ? place.tls : null;
+  const renewals = [
+    new CertificateRenewal({ ...of, use: "members", files: config.tls, renew: (tls) => member.renew(tls) }),
+    new CertificateRenewal({ ...of, use: "clients", files: filesOf(clients), renew: (tls) => door?.renew(tls) }),
+    new CertificateRenewal({ ...of, use: "admin", files: filesOf(admin), renew: (tls) => member.renewPages(tls) }),
+  ];
+  member.signal.addEventListener("abort", () => {
+    for (const renewal of renewals) renewal.stop();
+  });
+}
+
 /** What there is before the journal has been opened. */
 type Unopened = Omit<Membership, "journal" | "identity" | "founders" | "known">;
 
-async function serveClients(member: JoinedMember, { config, counts }: Unopened, options: JoinOptions): Promise<void> {
+async function serveClients(
+  member: JoinedMember,
+  { config, counts }: Unopened,
+  options: JoinOptions,
+): Promise<ClientServer | null> {
   const place = clientPlaceOf(options);
-  if (place === null) return;
+  if (place === null) return null;
   const { id, state, cluster: members, sessions } = member;
   const door = new ClientDoor({ service: state.host, counts: counts.clients });
   try {
     state.host.use();
     const of = { id, cluster: config.cluster, state, members, door, sessions, counts: counts.clients };
-    member.doors.clients = await serveClientsOf(place, of);
+    const server = await serveClientsOf(place, of);
+    member.doors.clients = server;
+    return server;
   } catch (error) {
     await member.leave();
     throw error;

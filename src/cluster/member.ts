@@ -234,7 +234,9 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
   await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
   const renew = (tls: TlsMaterial): void => transport.renew(tls);
-  const renewal = new CertificateRenewal({ platform: realPlatform, id, files: config.tls, log: options.log, renew });
+  const { log } = options;
+  const of = { platform: realPlatform, id, use: "members", counts, log } as const;
+  const renewal = new CertificateRenewal({ ...of, files: config.tls, renew });
   return {
     address,
     admin: admin.url,

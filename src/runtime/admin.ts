@@ -47,6 +47,8 @@ export interface AdminTls {
 export interface AdminServer {
   /** The base URL. */
   readonly url: string;
+  /** Connections from now on are proved with these; those that are open stay. */
+  renew(tls: AdminTls): void;
   close(): Promise<void>;
 }
 
@@ -77,6 +79,7 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
     url: `${tls === null ? "http" : "https"}://${formatHostPort({ host, port: boundPort })}`,
+    renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
     close() {
       for (const stream of streams) stream.abort();
       return new Promise((resolve) => {

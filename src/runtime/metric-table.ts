@@ -39,6 +39,27 @@ export interface ServiceGauges {
   hasLogLeader(): boolean;
   /** How many are open, by kind. */
   instances(): Tally<string>;
+  watches(): number;
+  /** Null where this member keeps no journal, and so takes no part in the log. */
+  log(): LogGauges | null;
+}
+
+/** How the replicated log stands at this member, and what all share by it. */
+export interface LogGauges {
+  readonly term: number;
+  readonly isLeader: boolean;
+  readonly lastIndex: number;
+  readonly commitIndex: number;
+  readonly appliedIndex: number;
+  /** Which no snapshot stands for. */
+  readonly entries: number;
+  /** By peer; empty where this member does not lead. */
+  readonly lag: Tally<string>;
+  readonly sessions: number;
+  readonly stateBytes: number;
+  readonly stateBytesLimit: number;
+  /** Of the last snapshot. */
+  readonly snapshotChars: number;
 }
 
 /** Links to peers, as a transport says how they are. */
@@ -83,6 +104,12 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     ),
     gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),
     gauge("open_links", "Peers to which a link is open.", gauges.openLinks),
+    {
+      ...named("certificate_days_left", "Until a certificate of this member runs out, by what it is shown to."),
+      type: "gauge",
+      label: "use",
+      read: () => counts.certificateDays,
+    },
     ...journalMetrics(counts),
   ];
 }
@@ -98,7 +125,7 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
 
 /** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
 export function serviceMetrics(
-  { locks, leaderships, sessionsLost, clients, etcd }: Counts,
+  { locks, leaderships, sessionsLost, log, clients, etcd }: Counts,
   now: ServiceGauges,
 ): readonly Metric[] {
   return [
@@ -125,6 +152,7 @@ export function serviceMetrics(
       "Times this member's session of shared state ended.",
       () => sessionsLost.count,
     ),
+    ...logMetrics(log, now),
     ...clientMetrics(clients),
     ...etcdMetrics(etcd),
     {
@@ -135,6 +163,53 @@ export function serviceMetrics(
     },
   ];
 }
+
+/** Of the replicated log, and of what is held by it. */
+function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): readonly Metric[] {
+  const of = (name: string, help: string, read: (log: LogGauges) => number): Metric =>
+    gauge(name, help, () => read(log() ?? NO_LOG));
+  return [
+    of("log_term", "Term of the log, as this member knows it.", ({ term }) => term),
+    of("log_leads", "1 if this member leads the log, otherwise 0.", ({ isLeader }) => Number(isLeader)),
+    counter("log_leader_changes_total", "Times a member began to lead the log.", () => counts.leaderChanges),
+    of("log_last_index", "Of the last entry in this member's log.", ({ lastIndex }) => lastIndex),
+    of("log_commit_index", "Of the last entry that it knows to be committed.", ({ commitIndex }) => commitIndex),
+    of("log_applied_index", "Of the last entry that it has applied.", ({ appliedIndex }) => appliedIndex),
+    of("log_entries", "Entries that no snapshot stands for yet.", ({ entries }) => entries),
+    {
+      ...named("log_follower_lag_entries", "Entries that a follower is not known to have, at the leader, by peer."),
+      type: "gauge",
+      label: "peer",
+      read: () => (log() ?? NO_LOG).lag,
+    },
+    durations("log_commit_seconds", "From a command until it was committed and applied here.", () => counts.committing),
+    durations("log_read_seconds", "How long a linearizable read took.", () => counts.reading),
+    durations(
+      "snapshot_seconds",
+      "How long taking or installing a snapshot kept it from all else.",
+      () => counts.snapshots,
+    ),
+    of("snapshot_chars", "Characters of the last snapshot.", ({ snapshotChars }) => snapshotChars),
+    of("state_bytes", "Bytes of all keys, values and items that are shared.", ({ stateBytes }) => stateBytes),
+    of("state_limit_bytes", "How many bytes of them there may be.", ({ stateBytesLimit }) => stateBytesLimit),
+    of("state_sessions", "Sessions of members and clients that the log has.", ({ sessions }) => sessions),
+    gauge("state_watches", "Watches of maps that are open at this member.", watches),
+  ];
+}
+
+const NO_LOG: LogGauges = {
+  term: 0,
+  isLeader: false,
+  lastIndex: 0,
+  commitIndex: 0,
+  appliedIndex: 0,
+  entries: 0,
+  lag: {},
+  sessions: 0,
+  stateBytes: 0,
+  stateBytesLimit: 0,
+  snapshotChars: 0,
+};
 
 /** Clients that are no members. */
 function clientMetrics(clients: Counts["clients"]): readonly Metric[] {

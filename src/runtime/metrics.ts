@@ -42,10 +42,15 @@ export interface Counts {
   readonly leaderships: LeadershipCounts;
   /** Sessions of shared state that ended, with what they held. */
   readonly sessionsLost: { count: number };
+  readonly log: LogCounts;
   readonly clients: ClientCounts;
   readonly etcd: EtcdCounts;
   readonly journal: JournalCounts;
+  /** Until the certificates run out that this member shows, as it looked last. */
+  readonly certificateDays: Tally<CertificateUse>;
 }
+/** To members, to clients, and on the admin pages. */
+export type CertificateUse = "members" | "clients" | "admin";
 export type Tally<K extends string> = Partial<Record<K, number>>;
 
 /** Of the locks that this process asked for. */
@@ -57,10 +62,24 @@ export interface LockCounts {
   readonly acquiring: Durations;
 }
 
+/** Of the replicated log, as this member sees it. */
+export interface LogCounts {
+  /** Terms in which somebody else than before led, or the same member again. */
+  leaderChanges: number;
+  /** From a command that was given to this member until it was committed and applied here. */
+  readonly committing: Durations;
+  /** From a linearizable read until its answer. */
+  readonly reading: Durations;
+  /** For how long taking a snapshot, or putting one in place of the state, kept this member from all else. */
+  readonly snapshots: Durations;
+}
+
 /** Of clients that are no members. */
 export interface ClientCounts {
   /** Who speaks to this member now. */
   connected: number;
+  /** Maps that they watch, of each client once. */
+  watching: number;
   connections: number;
   commands: number;
   reads: number;
@@ -126,9 +145,11 @@ export function newCounts(): Counts {
     locks: { acquired: 0, released: 0, lost: 0, timedOut: 0, acquiring: newDurations() },
     leaderships: { won: 0, lost: 0 },
     sessionsLost: { count: 0 },
-    clients: { connected: 0, connections: 0, commands: 0, reads: 0, requests: 0, refused: 0, dropped: 0 },
+    log: { leaderChanges: 0, committing: newDurations(), reading: newDurations(), snapshots: newDurations() },
+    clients: { connected: 0, watching: 0, connections: 0, commands: 0, reads: 0, requests: 0, refused: 0, dropped: 0 },
     etcd: { connected: 0, calls: {}, open: 0, watches: 0, refused: {} },
     journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
+    certificateDays: {},
   };
 }
 

@@ -1,40 +1,20 @@
 /** The examples of the docs are run as they stand, against the built package, under its own name. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
+import { blocks, pages, root } from "./markdown.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Inside the package, so that `import "coterie"` means this one. */
 const workshop = join(root, "build", "examples");
 
-interface Example {
-  readonly page: string;
-  readonly line: number;
-  readonly code: string;
-}
-
-const pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...markdownIn("docs")];
-const examples = pages.flatMap(examplesIn);
-
-function markdownIn(folder: string): string[] {
-  const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
-  return files.filter((file) => file.endsWith(".md")).map((file) => join(folder, file));
-}
-
-function examplesIn(page: string): Example[] {
-  const text = readFileSync(join(root, page), "utf8");
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => ({
-    page,
-    line: text.slice(0, match.index).split("\n").length,
-    code: match[1] as string,
-  }));
-}
+const examples = blocks
+  .filter(({ language }) => language === "ts")
+  .map(({ text: code, ...place }) => ({ ...place, code }));
 
 /** What the comments behind `console.log` lines claim is printed: the text up to a colon that explains it. */
 function claims(code: string): string[] {

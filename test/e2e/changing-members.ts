@@ -5,6 +5,7 @@ import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import type { Random } from "../../src/core/random.ts";
 import type { ClusterMember } from "../../src/index.ts";
 import { coterie } from "../commands/run-here.ts";
@@ -17,11 +18,18 @@ const MOST_VOTERS = 5;
 const FEWEST_VOTERS = 3;
 /** How long a fault lasts: a heartbeat, or some elections. */
 const LASTS_MS = [30, 1_500] as const;
+/** How long a sync of a slow disk takes, in the middle: leases are 0.4 s. */
+const SLOW_SYNC_MS = 60;
+const SLOW_FOR_MS = 2_000;
+/** By how much a clock is wrong at most; leases allow for 5 %. */
+const DRIFT = 0.04;
+const MACHINE = new URL("./faulty-machine.js", import.meta.url);
 /** Of the disk of a member, where it can be given one of its own. */
 const DISK_BYTES = 64 << 20;
 
 export const deeds = [
   ...(["kill", "kill the leader", "kill all", "pause", "pause the leader", "cut off", "cut the leader off"] as const),
+  ...(["slow disk", "clock rates"] as const),
   ...(["restart one by one", "upgrade one by one", "full disk", "save a snapshot", "transfer"] as const),
   ...(["add", "add a learner", "remove", "remove the leader", "replace", "move"] as const),
 ];
@@ -39,11 +47,15 @@ export class ChangingMembers {
   readonly #running = new Map<number, ScriptUnderTest>();
   readonly #ports = new Map<number, Ports>();
   readonly #mounted: string[] = [];
+  /** How fast the clocks of each machine go. */
+  readonly #rates = new Map<number, number>();
   /** Who is on the list between deeds: all of them vote. */
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
   #cli = CLI;
   #left: readonly Deed[] = [];
+  #hasPicked = false;
+  #isSecondTurn = false;
   /** Whether members can be given disks of their own: only root may mount them. */
   hasDisks = true;
   /** How many have ended by themselves, as their disks were full; and, as they were told, because they had been removed. */
@@ -67,8 +79,15 @@ export class ChangingMembers {
   readonly endpoints = (): readonly string[] =>
     this.#listed.map((id) => `http://127.0.0.1:${(this.#ports.get(id) as Ports).clients}`);
 
+  /** Whether each kind has been picked once. */
+  get hasDoneEach(): boolean {
+    return this.#isSecondTurn || (this.#hasPicked && this.#left.length === 0);
+  }
+
   /** Each kind before any comes again. */
   pick(): Deed {
+    this.#isSecondTurn ||= this.#hasPicked && this.#left.length === 0;
+    this.#hasPicked = true;
     const left = this.#left.length > 0 ? this.#left : deeds.filter((deed) => this.hasDisks || deed !== "full disk");
     const deed = this.#draw.pick(left);
     this.#left = left.filter((each) => each !== deed);
@@ -97,6 +116,10 @@ export class ChangingMembers {
         return this.#cutOff(victim);
       case "full disk":
         return this.#fullDisk(victim);
+      case "slow disk":
+        return this.#slowDisk(victim);
+      case "clock rates":
+        return this.#driftApart();
       case "save a snapshot":
         return this.#saved();
       case "transfer":
@@ -149,6 +172,7 @@ export class ChangingMembers {
     this.#ports.set(id, { peer, admin, clients });
     const folder = this.#dataOf(id);
     mkdirSync(folder);
+    this.#afflict(id, 0);
     if (!this.hasDisks) return;
     try {
       execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "coterie", folder], { stdio: "ignore" });
@@ -171,7 +195,10 @@ export class ChangingMembers {
     writeFileSync(config, JSON.stringify({ cluster: "test", dataDir, members: Object.fromEntries(members) }));
     const { clients } = this.#ports.get(id) as Ports;
     const words = ["--config", config, "--id", String(id), "--clients", `127.0.0.1:${clients}`, "--fault-injector"];
-    this.#running.set(id, new ScriptUnderTest(this.#cli, "node", ...words, ...more));
+    const machine = new URL(MACHINE);
+    machine.searchParams.set("platform", new URL("../runtime/platform/real.js", pathToFileURL(this.#cli)).href);
+    machine.searchParams.set("faults", this.#faultsOf(id));
+    this.#running.set(id, new ScriptUnderTest("--import", machine.href, this.#cli, "node", ...words, ...more));
   }
 
   async #allListen(ids: readonly number[]): Promise<void> {
@@ -239,6 +266,42 @@ export class ChangingMembers {
     this.ended.disk += 1;
     this.#start(id);
     await this.#allListen([id]);
+  }
+
+  async #slowDisk(id: number): Promise<void> {
+    const before = await this.#slowSyncs(id);
+    this.#afflict(id, SLOW_SYNC_MS);
+    await sleep(SLOW_FOR_MS);
+    await until(`the disk of member ${id} has been slow`, async () => (await this.#slowSyncs(id)) > before, this);
+    this.#afflict(id, 0);
+  }
+
+  /** How many syncs have taken longer than 25 ms, as the member measures them. */
+  async #slowSyncs(id: number): Promise<number> {
+    const { admin } = this.#ports.get(id) as Ports;
+    const page = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
+    const [count, quick] = ["count", 'bucket{le="0.025"}'].map((name) => {
+      const line = page.split("\n").find((each) => each.startsWith(`coterie_journal_sync_seconds_${name} `));
+      return Number(line?.split(" ")[1]);
+    }) as [number, number];
+    return count - quick;
+  }
+
+  /** From now on each goes as fast as it likes, until the next time; one that is started again, too. */
+  async #driftApart(): Promise<void> {
+    for (const id of this.#listed) {
+      this.#rates.set(id, this.#draw.between(1 - DRIFT, 1 + DRIFT));
+      this.#afflict(id, 0);
+    }
+    await sleep(LASTS_MS[1]);
+  }
+
+  #afflict(id: number, syncMs: number): void {
+    writeFileSync(this.#faultsOf(id), JSON.stringify({ rate: this.#rates.get(id) ?? 1, syncMs }));
+  }
+
+  #faultsOf(id: number): string {
+    return join(this.#folder, `faults-${id}.json`);
   }
 
   async #saved(): Promise<void> {

@@ -3,6 +3,8 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { coordinationService } from "../../src/protocols/service/coordination-service/coordination-service.ts";
+import { STATE_MACHINE_VERSION } from "../../src/protocols/service/coordination-service/operations.ts";
 import { OLDEST_WIRE_VERSION, WIRE_VERSION } from "../../src/runtime/transport/frames.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -56,6 +58,17 @@ export function previousRelease(
 
 /** Whether its members have a wire version in common with this release's. */
 export const mixes = ({ wire }: Release): boolean => wire.version >= OLDEST_WIRE_VERSION && wire.oldest <= WIRE_VERSION;
+
+/** Whether its members and this release's hear each other about shared state: docs/compatibility.md. */
+export async function sharesState({ packageUrl }: Release): Promise<boolean> {
+  const place = "protocols/service/coordination-service";
+  const [{ STATE_MACHINE_VERSION: version }, { coordinationService: theirs }] = (await Promise.all(
+    ["operations.js", "coordination-service.js"].map((file) => import(new URL(`${place}/${file}`, packageUrl).href)),
+  )) as [{ STATE_MACHINE_VERSION: number }, { coordinationService: typeof coordinationService }];
+  const shapeOf = (service: typeof coordinationService): string =>
+    JSON.stringify(service({ log: { voters: [1, 2, 3] } }).shapes.message);
+  return version === STATE_MACHINE_VERSION && shapeOf(theirs) === shapeOf(coordinationService);
+}
 
 /** Builds this very code with one file changed, as a later release might. */
 export function changedRelease(folder: string, path: string, change: (source: string) => string): Release {

@@ -8,6 +8,7 @@ import type { Random } from "../../src/core/random.ts";
 import { type Change, type Client, CoordinationError, connect } from "../../src/index.ts";
 import { ExclusiveUse } from "../testing/exclusive-use.ts";
 import { until } from "./cluster-under-test.ts";
+import { SharingClients } from "./sharing-clients.ts";
 
 const CLIENTS = 4;
 const KEYS = ["a", "b", "c", "d"];
@@ -15,6 +16,8 @@ const WITHIN = { timeoutMs: 60_000 };
 const HTTP_WITHIN_MS = 1_000;
 /** Between two calls of one kind by one client. */
 const THINKS_MS = [0, 60] as const;
+/** The same of what they share beside: there are many kinds of it. */
+const THINKS_LONGER_MS = [0, 400] as const;
 const HOLDS_MS = [0, 50] as const;
 
 /** Where members serve clients now, as a test knows them. */
@@ -26,6 +29,7 @@ export class WorkingClients {
   readonly wrong: string[] = [];
   acknowledged = 0;
   readonly #exclusive = new ExclusiveUse(() => performance.now());
+  readonly #sharing: SharingClients;
   readonly #operations: Operation[] = [];
   readonly #clients: Client[] = [];
   readonly #told: Change<string>[][] = [];
@@ -43,7 +47,9 @@ export class WorkingClients {
   constructor(
     private readonly endpoints: Endpoints,
     private readonly draw: Random,
-  ) {}
+  ) {
+    this.#sharing = new SharingClients(draw.stream("sharing"));
+  }
 
   get history(): History {
     return { operations: this.#operations.toSorted((a, b) => a.call - b.call), remarks: [] };
@@ -52,7 +58,8 @@ export class WorkingClients {
   get account(): string {
     const { count } = this.#exclusive;
     const calls = `${this.acknowledged} calls acknowledged, ${this.#added} additions, ${this.#moved} transfers`;
-    return `${calls}, ${count} grants, ${this.#queued.done.size} items done, ${this.#told[0]?.length ?? 0} changes watched`;
+    const queued = `${count} grants, ${this.#queued.done.size} items done, ${this.#told[0]?.length ?? 0} changes watched`;
+    return `${calls}, ${queued}, ${this.#sharing.account}`;
   }
 
   /** Each is told of one member, and finds the others. */
@@ -67,6 +74,7 @@ export class WorkingClients {
         this.#repeat(() => this.#transfer(client)),
         this.#repeat(() => this.#lock(client, number)),
         this.#repeat(() => this.#queue(client)),
+        ...this.#sharing.worksOf(client, number).map((work) => this.#repeat(work, THINKS_LONGER_MS)),
       );
     }
     this.#working.push(this.#repeat(() => this.#askOverHttp()));
@@ -81,17 +89,24 @@ export class WorkingClients {
     this.#generation += 1;
   }
 
-  /** Waits until every client has been answered once more, and lock and queue have gone on. @throws for what is wrong so far */
+  /** Waits until all that clients do has gone on. @throws for what is wrong so far */
   async progress(): Promise<void> {
-    const before = [this.acknowledged + 20, this.#exclusive.count, this.#queued.done.size, this.#moved] as const;
+    const before = this.#done();
     await until(
-      () => `calls, the lock, the queue and transfers go on, but ${this.account}`,
+      () => `all that clients do goes on, but after ${JSON.stringify(before)} it is ${JSON.stringify(this.#done())}`,
       () => {
         if (this.wrong.length > 0) throw new Error(this.wrong.slice(0, 5).join("\n"));
-        const now = [this.acknowledged, this.#exclusive.count, this.#queued.done.size, this.#moved];
-        return now.every((each, at) => each > (before[at] as number));
+        return Object.entries(this.#done()).every(([what, count]) => count > (before[what] ?? 0));
       },
     );
+  }
+
+  /** How often each kind of work has been done; calls by the score. */
+  #done(): Readonly<Record<string, number>> {
+    const { stale: _whereOthersWrote, ...sharing } = this.#sharing.counts;
+    const { size: items } = this.#queued.done;
+    const calls = Math.floor(this.acknowledged / 20);
+    return { calls, grants: this.#exclusive.count, items, transfers: this.#moved, ...sharing };
   }
 
   /** Ends them, and looks at what must be there then. */
@@ -103,6 +118,8 @@ export class WorkingClients {
     if (total < this.#added || total > this.#added + this.#perhaps)
       this.wrong.push(`the counter is ${total}; ${this.#added} additions are certain, ${this.#perhaps} more may be`);
     await this.#readAccounts(client);
+    await this.#sharing.requireLarge(client).catch((error: unknown) => this.wrong.push(String(error)));
+    if (this.#sharing.counts.stale === 0) this.wrong.push("nobody wrote with a token of before");
     await this.#emptyQueue(client);
     await client.map<string>("keys").put("end", "", WITHIN);
     await until("every watch has told all", () => this.#told.every((told) => told.at(-1)?.key === "end"));
@@ -116,14 +133,14 @@ export class WorkingClients {
     await Promise.all(this.#clients.map((client) => client.close()));
   }
 
-  async #repeat(work: () => Promise<void>): Promise<void> {
+  async #repeat(work: () => Promise<void>, thinksMs: readonly [number, number] = THINKS_MS): Promise<void> {
     while (!this.#isEnding) {
       try {
         await work();
       } catch (error) {
         if (!(error instanceof CoordinationError) && !this.#isEnding) this.wrong.push(String(error));
       }
-      await sleep(this.draw.between(...THINKS_MS));
+      await sleep(this.draw.between(...thinksMs));
     }
   }
 

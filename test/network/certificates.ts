@@ -4,14 +4,25 @@ import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
 
 export interface Authority {
   readonly cert: string;
-  /** A certificate for these DNS names, with its key. */
+  /** A certificate for these DNS names, with its key, valid for a day. */
   issue(...names: string[]): Promise<TlsMaterial>;
+  issueFor(days: number, ...names: string[]): Promise<TlsMaterial>;
+  /** One that was valid for a day so many days ago. */
+  issueEarlier(daysAgo: number, ...names: string[]): Promise<TlsMaterial>;
 }
+
+const DAY_MS = 86_400_000;
 
 export async function authority(name: string): Promise<Authority> {
   const ca = await makeAuthority(name, Date.now());
+  const issued = async (names: string[], days: number, now = Date.now()): Promise<TlsMaterial> => ({
+    ca: ca.cert,
+    ...(await issue(ca, names, days, now)),
+  });
   return {
     cert: ca.cert,
-    issue: async (...names) => ({ ca: ca.cert, ...(await issue(ca, names, 1, Date.now())) }),
+    issue: (...names) => issued(names, 1),
+    issueFor: (days, ...names) => issued(names, days),
+    issueEarlier: (daysAgo, ...names) => issued(names, 1, Date.now() - daysAgo * DAY_MS),
   };
 }

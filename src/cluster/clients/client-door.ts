@@ -108,6 +108,7 @@ export class ClientDoor {
   follow(topic: Topic, name: string, guest: Guest): string {
     const key = `${topic} ${name}`;
     const followers = this.#followers.get(key) ?? new Set();
+    if (isWatch(key) && !followers.has(guest)) this.options.counts.watching += 1;
     this.#followers.set(key, followers.add(guest));
     return key;
   }
@@ -120,7 +121,7 @@ export class ClientDoor {
 
   #drop(key: string, guest: Guest): void {
     const followers = this.#followers.get(key);
-    followers?.delete(guest);
+    if (followers?.delete(guest) === true && isWatch(key)) this.options.counts.watching -= 1;
     if (followers?.size === 0) this.#followers.delete(key);
   }
 
@@ -173,6 +174,9 @@ export class ClientDoor {
     for (const guest of this.#guests) if (guest.isWelcome) guest.say(word);
   }
 }
+
+/** Of where members serve them clients hear by themselves. */
+const isWatch = (key: string): boolean => key.startsWith("map ") && !key.startsWith(`map ${OWN_NAMES}`);
 
 interface Around {
   readonly door: ClientDoor;

@@ -14,6 +14,7 @@ import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
 import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
+import type { Pems } from "../certificate-files.ts";
 import { firstProblem } from "../first-problem.ts";
 import type { Change } from "../services/state/state-api.ts";
 import { type Access, mayDo } from "./access-file.ts";
@@ -26,7 +27,7 @@ import { openApi } from "./openapi.ts";
 
 export interface ClientPlace {
   readonly address: HostPort;
-  readonly tls: { readonly cert: string; readonly key: string; readonly ca?: string } | null;
+  readonly tls: Pems | null;
   readonly access: Access;
   /** Whether anybody may do anything: then callers must have been told this machine's address. */
   readonly isOpen: boolean;
@@ -47,6 +48,8 @@ export interface ClientServer {
   readonly url: string;
   /** The same where clients know this machine by another host. */
   urlAt(host: string): string;
+  /** Connections from now on are proved with these; those that are open stay. */
+  renew(tls: Pems): void;
   close(): Promise<void>;
 }
 
@@ -88,6 +91,7 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   return {
     url: urlAt(address.host),
     urlAt,
+    renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
     close() {
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {

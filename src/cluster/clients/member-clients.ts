@@ -5,7 +5,7 @@ import { FIRST_CLIENT } from "../../protocols/service/coordination-service/opera
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
-import { readPem } from "../certificate-files.ts";
+import { readPems } from "../certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
@@ -74,7 +74,7 @@ export async function serveClientsOf(
   const server = await serveClients({
     place: {
       address,
-      tls: typeof tls === "object" ? await materialOf(tls, id) : null,
+      tls: typeof tls === "object" ? await readPems(tls, id) : null,
       access: roles === null ? everybody : await readAccess(roles.replaceAll("{id}", String(id))),
       isOpen: roles === null,
       origins,
@@ -87,11 +87,6 @@ export async function serveClientsOf(
   });
   announceToClients(state.host, url ?? server.urlAt(host));
   return server;
-}
-
-async function materialOf({ cert, key, ca }: Exclude<ClientsOptions["tls"], "off" | undefined>, id: NodeId) {
-  const read = (path: string): Promise<string> => readPem(path, id);
-  return { cert: await read(cert), key: await read(key), ...(ca === undefined ? {} : { ca: await read(ca) }) };
 }
 
 const refusal = (message: string): UsageError => new UsageError("bad-option", message);

@@ -3,7 +3,7 @@ import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
 import { MAX_LISTED } from "../../protocols/service/coordination-service/member-words.ts";
-import type { AdminServer } from "../../runtime/admin.ts";
+import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import { type Metric, register } from "../../runtime/metric-table.ts";
 import { type Counts, count, countReceived } from "../../runtime/metrics.ts";
@@ -251,6 +251,11 @@ export class JoinedMember extends Sharing implements Member {
   /** Connections from now on are proved with these certificates. */
   renew(tls: TlsMaterial): void {
     this.#transport.renew(tls);
+  }
+
+  /** The same of the admin pages. */
+  renewPages(tls: AdminTls): void {
+    this.#admin?.renew(tls);
   }
 
   get id(): NodeId {

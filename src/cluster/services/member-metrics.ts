@@ -7,6 +7,7 @@ import type { Instances } from "./instances.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { SharedParts } from "./shared-parts.ts";
+import { logGauges } from "./state/log-gauges.ts";
 import type { SharedState } from "./state/shared-state.ts";
 
 interface Measured {
@@ -33,6 +34,8 @@ export function memberMetrics({ counts, instances, shared, state, isJoined, peer
       hasQuorum: () => isJoined() && shared.hasQuorum,
       reachable: () => shared.reachable,
       suspected: () => peers().filter(({ id }) => shared.isSuspected(id)).length,
+      watches: () => state.host.watches + counts.clients.watching,
+      log: () => state.host.look(logGauges),
       hasLockServer: () => isJoined() && state.host.leader !== null,
       instances: () => {
         const kinds = { election: 0, mutex: 0, channel: 0 };

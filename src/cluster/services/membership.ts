@@ -11,7 +11,7 @@ import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { readPem, readTls } from "../certificate-files.ts";
+import { readPems, readTls } from "../certificate-files.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
 import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
 import type { KnownMembers } from "./known-members.ts";
@@ -244,9 +244,7 @@ function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
 
 async function readAdminTls(given: JoinOptions["admin"], id: NodeId): Promise<AdminPlace["tls"]> {
   if (typeof given !== "object" || typeof given.tls !== "object") return null;
-  const { cert, key, ca } = given.tls;
-  const read = (path: string): Promise<string> => readPem(path, id);
-  return { cert: await read(cert), key: await read(key), ...(ca === undefined ? {} : { ca: await read(ca) }) };
+  return readPems(given.tls, id);
 }
 
 const refusal = (message: string): UsageError => new UsageError("bad-option", message);

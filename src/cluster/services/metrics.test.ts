@@ -6,6 +6,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { soleFounder } from "../../../test/services/sole-founder.ts";
+import { connect } from "../../client/node.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Leadership, Member } from "./api.ts";
@@ -127,6 +128,71 @@ test("of the journal: what is written, and how long the disk takes", async () =>
   expect(bytes).toBeGreaterThan(records as number);
   expect(now.coterie_journal_sync_seconds_count).toBeGreaterThan(0);
   expect(now).toMatchObject({ coterie_journal_failures_total: 0 });
+});
+
+test("of the log: who leads, how far it is, how long commits and reads take, and how much room is left", async () => {
+  const { member, values } = await joined(1, { timing: "patient" });
+  const before = await values();
+  const map = member.map<string>("m");
+  await map.put("key", "x".repeat(1_000));
+  await map.get("key");
+  const watch = map.watch();
+  const now = await values();
+  expect(now).toMatchObject({
+    coterie_log_leads: 1,
+    coterie_log_leader_changes_total: 1,
+    coterie_log_commit_seconds_count: expect.toSatisfy(
+      (count) => count > (before.coterie_log_commit_seconds_count ?? 0),
+    ),
+    coterie_log_read_seconds_count: expect.toSatisfy((count) => count > (before.coterie_log_read_seconds_count ?? 0)),
+    coterie_state_sessions: 1,
+    coterie_state_watches: 1,
+    coterie_state_limit_bytes: 8_388_608,
+  });
+  const { coterie_log_term: term, coterie_state_bytes: bytes, coterie_log_entries: entries } = now;
+  expect(term).toBeGreaterThan(0);
+  expect(bytes).toBeGreaterThan(1_000);
+  expect(entries).toBe(now.coterie_log_last_index); // There is no snapshot yet.
+  expect(now.coterie_log_applied_index).toBe(now.coterie_log_commit_index);
+  await watch.return?.();
+  expect(await values()).toMatchObject({ coterie_state_watches: 0, coterie_snapshot_chars: 0 });
+});
+
+test("of the log: what clients wait for counts where they speak, and so do their watches", async () => {
+  const it = closing(await cluster(1, { timing: "patient" }));
+  const registry = new Registry();
+  const member = await it.start(1, { registry, clients: "127.0.0.1:0" });
+  const client = await connect({ endpoints: [member.clients as string] });
+  const stock = client.map<number>("stock");
+  const changes = stock.watch({ after: 0 });
+  await stock.put("apples", 3); // Its session is opened by a command as well.
+  await changes.next();
+  const values = await valuesIn(registry);
+  expect(values).toMatchObject({ coterie_state_watches: 1, coterie_clients_connected: 1 });
+  expect(values.coterie_log_commit_seconds_count).toBeGreaterThan(1);
+  await client.close();
+  await vi.waitFor(async () => expect(await valuesIn(registry)).toMatchObject({ coterie_state_watches: 0 }), PATIENCE);
+});
+
+test("of the log: the leader knows how far its followers are, and snapshots are measured", async () => {
+  const it = closing(await cluster(3, { timing: "patient" }));
+  const registries = [1, 2, 3].map(() => new Registry());
+  const members = await Promise.all(registries.map((registry, at) => it.start(at + 1, { registry })));
+  await Promise.all(members.map((member) => member.ready()));
+  const map = (members[0] as Member).map<string>("m");
+  const text = "x".repeat(500_000);
+  for (let number = 0; number < 4; number++) await map.put("key", `${number}${text}`); // A snapshot is due at a million characters.
+  await vi.waitFor(async () => {
+    const all = await Promise.all(registries.map(valuesIn));
+    const leader = all.find((values) => values.coterie_log_leads === 1) ?? {};
+    const lags = Object.entries(leader).filter(([name]) => name.startsWith("coterie_log_follower_lag_entries"));
+    expect(lags.map(([, lag]) => lag)).toEqual([0, 0]);
+    for (const values of all) {
+      expect(values.coterie_snapshot_seconds_count).toBeGreaterThan(0);
+      expect(values.coterie_snapshot_chars).toBeGreaterThan(500_000);
+      expect(values.coterie_log_commit_index).toBe(leader.coterie_log_commit_index);
+    }
+  }, PATIENCE);
 });
 
 test("names make no metric and no label", async () => {

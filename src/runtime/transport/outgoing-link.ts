@@ -11,6 +11,7 @@ import type { Log } from "../log.ts";
 import { type Counts, count } from "../metrics.ts";
 import type { Platform, Stream, Timer } from "../platform/platform.ts";
 import { type Codec, MalformedBytes, Reader, Writer } from "../wire.ts";
+import { inPlainWords } from "./certificate-flaws.ts";
 import { DelayLine } from "./delay-line.ts";
 import {
   ackCodec,
@@ -438,7 +439,10 @@ export class OutgoingLink<M> {
       // Nobody listens there: the process that we knew has ended. Unless another has made itself known since.
       if (known !== null && known === this.#incarnation) this.#lose("crashed");
     } else if (code !== "ECONNRESET" && code !== "EPIPE")
-      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${message}`, { event: "link-failed", peer });
+      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${inPlainWords(message)}`, {
+        event: "link-failed",
+        peer,
+      });
   }
 
   #abandon(): void {

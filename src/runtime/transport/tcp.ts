@@ -14,6 +14,7 @@ import type { Counts } from "../metrics.ts";
 import type { Listener, Platform, TlsMaterial } from "../platform/platform.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
+import { inPlainWords } from "./certificate-flaws.ts";
 import { type Hello, MAX_CALL_BACK_BYTES, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
 import type { GroupIdentity } from "./identity.ts";
 import { type Limits, limitsWith } from "./limits.ts";
@@ -249,7 +250,7 @@ function listenerFor<M>(
     onReady: (stream, names) => acceptor.accept(stream, names),
     onDropped: (from) =>
       acceptor.note("too-many-strangers", from ?? "somewhere", `${maxStreams} connections are open already`),
-    onTlsRefused: (stream, why) => acceptor.note("tls", remoteOf(stream), why),
+    onTlsRefused: (stream, why) => acceptor.note("tls", remoteOf(stream), inPlainWords(why)),
     onError: ({ message }) =>
       log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
   });

@@ -115,6 +115,16 @@ describe("a caller", () => {
       () => nodes[1] as TlsMaterial,
       /\(wrong-certificate\): expected a certificate for the name node-2/,
     ],
+    [
+      "with a certificate that has expired",
+      () => ours.issueEarlier(3, "node-2"),
+      /\(tls\): the certificate of that member has expired: put a new one in place of its file \(coterie cert ID --renew .*CERT_HAS_EXPIRED/,
+    ],
+    [
+      "with a certificate that is not valid yet",
+      () => ours.issueEarlier(-3, "node-2"),
+      /\(tls\): the certificate of that member is not valid yet: the clock of one of the two machines is wrong/,
+    ],
     ["with a certificate for all", () => ours.issue("*", "node-*", "node-22"), /\(wrong-certificate\): ./],
   ])("%s is refused, which is counted and said once", async (_who, credentials, line) => {
     const options = await credentials();
@@ -178,6 +188,20 @@ describe("a called node", () => {
       expect(impostor.from(0)).toEqual([]);
     },
   );
+});
+
+describe("a called node whose certificate has expired", () => {
+  test("is not spoken to, and its caller says so in a sentence; once it has a new one, what waited for it arrives", async () => {
+    const late = closing(transportUnderTest({ self: 2, ports, tls: await ours.issueEarlier(3, "node-2") }));
+    await late.open();
+    member.transport.send(2, numbered(7));
+    const sentence =
+      /the link to node 2 fails: the certificate of that member has expired: put a new one in place of its file .*\(certificate has expired\)/;
+    await vi.waitFor(() => expect(member.lines.join()).toMatch(sentence), PATIENCE);
+    expect(late.from(0)).toEqual([]);
+    late.transport.renew(nodes[2] as TlsMaterial);
+    await vi.waitFor(() => expect(late.from(0)).toEqual([7]), PATIENCE);
+  });
 });
 
 describe("certificates that are renewed", () => {

@@ -1,8 +1,9 @@
 /** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
-import type { NodeId, View, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
+import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
 import {
   type Operation,
   type Query,
@@ -14,7 +15,7 @@ import type { Replica } from "../../../protocols/service/coordination-service/re
 import type { MemberSession } from "../../../protocols/service/coordination-service/session-vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
-import type { Counts } from "../../../runtime/metrics.ts";
+import { type Counts, measure } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { SendResult } from "../../../runtime/transport/tcp.ts";
@@ -24,14 +25,15 @@ import { slotOf, UNNAMED } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { type Call, type IsWanted, withinTime } from "./calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
-import type { Done, Found, Listener, Service, Told } from "./service.ts";
+import type { Done, Found, Listener, Service, Told, Topic } from "./service.ts";
+import { ServiceTimes } from "./service-times.ts";
 
 export interface ServiceHostOptions {
   readonly platform: Platform;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
-  readonly counts: Pick<Counts, "locks" | "leaderships" | "sessionsLost">;
+  readonly counts: Pick<Counts, "locks" | "leaderships" | "sessionsLost" | "log">;
   /** Null where this member keeps no journal, and so cannot take part. */
   readonly protocol: AnyProtocol | null;
   readonly journal: Journal | null;
@@ -76,6 +78,11 @@ export class ServiceHost implements Service {
   /** Asked for in this turn of the loop. */
   #gathered: Asked[] = [];
   #waiting = 0;
+  /** Watches of maps by this process; those of clients are their own. */
+  watches = 0;
+  readonly #times: ServiceTimes;
+  /** The host's own, which goes on changing. */
+  #state: StateOf<CoordinationService> | null = null;
   readonly #firstNumber: number;
   #number: number;
   /** Sessions of this member that the log has not ended, as far as this replica knows. */
@@ -92,6 +99,7 @@ export class ServiceHost implements Service {
     this.#firstNumber = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
     this.#number = this.#firstNumber;
     this.#peers = new Set(options.peers);
+    this.#times = new ServiceTimes(options.platform.clock, options.counts.log);
     this.#host = options.protocol && this.#hostOf(options.protocol);
   }
 
@@ -103,6 +111,11 @@ export class ServiceHost implements Service {
   /** How this member stands in the service; null where it takes no part. */
   get view(): View | null {
     return this.#host?.view ?? null;
+  }
+
+  /** What is found in the service's state, and is no piece of it; null where it takes no part. */
+  look<T>(find: (state: StateOf<CoordinationService>) => T): T | null {
+    return this.#state && find(this.#state);
   }
 
   /** Calls that wait for their answer. */
@@ -146,6 +159,7 @@ export class ServiceHost implements Service {
   /** Puts a command of a client to the log. It may be lost: the client asks again. */
   propose(command: Command): void {
     this.use();
+    this.#times.proposed(command.client);
     this.#host?.carryOut({ type: "log", body: { type: "propose", command } } as never);
   }
 
@@ -178,7 +192,9 @@ export class ServiceHost implements Service {
 
   async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
     for (;;) {
+      const asked = this.platform.clock.now();
       const reply = await this.#request({ type: "submit", operation });
+      if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
       const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
       if (this.revision === null && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
       if (result.type === "unknown") throw unknownOutcome();
@@ -190,7 +206,9 @@ export class ServiceHost implements Service {
   }
 
   async query<Q extends Query>(query: Q): Promise<Found<Q>> {
+    const asked = this.platform.clock.now();
     const reply = await this.#request({ type: "query", query });
+    if (reply.type === "read") measure(this.counts.log.reading, this.platform.clock.now() - asked);
     const { revision, answer } = reply.type === "read" ? reply : { revision: 0, answer: refusalIn(reply) };
     if (answer.type === "refused") throw refusalOf(answer);
     return { revision, answer } as Found<Q>;
@@ -208,8 +226,14 @@ export class ServiceHost implements Service {
     }
   }
 
-  follow(): () => void {
-    return () => {};
+  follow(topic: Topic): () => void {
+    if (topic !== "map") return () => {};
+    this.watches += 1;
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.watches -= 1;
+      isOpen = false;
+    };
   }
 
   listen(listener: Listener): () => void {
@@ -251,14 +275,21 @@ export class ServiceHost implements Service {
   #hostOf(protocol: AnyProtocol): Host<Vocabulary> {
     const { platform, self, peers, journal, send, trace, onFatal } = this.#options;
     const type = serviceContent(protocol);
+    const init: AnyProtocol["init"] = (node, others) => {
+      const state = protocol.init(node, others);
+      this.#state = state as StateOf<CoordinationService>;
+      return state;
+    };
     return new Host<Vocabulary>({
       platform,
-      protocol,
+      protocol: { ...protocol, init },
       self,
       peers,
       send: (to, body) => send(to, { type: "service", content: { type, body } }),
       trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
+      beforeStep: () => this.#times.stepBegins(),
+      afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
       isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
       onFatal,
@@ -285,7 +316,10 @@ export class ServiceHost implements Service {
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
-    if (event.type === "clientAnswered") return this.onClientAnswered(event);
+    if (event.type === "clientAnswered") {
+      this.#times.answered(event.client);
+      return this.onClientAnswered(event);
+    }
     if (event.type === "began" || (event.type === "opened" && event.member === this.self)) {
       this.session = event.session;
       this.#own.add(event.session);
@@ -294,6 +328,7 @@ export class ServiceHost implements Service {
     if (event.type === "led") {
       this.leader = event.leader;
       this.term = event.term;
+      this.#times.led(event);
       if (event.leader !== null && this.revision === null) this.current().catch(() => {}); // It is asked again.
     }
     if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
@@ -326,6 +361,8 @@ export class ServiceHost implements Service {
     return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause: this.closed });
   }
 }
+
+const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
 
 /** Who waits for something asks for it anew in the next session, if it still wants it. */
 const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([

@@ -106,6 +106,8 @@ const defaults: ReplicaOptions = {
   maxMachineBytes: 524_288,
 };
 
+export const MAX_STATE_BYTES = defaults.maxBytes;
+
 const optionShape = struct<ReplicaOptions>({
   snapshotChars: natural,
   maxBytes: natural,

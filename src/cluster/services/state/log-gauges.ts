@@ -1,0 +1,25 @@
+/** How the replicated log and what it holds stand, read from the service's state when somebody asks. */
+import type { StateOf } from "../../../core/protocol.ts";
+import { lastIndex } from "../../../protocols/consensus/raft/log.ts";
+import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
+import { MAX_STATE_BYTES } from "../../../protocols/service/coordination-service/replica.ts";
+import type { LogGauges } from "../../../runtime/metric-table.ts";
+
+export function logGauges({ log, replica }: StateOf<CoordinationService>): LogGauges {
+  const { term, commitIndex, role } = log;
+  const last = lastIndex(log.log);
+  const followers = role.is === "leader" ? Object.entries(role.followers) : [];
+  return {
+    term,
+    isLeader: role.is === "leader",
+    lastIndex: last,
+    commitIndex,
+    appliedIndex: replica.index,
+    entries: last - log.snapshot.index,
+    lag: Object.fromEntries(followers.map(([peer, { match }]) => [peer, last - match])),
+    sessions: replica.data.sessions.length,
+    stateBytes: replica.data.bytes,
+    stateBytesLimit: MAX_STATE_BYTES,
+    snapshotChars: replica.saved,
+  };
+}

@@ -1,0 +1,51 @@
+/** How long the replicated service takes for what, and how often it is led by another: what metrics tell of it. */
+import type { NodeId } from "../../../core/protocol.ts";
+import { type LogCounts, measure } from "../../../runtime/metrics.ts";
+import type { Platform } from "../../../runtime/platform/platform.ts";
+
+/** Of clients whose commands are under way: one that goes elsewhere is never answered here. */
+const MAX_CLIENTS = 1_000;
+
+export class ServiceTimes {
+  /** When the oldest command of each that is not answered was put to the log. */
+  readonly #proposed = new Map<NodeId, number>();
+  #stepBegan = 0;
+  #snapshot = 0;
+  #led: { readonly leader: NodeId; readonly term: number } | null = null;
+
+  constructor(
+    private readonly clock: Pick<Platform["clock"], "now">,
+    private readonly counts: LogCounts,
+  ) {}
+
+  proposed(client: NodeId): void {
+    if (this.#proposed.has(client)) return;
+    const [oldest] = this.#proposed.keys();
+    if (this.#proposed.size >= MAX_CLIENTS && oldest !== undefined) this.#proposed.delete(oldest);
+    this.#proposed.set(client, this.clock.now());
+  }
+
+  answered(client: NodeId): void {
+    const at = this.#proposed.get(client);
+    if (at === undefined) return;
+    this.#proposed.delete(client);
+    measure(this.counts.committing, this.clock.now() - at);
+  }
+
+  led({ leader, term }: { readonly leader: NodeId | null; readonly term: number }): void {
+    if (leader === null || (this.#led?.leader === leader && this.#led.term === term)) return;
+    this.#led = { leader, term };
+    this.counts.leaderChanges += 1;
+  }
+
+  stepBegins(): void {
+    this.#stepBegan = this.clock.now();
+  }
+
+  /** @param snapshot the place in the log up to which the last snapshot stands for it. */
+  stepEnds(snapshot: number): void {
+    if (snapshot === this.#snapshot) return;
+    this.#snapshot = snapshot;
+    measure(this.counts.snapshots, this.clock.now() - this.#stepBegan);
+  }
+}

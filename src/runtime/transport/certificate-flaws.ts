@@ -1,0 +1,19 @@
+/** Why a certificate is refused, in the words of those who have to do something about it. */
+
+/** Of OpenSSL and Node, as codes and as texts. */
+const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
+  [
+    /CERT_HAS_EXPIRED|certificate has expired/,
+    "the certificate of that member has expired: put a new one in place of its file (coterie cert ID --renew makes one), which it reads while it runs",
+  ],
+  [
+    /CERT_NOT_YET_VALID|certificate is not yet valid/,
+    "the certificate of that member is not valid yet: the clock of one of the two machines is wrong",
+  ],
+];
+
+/** @param why the code or the message of an error. @returns it, with what is to be done before it where that is known. */
+export function inPlainWords(why: string): string {
+  const found = flaws.find(([words]) => words.test(why));
+  return found === undefined ? why : `${found[1]} (${why})`;
+}

@@ -1,0 +1,65 @@
+/** The commands in the docs are ones that there are: each is parsed by what the command line declares, and not carried out. */
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { blocks } from "./markdown.ts";
+
+interface Line {
+  readonly place: string;
+  readonly words: readonly string[];
+}
+
+/** Where a shell begins a command, or what a transcript shows as typed. */
+const COTERIE = /(?:^|^\$ |; do |&& )(?:npx )?coterie ([^\n]*)/gm;
+
+const lines: readonly Line[] = blocks
+  .filter(({ language }) => language === "sh" || language === "")
+  .flatMap(({ page, line, text }) =>
+    [...text.replaceAll(/ *\\\n */g, " ").matchAll(COTERIE)].map(([, rest = ""]) => ({
+      place: `${page}:${line} coterie ${rest}`,
+      words: wordsOf(rest.replace(/(?:; done| & done| &)\s*$/, "")),
+    })),
+  );
+
+/** As a shell splits them, up to a comment; what it would put in place of a variable is a number. */
+function wordsOf(text: string): string[] {
+  const words = [...text.matchAll(/'([^']*)'|"([^"]*)"|((?:[^\s'"]|'[^']*'|"[^"]*")+)/g)];
+  const texts = words.map(([, single, double, bare]) => single ?? double ?? (bare as string).replaceAll(/['"]/g, ""));
+  const comment = texts.findIndex((word, at) => word.startsWith("#") && words[at]?.[3] !== undefined);
+  return texts.slice(0, comment === -1 ? texts.length : comment).map((word) => word.replaceAll(/\$\w+/g, "1"));
+}
+
+/** The command line, of which nothing is carried out. */
+async function dryRun(words: readonly string[]): Promise<void> {
+  const [name = ""] = words;
+  const listed = commands[name];
+  if (listed === undefined) throw new Error(`expected a command, got ${name}`);
+  const root = new Command("coterie").enablePositionalOptions();
+  const command = root.command(name);
+  const output = { write: () => {} };
+  (await listed.load()).declare(command, { words, stdout: output, stderr: output, usesThreads: false });
+  for (const each of [root, command, ...command.commands])
+    each.exitOverride().configureOutput({ writeErr: () => {}, writeOut: () => {} });
+  for (const each of [command, ...command.commands]) if (each.commands.length === 0) each.action(() => {});
+  await root.parseAsync([...words], { from: "user" });
+}
+
+test("there are some", () => {
+  expect(lines.length).toBeGreaterThan(100);
+});
+
+test("each is one that the command line takes", async () => {
+  const wrong: string[] = [];
+  for (const { place, words } of lines)
+    await dryRun(words).catch((error: unknown) => wrong.push(`${place}: ${(error as Error).message}`));
+  expect(wrong).toEqual([]);
+});
+
+test.each([
+  ["put stock apples 3 --nobody", "unknown option '--nobody'"],
+  ["member add four 10.0.0.4:7100", "four"],
+  ["snapshot safe demo.snapshot", "unknown command"],
+  ["transfer", "missing required argument"],
+])("%s is none", async (text, why) => {
+  await expect(dryRun(wordsOf(text))).rejects.toThrow(why);
+});

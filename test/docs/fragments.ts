@@ -1,0 +1,131 @@
+/**
+ * Examples of the docs that are not run by themselves, since they are pieces of a program, or need a network, a framework or a server:
+ * each is compiled against the types of the package, with what the page takes for granted around it.
+ */
+
+export interface Fragment {
+  readonly page: string;
+  /** How the block begins. */
+  readonly begins: string;
+  /** What stands before it: imports, and what the page takes for granted. */
+  readonly given?: string;
+  /** The block as a program. Default: as it is. */
+  readonly whole?: (block: string) => string;
+}
+
+const MEMBER = `import type { Member } from "coterie";
+declare const member: Member;
+`;
+const JOINING = `import { join } from "coterie";
+declare const id: number;
+declare const members: Record<number, string>;
+declare const dataDir: string;
+`;
+
+/** Pages whose `js` examples other tests run, from the packed tarball. */
+export const runElsewhere: Readonly<Record<string, string>> = {
+  "docs/engines.md": "test/engines/real/docs-examples.ts",
+  "docs/first-cluster.md": "test/package/first-cluster.test.ts",
+};
+
+/** What stands before and after the line that says that something is left out. */
+const halves = (block: string): [before: string, after: string] => {
+  const [before = "", ...after] = block.split(/^\/\/ …$/m);
+  return [before, after.join("\n")];
+};
+
+export const fragments: readonly Fragment[] = [
+  {
+    page: "docs/channels.md",
+    begins: "for await (const { view, members, state }",
+    given: `import type { Channel } from "coterie";\ndeclare const room: Channel<string>;\n`,
+  },
+  { page: "docs/clients.md", begins: 'import { connect } from "coterie"' },
+  {
+    page: "docs/ip-multicast.md",
+    begins: "const member = await join({",
+    given: `${JOINING}declare const tls: "off";\n`,
+    // Who has no key is told so when it joins.
+    whole: (block) => block.replace("process.env.MULTICAST_KEY", 'process.env.MULTICAST_KEY ?? ""'),
+  },
+  { page: "docs/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
+  {
+    page: "docs/metrics.md",
+    begins: 'import { trace } from "@opentelemetry/api"',
+    given: `declare const id: number;
+declare const members: Record<number, string>;
+declare const dataDir: string;
+declare function charge(invoice: { token: number }): Promise<void>;
+`,
+  },
+  {
+    page: "docs/node-services.md",
+    begins: "@Injectable()",
+    given: `import { Inject, Injectable, Module, type OnApplicationBootstrap } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { Coordination, CoterieModule } from "coterie/nestjs";
+declare const id: number;
+declare const members: Record<number, string>;
+declare function writeReports(token: number, signal: AbortSignal): Promise<void>;
+`,
+  },
+  {
+    page: "docs/operating.md",
+    begins: "admin: {",
+    given: `import type { JoinOptions } from "coterie";\n`,
+    whole: (block) => `export const options: Pick<JoinOptions, "admin"> = {\n${block}};\n`,
+  },
+  { page: "docs/services.md", begins: "await using lock", given: MEMBER },
+  {
+    page: "docs/services.md",
+    begins: "for await (const { leader, token }",
+    given: `${MEMBER}declare const signal: AbortSignal;\n`,
+  },
+  { page: "docs/services.md", begins: "const election = member.election", given: MEMBER },
+  { page: "docs/shared-state.md", begins: "const seats = member.replicated", given: MEMBER },
+  {
+    page: "docs/testing.md",
+    begins: "const world = simulate({",
+    given: `import type { Member } from "coterie";
+import { simulate } from "coterie/testing";
+import { expect } from "vitest";
+declare const seed: number;
+declare const archive: { reports: string[] };
+declare function writeReports(member: Member, into: object, sleep: (ms: number) => Promise<unknown>): Promise<void>;
+`,
+  },
+  { page: "docs/timing.md", begins: "const member = await join(", given: JOINING },
+  {
+    page: "docs/writing-protocols.md",
+    begins: "type Counter = {",
+    given: `import type { Protocol, RequestId } from "coterie/core";\n`,
+    whole(block) {
+      const [type, handler] = halves(block);
+      const whole = type.replace(/\};\s*$/, '  timer: never;\n  event: { type: "none" };\n};\n');
+      return `${whole}export const receive: Pick<Protocol<Counter>["receive"], "added"> = {\n${handler}};\n`;
+    },
+  },
+  {
+    page: "docs/writing-protocols.md",
+    begins: "const order = signed(",
+    given: `import { isGenuine, oneOf, sign, signed } from "coterie/core";\n`,
+    whole(block) {
+      const [shape, ...rest] = block.split(/^\/\/ …$/m);
+      return `${shape}
+type Order = Parameters<typeof isGenuine<"attack" | "retreat">>[2];
+type Ctx = { send(to: number, message: { type: "order"; order: Order }): void } & Parameters<typeof sign>[0];
+export function handle(ctx: Ctx, given: Order): void {
+${rest.join("\n")}}
+`;
+    },
+  },
+  {
+    page: "docs/writing-protocols.md",
+    begins: "type Votes = {",
+    given: `import { boolean, entriesIn, type PerNode, perNode } from "coterie/core";\n`,
+    whole(block) {
+      const [shapes, handler] = halves(block);
+      return `${shapes}export const all = shapes;\nexport function handle({ votes }: Votes): number[] {\n${handler}return against;\n}\n`;
+    },
+  },
+];

@@ -1,0 +1,32 @@
+/** The pages for readers, and what stands in their fences. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface Block {
+  readonly page: string;
+  readonly line: number;
+  /** What stands behind the fence; empty: nothing. */
+  readonly language: string;
+  readonly text: string;
+}
+
+export const pages: readonly string[] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...markdownIn("docs")];
+
+function markdownIn(folder: string): string[] {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  return files.filter((file) => file.endsWith(".md")).map((file) => join(folder, file));
+}
+
+/** Those of all pages. */
+export const blocks: readonly Block[] = pages.flatMap((page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map((match) => ({
+    page,
+    line: text.slice(0, match.index).split("\n").length,
+    language: match[1] as string,
+    text: match[2] as string,
+  }));
+});

@@ -1,0 +1,64 @@
+/**
+ * Loaded before a member's program (`node --import`): what its clocks and its disk are like on a machine whose clock goes wrong and
+ * whose disk is slow, as a file says that is read again and again. The address says which platform is meant and where that file is.
+ */
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const LOOK_EVERY_MS = 50;
+const { searchParams } = new URL(import.meta.url);
+const { realPlatform } = await import(searchParams.get("platform"));
+const { clock, timers, disk } = realPlatform;
+const [steady, wall] = [clock.now, clock.wall];
+const [after, every, claim] = [timers.after, timers.every, disk.claim];
+
+let faults = { rate: 1, syncMs: 0 };
+/** When the rate changed last: as it is, and as the member's clocks say. */
+let since = { steady: steady(), wall: wall(), shown: steady(), shownWall: wall() };
+
+function look() {
+  let found = faults;
+  try {
+    found = JSON.parse(readFileSync(searchParams.get("faults"), "utf8"));
+  } catch {
+    return; // It is being written.
+  }
+  if (found.rate !== faults.rate) since = { steady: steady(), wall: wall(), shown: shown(), shownWall: shownWall() };
+  faults = found;
+}
+
+function shown() {
+  return since.shown + (steady() - since.steady) * faults.rate;
+}
+
+function shownWall() {
+  return Math.floor(since.shownWall + (wall() - since.wall) * faults.rate);
+}
+
+const slow = (file) =>
+  file && {
+    ...file,
+    datasync: () => delayed(() => file.datasync()),
+    sync: () => delayed(() => file.sync()),
+  };
+
+async function delayed(sync) {
+  if (faults.syncMs > 0) await sleep(Math.random() * 2 * faults.syncMs);
+  return sync();
+}
+
+look();
+setInterval(look, LOOK_EVERY_MS).unref();
+Object.assign(clock, { now: shown, wall: shownWall });
+Object.assign(timers, {
+  after: (ms, run) => after(ms / faults.rate, run),
+  every: (ms, run) => every(ms / faults.rate, run),
+});
+disk.claim = async (path) => {
+  const folder = await claim(path);
+  return {
+    ...folder,
+    open: async (name) => slow(await folder.open(name)),
+    create: async (name) => slow(await folder.create(name)),
+  };
+};

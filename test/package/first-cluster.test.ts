@@ -1,0 +1,141 @@
+/**
+ * docs/first-cluster.md, from the packed tarball in an empty folder: its program and its commands, as they stand there, in one shell; and
+ * each prints what the page says. The members begin as the release before, where that shares its state with this one and has the same
+ * commands on its page.
+ *
+ * @module-tag long
+ */
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../e2e/cluster-under-test.ts";
+import { mixes, previousRelease, sharesState } from "../e2e/previous-release.ts";
+import { onFreePorts } from "../network/free-ports.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const PAGE = join(ROOT, "docs", "first-cluster.md");
+const PATIENCE_MS = 240_000;
+const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
+/** Empty: what is in it the page has put there. */
+const folder = join(elsewhere, "stock");
+
+interface Block {
+  /** Empty: it is what the commands before it print. */
+  readonly language: string;
+  readonly lines: readonly string[];
+}
+
+const blocksIn = (page: string): Block[] =>
+  [...page.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({
+    language,
+    lines: text.trimEnd().split("\n"),
+  }));
+
+const commandsIn = (page: string): string => JSON.stringify(blocksIn(page).filter(({ language }) => language === "sh"));
+
+function hasSamePage(commit: string): boolean {
+  try {
+    const page = execFileSync("git", ["show", `${commit}:docs/first-cluster.md`], { cwd: ROOT, stdio: "pipe" });
+    return commandsIn(page.toString()) === commandsIn(readFileSync(PAGE, "utf8"));
+  } catch {
+    return false; // It has none.
+  }
+}
+
+async function pack(root: string, name: string): Promise<void> {
+  const destination = join(elsewhere, name);
+  mkdirSync(destination);
+  await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--pack-destination", destination], { cwd: root });
+}
+
+/** Takes commands one by one and says what each came to. Its jobs end with it. */
+const SHELL = `
+set -m
+trap 'kill -9 $(jobs -p) 2>/dev/null' EXIT
+while IFS= read -r -u 3 line; do
+  eval "$line" 3<&- 4>&-
+  echo $? >&4
+done`;
+
+/** One terminal, as a reader has it. */
+class Terminal {
+  printed = "";
+  readonly #codes: AsyncIterator<string>;
+  readonly #commands: Writable;
+  readonly #ended: Promise<unknown>;
+
+  constructor() {
+    const child = spawn("bash", ["-c", SHELL], { cwd: folder, stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"] });
+    const [, out, errors, commands, codes] = child.stdio as unknown as [null, Readable, Readable, Writable, Readable];
+    for (const stream of [out, errors])
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        this.printed += text;
+      });
+    this.#commands = commands;
+    this.#codes = createInterface({ input: codes })[Symbol.asyncIterator]();
+    this.#ended = new Promise((resolve) => child.on("exit", resolve));
+  }
+
+  /** For a wait that ends in vain. */
+  get standing(): string {
+    return `the terminal shows\n${this.printed}`;
+  }
+
+  /** @returns its exit code. */
+  async type(command: string): Promise<number> {
+    this.printed += `$ ${command}\n`;
+    this.#commands.write(`${command}\n`);
+    return Number((await this.#codes.next()).value);
+  }
+
+  async close(): Promise<void> {
+    this.#commands.end();
+    await this.#ended;
+  }
+}
+
+let terminal: Terminal;
+
+beforeAll(async () => {
+  mkdirSync(folder);
+  const before = previousRelease(elsewhere);
+  const isMixed = before !== null && mixes(before) && (await sharesState(before)) && hasSamePage(before.commit);
+  console.log(`first cluster: upgraded from ${isMixed ? before.commit : "this release, as no other can be mixed"}`);
+  await pack(isMixed ? join(elsewhere, "previous-release") : ROOT, "coterie");
+  await pack(ROOT, "coterie-next");
+  terminal = new Terminal();
+}, PATIENCE_MS);
+afterAll(async () => {
+  await terminal?.close();
+  rmSync(elsewhere, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+});
+
+it("leads from an empty folder to a cluster that was killed, grown, shrunk and upgraded", {
+  timeout: PATIENCE_MS,
+}, async () => {
+  const blocks = blocksIn(await onFreePorts(readFileSync(PAGE, "utf8")));
+  const seen = new Set<string>();
+  let from = 0;
+  for (const { language, lines } of blocks) {
+    seen.add(language);
+    if (language === "js") writeFileSync(join(folder, "member.js"), `${lines.join("\n")}\n`);
+    if (language === "sh") {
+      from = terminal.printed.length;
+      for (const line of lines) {
+        const code = await terminal.type(line);
+        // What waits for a process ends as that does.
+        if (!line.includes("wait")) expect({ line, code, printed: terminal.printed }).toMatchObject({ code: 0 });
+      }
+    }
+    if (language === "")
+      for (const line of lines)
+        await until(`the page's line is printed: ${line}`, () => terminal.printed.slice(from).includes(line), terminal);
+  }
+  expect([...seen].toSorted()).toEqual(["", "js", "sh", "ts"]); // The last is run by test/docs/examples.test.ts.
+});
