@@ -123,7 +123,8 @@ class Swarm {
     while (!this.isEnding) {
       await unlessCoordination(async () => {
         const channel = member.channel<string>(ASIDE, { order: this.order });
-        await channel.send("a word", { timeoutMs: 1_000 }).finally(() => channel.close());
+        await unlessCoordination(() => channel.send("a word", { timeoutMs: 1_000 }));
+        await channel.close();
       });
       for (const until = tools.now() + between(tools, 100, 4_000); tools.now() < until && !this.isEnding; look())
         await tools.sleep(100);

@@ -79,7 +79,7 @@ describe("names", () => {
       const settings = seed % 3 === 0 ? [ONE, OTHER] : [ONE];
       const { sim, events } = stage(
         nodes,
-        { uses: 3, settings: settings as string[], restMs: 4_000, useMs: 900, isShared: seed % 5 > 0 },
+        { uses: 3, settings, restMs: 4_000, useMs: 900, isShared: seed % 5 > 0 },
         seed,
       );
       const down = seed % nodes;

@@ -13,7 +13,7 @@ const setting = text(MAX_SETTING_BYTES);
 const why = text(MAX_REASON_BYTES);
 
 /** How many nodes run the name in which of the ways in which it is run. */
-export function waysOf({ alive, state }: Pick<World<State>, "alive" | "state">, of: string): number[] {
+function waysOf({ alive, state }: Pick<World<State>, "alive" | "state">, of: string): number[] {
   const counts: Record<string, number> = {};
   for (const node of alive) {
     const known = state(node).running[of];
@@ -69,7 +69,7 @@ export const declarations: Pick<Protocol<Names>, "shapes" | "source" | "assumes"
       claim: "a node gives up what a majority has been known to run only for a majority that runs it otherwise",
       when: "always",
       history: {
-        empty: { wrongly: false } as GivenUp,
+        empty: { wrongly: false },
         after: (before: GivenUp, event: Names["event"]): GivenUp =>
           event.type === "gaveWay" && event.wasEstablished && !event.isOutvoted ? { wrongly: true } : before,
       },

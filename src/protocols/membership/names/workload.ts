@@ -77,7 +77,7 @@ const optionShape = struct<NamesWorkloadOptions>({
 type State = NamesWorkload["state"];
 type Ctx = Context<NamesWorkload>;
 
-export function namesWorkload(given?: Partial<NamesWorkloadOptions>): Protocol<NamesWorkload> {
+function namesWorkload(given?: Partial<NamesWorkloadOptions>): Protocol<NamesWorkload> {
   const options = settle(defaults, optionShape, given, "workload");
 
   function keep({ runs, isEstablished }: State, ctx: Ctx): void {
@@ -222,7 +222,7 @@ export function withNamesWorkload({ parts, wires: own, algorithm }: System): Any
       algorithm,
     };
     const assembly = composed<Pair>(system)(options);
-    return { ...assembly, properties: [...assembly.properties, inUseIsKept, wordsAreMeant, idleIsPutAway] } as never;
+    return { ...assembly, properties: [...assembly.properties, inUseIsKept, wordsAreMeant, idleIsPutAway] };
   };
 }
 
