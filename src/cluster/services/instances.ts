@@ -4,7 +4,7 @@
  */
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
-import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { NodeId } from "../../core/protocol.ts";
 import { admission, type Names, names } from "../../protocols/index.ts";
 import { watching } from "../../protocols/membership/family/watching.ts";
 import { Host } from "../../runtime/host.ts";
