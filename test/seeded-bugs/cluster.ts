@@ -14,8 +14,8 @@ export const clusterBugs: readonly ClusterBug[] = [
     name: "watch-goes-on-over-a-snapshot",
     says: "a watch goes on where it was, though its replica was given a snapshot of what came between",
     file: "src/cluster/services/state/watch.ts",
-    find: `return this.#isLive ? this.#fallBehind(Math.max(this.#after ?? 0, this.#heard)) : undefined;`,
-    replace: `return undefined;`,
+    find: `      return this.#isLive ? this.#missed() : undefined;\n`,
+    replace: `      return undefined;\n`,
     finds: /was told \d+ of \d+ changes|was not told of what was written last/,
   },
   {

@@ -6,6 +6,8 @@ import { releaseNamed } from "./upgrade.ts";
 
 const FEW = [3, 9];
 const MANY = "80";
+/** So many seeds come to all that may happen. */
+const ENOUGH = 50;
 /** So many seeds has one number of `COTERIE_SWARM_BLOCK`. */
 const BLOCK = 100;
 /** Of so many that fail one reads; the others are of the same kind, as a rule. */
@@ -71,7 +73,8 @@ test.skipIf(replayed !== undefined)(
     console.info(line);
     if (log) appendFileSync(log, `${[line, ...failures].join("\n")}\n`);
     requireSound(failures, sums);
-    expect(Object.keys(sums).filter((name) => sums[name] === 0 && name !== "unknown")).toEqual([]);
+    const reached = Object.keys(sums).filter((name) => sums[name] !== 0 || name === "unknown");
+    if (many.length >= ENOUGH) expect(reached).toEqual(Object.keys(sums));
   },
 );
 

@@ -197,7 +197,7 @@ class ClusterSwarm implements Swarm {
     if (new Set(this.#done).size < this.#done.length) throw new Error("an item was done twice");
     await this.work.requireAppended(member);
     const end = await member.map<string>("state").put("end", "end", WITHIN);
-    const alive = this.#present.filter((each) => each.isAlive);
+    const alive = this.#present.filter(({ isAlive, id }) => isAlive && (id >= FIRST_CLIENT || listed.includes(id)));
     const limit = world.now() + 2_000;
     const late = (): Participant | undefined =>
       alive.find(({ name }) => (this.watches.latestOf(name)?.last ?? 0) < end);

@@ -24,6 +24,10 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   #after: number | null;
   /** What is behind that, and was taken as it was applied. */
   #heard = 0;
+  /** So many changes of that revision: a connection may move between two of them, and the others are asked for. */
+  #ofHeard = 0;
+  /** Of what is asked for next, so many changes of this revision have been taken. */
+  #taken = { revision: 0, changes: 0 };
   #waiting: LoggedChange[] = [];
   /** Whether changes are taken as they are applied; otherwise the replica is asked for those behind `#after`. */
   #isLive = false;
@@ -88,7 +92,8 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       const after = this.#after ?? (await (this.#beginning ?? this.service.current()));
       this.#after = after;
       const found = await this.service.query({ type: "changes", map, after });
-      for (const change of found.answer.changes) this.#take(change);
+      for (const change of found.answer.changes) this.#takeNew(change);
+      this.#taken = { revision: 0, changes: 0 };
       this.#after = found.revision;
       const meanwhile = this.#meanwhile;
       this.#isLive = meanwhile !== null;
@@ -107,7 +112,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     }
     if (event.type === "restored") {
       this.#meanwhile = null; // Changes in between are remembered, and asked for.
-      return this.#isLive ? this.#fallBehind(Math.max(this.#after ?? 0, this.#heard)) : undefined;
+      return this.#isLive ? this.#missed() : undefined;
     }
     if (event.type !== "changed" || event.map !== this.watched.map) return;
     if (this.#isLive) this.#live(event);
@@ -117,8 +122,25 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   #live(change: LoggedChange): void {
     if (change.revision <= (this.#after ?? 0)) return;
     if (this.#waiting.length >= MAX_BACKLOG) return this.#fallBehind(change.revision - 1);
+    this.#ofHeard = change.revision === this.#heard ? this.#ofHeard + 1 : 1;
     this.#heard = change.revision;
     this.#take(change);
+  }
+
+  /** What came behind the last change that was heard, of the same revision as well. */
+  #missed(): void {
+    this.#isLive = false;
+    if (this.#heard > (this.#after ?? 0)) {
+      this.#after = this.#heard - 1;
+      this.#taken = { revision: this.#heard, changes: this.#ofHeard };
+    }
+    this.#awake();
+  }
+
+  /** Changes of a revision are asked for and told in one order. */
+  #takeNew(change: LoggedChange): void {
+    if (change.revision === this.#taken.revision && this.#taken.changes > 0) this.#taken.changes -= 1;
+    else this.#take(change);
   }
 
   /** From behind this revision on it is asked for: one revision may have changed several keys. */
