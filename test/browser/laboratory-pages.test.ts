@@ -28,6 +28,33 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     expect(await hashOf(page)).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
   });
 
+  test("a link with a scenario alone knows its protocol: in the set-up, in Check and in Compare", async () => {
+    const page = await laboratory.open("#/run?scenario=raft-as-lectured");
+    await ready(page);
+    expect(
+      await page
+        .locator("form label", { hasText: /^protocol/ })
+        .locator("select")
+        .inputValue(),
+    ).toBe("raft");
+    await expect
+      .poll(
+        () =>
+          page
+            .locator("form label", { hasText: /^variant/ })
+            .locator("select")
+            .inputValue(),
+        { timeout: PATIENCE_MS },
+      )
+      .toBe("lecture");
+    const pages = page.getByRole("navigation");
+    const leadsTo = (name: string) => pages.getByRole("link", { name }).getAttribute("href");
+    expect(await leadsTo("check")).toBe("#/check?protocol=raft&variant=lecture");
+    await page.getByRole("link", { name: "Compare", exact: true }).last().click();
+    await page.waitForSelector('[data-case="raft"] .now');
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
   test("where the cursor stood is not noted in the address of another run that is on its way", async () => {
     const page = await laboratory.open("#/run?protocol=ring&nodes=3&at=0");
     await ready(page);
