@@ -6,6 +6,16 @@ import { centralServer } from "./mutex/central-server.ts";
 import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
+import {
+  atElectedServer,
+  atServer,
+  byPrivilege,
+  byReplies,
+  inVotingSets,
+  inVotingSetsWithTimes,
+  onTokenRing,
+  onTree,
+} from "./mutex/family/positions.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders/maekawa-sanders.ts";
@@ -33,7 +43,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     centralServer,
     {
       variants: { "causality-probe": probed(centralServer) },
-      shown: { topology: "star" },
+      shown: { topology: "star", position: atServer },
     },
   ),
   "elected-server": entry(
@@ -45,6 +55,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       check: { maxTimeouts: 2 },
       shown: {
         topology: "star",
+        position: atElectedServer,
         labels: { coordinator: ["epoch"] },
         periodic: ["coordinator", "confirm", "renew", "confirmed"],
       },
@@ -66,6 +77,8 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       check: { maxTimeouts: 2 },
       shown: {
         topology: "ring",
+        position: onTokenRing,
+        carriers: ["token"],
         labels: { token: ["epoch", "hops"], renew: [], confirm: [] },
         periodic: ["confirmed"],
       },
@@ -79,7 +92,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
       "causality-probe": probed(maekawa),
     },
-    shown: { topology: "quorums" },
+    shown: { topology: "quorums", position: inVotingSets },
   }),
   "maekawa-sanders": entry(
     mutualExclusion,
@@ -96,7 +109,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(maekawaSanders),
       },
       check: { crashNotification: toldInPart },
-      shown: { topology: "quorums" },
+      shown: { topology: "quorums", position: inVotingSetsWithTimes },
     },
   ),
   raymond: entry(
@@ -115,7 +128,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(raymond, { tree: "line" }),
         },
       },
-      shown: { topology: "tree" },
+      shown: { topology: "tree", position: onTree, carriers: ["privilege"] },
     },
   ),
   "ricart-agrawala": entry(
@@ -138,7 +151,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(ricartAgrawala),
       },
       check: { crashNotification: toldInPart },
-      shown: { labels: { request: ["time"] } },
+      shown: { position: byReplies, labels: { request: ["time"] } },
     },
   ),
   "suzuki-kasami": entry(
@@ -147,14 +160,18 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     suzukiKasami,
     {
       variants: { "causality-probe": probed(suzukiKasami) },
-      shown: { labels: { request: ["n"], privilege: ["queue"] } },
+      shown: {
+        position: byPrivilege,
+        carriers: ["privilege"],
+        labels: { request: ["n"], privilege: ["queue"] },
+      },
     },
   ),
   "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
     variants: { "causality-probe": probed(tokenRing) },
     mustStart: true,
     onRing: (ring) => ({ mutex: { ring } }),
-    shown: { topology: "ring", labels: { token: [] } },
+    shown: { topology: "ring", position: onTokenRing, carriers: ["token"], labels: { token: [] } },
   }),
   // coterie new: mutex
 };

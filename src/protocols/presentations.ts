@@ -13,7 +13,7 @@ import type { Spans } from "./spans.ts";
 /** What an algorithm says of itself, where its family's does not do. */
 export type DeclaredPresentation = Partial<Presentation>;
 
-const bare = { topology: "complete", labels: {}, periodic: [] } as const;
+const bare = { topology: "complete", position: () => ({}), carriers: [], labels: {}, periodic: [] } as const;
 
 /** The words that a headline is made of can be declared; the headline then goes by them. */
 const family = (plain: Spans, headline: (words: Spans) => Presentation["headline"]) => {

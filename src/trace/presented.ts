@@ -48,13 +48,17 @@ function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   switch (entry.kind) {
     case "send":
     case "receive":
-      return { ...entry, message: withFields(entry.message, labels, MAX_LABELS) };
+      return { ...entry, message: messageShown(entry.message, labels) };
     case "event":
       return { ...entry, event: withFields(entry.event, labels, 1) };
     default:
       return entry;
   }
 }
+
+/** The message with what labels its arrow alone. */
+export const messageShown = (message: Tagged, labels: Showing["labels"]): Tagged =>
+  withFields(message, labels, MAX_LABELS);
 
 function withFields(said: Tagged, labels: Showing["labels"], most: number): Tagged {
   const { type, ...fields } = unwrapped(said);

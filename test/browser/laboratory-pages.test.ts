@@ -55,6 +55,22 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  test("the topology shows the moment of the cursor: three that wait for each other, a token that goes round", async () => {
+    const page = await laboratory.open("#/run?scenario=maekawa-deadlock");
+    await ready(page);
+    const picture = page.locator('[data-topology="quorums"] svg');
+    await expect
+      .poll(() => picture.getAttribute("aria-label"), { timeout: PATIENCE_MS })
+      .toContain("1, 2 and 3 wait for each other");
+    expect(await picture.locator(".hull.waiting").count()).toBe(3);
+    expect(await picture.locator(".wait.dead").count()).toBe(3);
+    await page.getByRole("button", { name: "To the start" }).click();
+    await expect.poll(() => picture.locator(".wait").count(), { timeout: PATIENCE_MS }).toBe(0);
+    await page.goto(`${laboratory.url}#/run?scenario=token-ring-two-want-in&at=3`);
+    const ring = page.locator('[data-topology="ring"] svg');
+    await expect.poll(() => ring.locator(".token").count(), { timeout: PATIENCE_MS }).toBe(1);
+  });
+
   test("where the cursor stood is not noted in the address of another run that is on its way", async () => {
     const page = await laboratory.open("#/run?protocol=ring&nodes=3&at=0");
     await ready(page);

@@ -1,4 +1,6 @@
 /** What the page asks the worker, and what it is answered: plain data. */
+import type { Arrangement, Topology } from "../../../../src/protocols/index.ts";
+import type { Flight } from "../../diagram/topology/facts.ts";
 import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
@@ -56,10 +58,10 @@ export interface ShownRun {
   readonly about: string;
   readonly protocol: string;
   readonly family: string;
+  readonly topology: Topology;
   /** What a node can be asked to do, such as `request`; null where there is nothing. */
   readonly verb: string | null;
   readonly unit: "ms" | "move";
-  readonly lanes: readonly { readonly node: number }[];
   readonly drawing: ShownDrawing;
   readonly steps: readonly ShownStep[];
   readonly properties: readonly ShownProperty[];
@@ -94,12 +96,9 @@ export interface Look {
   /** Messages sent up to here. */
   readonly messages: number;
   readonly nodes: readonly LookNode[];
-  readonly inFlight: readonly {
-    readonly id: string;
-    readonly from: number;
-    readonly to: number;
-    readonly text: string;
-  }[];
+  /** How the nodes stand to each other. */
+  readonly arrangement: Arrangement;
+  readonly inFlight: readonly Flight[];
   /** Whether states are known; otherwise only what pictures show of them. */
   readonly hasStates: boolean;
 }
