@@ -55,6 +55,23 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  test("Why? walks back from the break along its causes, by click and by key", async () => {
+    const page = await laboratory.open("#/run?protocol=bully&counterexample=1");
+    await page.waitForSelector('[data-stand="broken"]');
+    const broken = await stepOf(page);
+    await page.getByRole("button", { name: /^Why is .* broken\?$/ }).click();
+    const panel = page.getByTestId("why");
+    expect(await panel.innerText()).toMatch(/is broken\./);
+    await page.keyboard.press("w");
+    await expect.poll(() => panel.getAttribute("data-place"), { timeout: PATIENCE_MS }).toBe("1");
+    expect(await stepOf(page)).toBeLessThan(broken);
+    expect(await panel.innerText()).toMatch(/is what node \d received\.|did before\./);
+    await page.keyboard.press("Shift+W");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(broken);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => panel.count(), { timeout: PATIENCE_MS }).toBe(0);
+  });
+
   test("the topology shows the moment of the cursor: three that wait for each other, a token that goes round", async () => {
     const page = await laboratory.open("#/run?scenario=maekawa-deadlock");
     await ready(page);
