@@ -174,7 +174,19 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
     },
     check: { counters: ["round"], maxInFlight: 4 },
-    shown: { term: "ballot", topology: "quorums", position: byPromises },
+    shown: {
+      term: "ballot",
+      spans: "ballot",
+      topology: "quorums",
+      position: byPromises,
+      labels: {
+        prepare: ["ballot"],
+        promise: ["ballot", "accepted"],
+        accept: ["proposal"],
+        accepted: ["proposal"],
+        nack: ["ballot", "promised"],
+      },
+    },
   }),
   pbft: entry(
     replicatedLog,
@@ -194,7 +206,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 2 },
-      shown: { term: "view", labels: { prePrepare: [], prepare: [], commit: [] }, periodic: ["status"] },
+      shown: {
+        term: "view",
+        spans: "views",
+        labels: { prePrepare: [], prepare: [], commit: [] },
+        periodic: ["status"],
+      },
     },
   ),
   raft: entry(

@@ -43,7 +43,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     centralServer,
     {
       variants: { "causality-probe": probed(centralServer) },
-      shown: { topology: "star", position: atServer },
+      shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
     },
   ),
   "elected-server": entry(
@@ -56,6 +56,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         topology: "star",
         position: atElectedServer,
+        withheld: { request: "grant" },
         labels: { coordinator: ["epoch"] },
         periodic: ["coordinator", "confirm", "renew", "confirmed"],
       },
@@ -92,7 +93,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
       "causality-probe": probed(maekawa),
     },
-    shown: { topology: "quorums", position: inVotingSets },
+    shown: { topology: "quorums", position: inVotingSets, withheld: { request: "vote" } },
   }),
   "maekawa-sanders": entry(
     mutualExclusion,
@@ -109,7 +110,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(maekawaSanders),
       },
       check: { crashNotification: toldInPart },
-      shown: { topology: "quorums", position: inVotingSetsWithTimes },
+      shown: { topology: "quorums", position: inVotingSetsWithTimes, withheld: { request: "vote" } },
     },
   ),
   raymond: entry(
@@ -151,7 +152,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(ricartAgrawala),
       },
       check: { crashNotification: toldInPart },
-      shown: { position: byReplies, labels: { request: ["time"] } },
+      shown: { position: byReplies, withheld: { request: "reply" }, labels: { request: ["time"] } },
     },
   ),
   "suzuki-kasami": entry(

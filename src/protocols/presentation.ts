@@ -14,6 +14,8 @@ export interface Presentation {
   readonly topology: Topology;
   /** What a node has, what it waits for and where it is. */
   readonly position: PositionRule;
+  /** By a request's short name that of its answer: between both it is held back at the node that received it. */
+  readonly withheld: Readonly<Record<string, string>>;
   /** Short names of messages that carry what a position `holds`. */
   readonly carriers: readonly string[];
   /** What a view's `term` is called in the paper. */
