@@ -131,4 +131,6 @@ export interface CheckShown {
   readonly steps: readonly string[];
   readonly checked: readonly { readonly name: string; readonly claim: string }[];
   readonly hasTrace: boolean;
+  /** Where the fewest were asked for: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
 }
