@@ -89,12 +89,24 @@ export interface Compared {
   readonly problem: string;
 }
 
+/** What has been done so far, and its cost. */
+export interface Work {
+  readonly name: "election" | "entry" | "multicast" | "decision";
+  /** How many there have been, with the one that is under way. */
+  readonly count: number;
+  /** Of the last election; of all others the mean. */
+  readonly messages: number;
+  /** Whether the last election has ended. */
+  readonly isOver: boolean;
+}
+
 /** Everything at one moment. */
 export interface Look {
   readonly step: number;
   readonly headline: string;
   /** Messages sent up to here. */
   readonly messages: number;
+  readonly work: Work | null;
   readonly nodes: readonly LookNode[];
   /** How the nodes stand to each other. */
   readonly arrangement: Arrangement;

@@ -6,13 +6,14 @@ import { labelOf, nameOf } from "../../../../src/trace/naming.ts";
 import { messageShown } from "../../../../src/trace/presented.ts";
 import type { Look, LookNode, ShownRun } from "./answers.ts";
 import type { Run } from "./runs.ts";
+import { workAt } from "./work.ts";
 
 export type Moments = ReturnType<typeof momentsOf>;
 
 /** @param step −1: before the first */
 export function lookAt(
   { trace }: Run,
-  { steps, drawing }: Pick<ShownRun, "steps" | "drawing">,
+  { steps, drawing, family }: Pick<ShownRun, "steps" | "drawing" | "family">,
   step: number,
   { moments, scenes }: { readonly moments: Moments; readonly scenes: Scenes },
 ): Look {
@@ -66,7 +67,11 @@ export function lookAt(
     options: header.options,
   });
   const messages = scenes.sentUntil(count);
-  return { step, headline: presentation.headline(scene), messages, nodes, arrangement, inFlight, hasStates };
+  const work = workAt(
+    { family, steps, drawing },
+    { step, events: told.events, sentUntil: (entries) => scenes.sentUntil(entries) },
+  );
+  return { step, headline: presentation.headline(scene), messages, work, nodes, arrangement, inFlight, hasStates };
 }
 
 /** In characters: at an arrow, and in a list. */
