@@ -277,6 +277,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         topology: "identifier circle",
         position: onIdentifierCircle,
+        untilMs: 5_000, // By then all have joined, and each region has its super-peer.
         headline: superPeersHeadline,
         labels: { ask: [], way: ["node"], neighbours: [], leaving: [] },
         periodic: lookUps,
@@ -295,6 +296,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         topology: "plane",
         position: inSpace,
+        untilMs: 10_000, // A holder is a super-peer after twelve rounds of half a second.
         carriers: ["move"],
         headline: superPeersHeadline,
         labels: { gossip: [], answer: [], move: ["holder"], heir: [] },

@@ -26,6 +26,8 @@ export interface Presentation {
   readonly labels: Readonly<Record<string, readonly [string] | readonly [string, string] | readonly []>>;
   /** Short names of messages, timers and events that keep coming. Where they change nothing they are folded. */
   readonly periodic: readonly string[];
+  /** So long a run is shown that does not come to rest, in milliseconds, unless somebody says. */
+  readonly untilMs: number;
   /** How things stand, as a sentence. */
   headline(scene: Scene): string;
 }

@@ -18,6 +18,7 @@ const bare = {
   position: () => ({}),
   carriers: [],
   withheld: {},
+  untilMs: 1_000,
   labels: {},
   periodic: [],
 } as const;

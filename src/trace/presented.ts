@@ -89,6 +89,7 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
   for (const [index, entry] of entries.entries())
     if ((entry.kind === "send" || entry.kind === "receive" || entry.kind === "lost") && dull.has(entry.id))
       folded.add(index);
+  for (const [index, entry] of entries.entries()) if (isPeriodic(index) && saysNothing(entry)) folded.add(index);
   for (const { indices } of steps) {
     const left = indices.filter((index) => !folded.has(index));
     if (left.every((index) => isPeriodic(index) && isAside(entries[index] as TraceEntry)))
@@ -99,6 +100,13 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
 
 /** What means nothing by itself: it may go if all else of its step does. */
 const isAside = ({ kind }: TraceEntry): boolean => kind === "timeout" || kind === "event";
+
+/** An event that something is not so, such as that nobody leads. */
+function saysNothing(entry: TraceEntry): boolean {
+  if (entry.kind !== "event") return false;
+  const { type: _type, ...fields } = unwrapped(entry.event);
+  return Object.keys(fields).length > 0 && Object.values(fields).every((value) => value === null);
+}
 
 function isOneOf(entry: TraceEntry, periodic: ReadonlySet<string>): boolean {
   switch (entry.kind) {
