@@ -19,6 +19,12 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       expect(await page.getByTestId(`total-${protocol}`).innerText()).toBe(total);
       await expect.poll(() => page.getByTestId(`sent-${protocol}`).innerText(), { timeout: PATIENCE_MS }).toBe(total);
     }
+    // One axis for both: the same time stands at the same place.
+    const ticks = () =>
+      page.evaluate<string[]>(`[...document.querySelectorAll(".view canvas:first-child")]
+        .flatMap(({ picture }) => picture ? [JSON.stringify(picture.axis.ticks)] : [])`);
+    await expect.poll(async () => new Set(await ticks()).size, { timeout: PATIENCE_MS }).toBe(1);
+    expect((await ticks()).length).toBe(2);
     await page.getByRole("button", { name: "To the start" }).click();
     await expect.poll(() => page.getByTestId("sent-ring").innerText(), { timeout: PATIENCE_MS }).toBe("0");
     await page.getByLabel("Add a protocol").selectOption("chang-roberts");
@@ -53,6 +59,38 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.getByRole("link", { name: "Compare", exact: true }).last().click();
     await page.waitForSelector('[data-case="raft"] .now');
     expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("Check shows its counterexample as soon as it ends, and asks for the fewest faults at a button", async () => {
+    const page = await laboratory.open("#/check?protocol=ricart-agrawala&nodes=2");
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
+    expect(await page.getByTestId("counterexample").count()).toBe(0);
+    await page.getByRole("link", { name: "Fewest faults that break it" }).click();
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
+    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault can break it, and no fewer/);
+    const found = page.getByTestId("counterexample");
+    await found.locator('[data-stand="broken"]').waitFor();
+    await found.locator(".view canvas").first().waitFor();
+    await page.keyboard.press("Home");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(-1);
+  });
+
+  test("a claim is told by key, what changed stands first, and names are not cut", async () => {
+    const page = await laboratory.open("#/run?scenario=chang-roberts-ring-of-seven&at=20");
+    await ready(page);
+    const claim = page.getByRole("button", { name: /^E1 safety/ });
+    await claim.focus();
+    await page.keyboard.press("Enter");
+    expect(await page.getByTestId("claim").innerText()).toMatch(/^E1 safety: .+\.$/);
+    const state = page.getByTestId("state-24").locator("dl div");
+    await expect.poll(() => state.first().getAttribute("class"), { timeout: PATIENCE_MS }).toMatch(/new/);
+    const cut = await page.evaluate<number>(`[...document.querySelectorAll(".names text")]
+      .filter((each) => each.getBoundingClientRect().left < each.ownerSVGElement.getBoundingClientRect().left).length`);
+    expect(cut).toBe(0);
+    await page.goto(`${laboratory.url}#/run?protocol=ricart-agrawala&nodes=3&at=8`);
+    await expect
+      .poll(() => page.locator("summary", { hasText: "Its client" }).count(), { timeout: PATIENCE_MS })
+      .toBe(1);
   });
 
   test("Why? walks back from the break along its causes, by click and by key", async () => {

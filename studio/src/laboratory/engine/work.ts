@@ -54,7 +54,7 @@ interface Election {
 }
 
 /** Stretches in which somebody holds one, or begins to lead without one. What ends one and begins the next in one step is one. */
-export function electionsIn({ drawing }: Pick<ShownRun, "drawing">): Election[] {
+function electionsIn({ drawing }: Pick<ShownRun, "drawing">): Election[] {
   const spans = drawing.states
     .flatMap(({ kind, from, to }) =>
       kind === "electing" ? [{ from: from ?? 0, to }] : kind === "leading" && from !== null ? [{ from, to: from }] : [],
