@@ -96,7 +96,7 @@ export interface Work {
   readonly count: number;
   /** Of the last election; of all others the mean. */
   readonly messages: number;
-  /** Whether the last election has ended. */
+  /** Whether the last election has ended, or all entries have. */
   readonly isOver: boolean;
 }
 

@@ -17,8 +17,8 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
   const entries = (at: number): number => (at < 0 ? 0 : (run.steps[at]?.entries ?? 0));
   const sent = sentUntil(entries(step));
   const counts = (type: string): number => events.filter(({ event }) => unwrapped(event).type === type).length;
-  const each = (name: Work["name"], count: number): Work | null =>
-    count === 0 ? null : { name, count, messages: sent / count, isOver: false };
+  const each = (name: Work["name"], count: number, isOver = true): Work | null =>
+    count === 0 ? null : { name, count, messages: sent / count, isOver };
   switch (run.family) {
     case "election": {
       const costOf = ({ from, to }: Election): number =>
@@ -35,7 +35,8 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
       };
     }
     case "mutual exclusion":
-      return each("entry", counts("entered"));
+      // Those that are asked for have their share of the messages.
+      return each("entry", Math.max(counts("needed"), counts("entered")), counts("exited") >= counts("needed"));
     case "multicast":
       return each("multicast", counts("said"));
     default: {
