@@ -24,7 +24,8 @@ function made(): Catalogue {
     .filter((file) => file.endsWith(".yaml"))
     .map((file) => {
       const { scenario } = parseScenario(readFileSync(new URL(file, folder), "utf8"), file);
-      return { file: file.replace(/\.yaml$/, ""), name: scenario.name, protocol: scenario.protocol };
+      const { name: title, protocol, variant } = scenario;
+      return { protocol, shown: { file: file.replace(/\.yaml$/, ""), title, ...(variant && { variant }) } };
     });
   return protocolNames.map((name): Exhibit => {
     const { summary, family, model, presentation } = protocolNamed(name);
@@ -37,7 +38,7 @@ function made(): Catalogue {
       topology: presentation.topology,
       guarantees: safety.slice(0, MOST_GUARANTEES).map(({ claim }) => claim),
       costs: costs.map(({ when, messages }) => ({ when, count: messages(NODES) })).filter(({ count }) => count >= 0),
-      scenarios: scenarios.flatMap(({ file, name: title, protocol }) => (protocol === name ? [{ file, title }] : [])),
+      scenarios: scenarios.flatMap(({ protocol, shown }) => (protocol === name ? [shown] : [])),
     };
   });
 }

@@ -54,23 +54,23 @@ export function replayed(
   protocol: AnyProtocol = protocolOf(trace.header),
 ): Replay<Vocabulary> {
   const { header, entries } = trace;
-  const hasRealSignatures = header.madeBy === "cluster";
-  if (until === undefined) return replay(protocol, header.nodes, entries as never[], { hasRealSignatures });
+  const known = beginningOf(header);
+  if (until === undefined) return replay(protocol, header.nodes, entries as never[], known);
   // Nothing is known of what comes after the last entry: timers would have run out.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
   return replay(protocol, header.nodes, entries as never[], {
-    hasRealSignatures,
+    ...known,
     until: entriesUntil(trace, until),
     ...at,
   });
 }
 
+const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatures: madeBy === "cluster", states });
+
 /** For looking at many points: properties are left out. */
 export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
-  new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], {
-    hasRealSignatures: header.madeBy === "cluster",
-  });
+  new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], beginningOf(header));
 
 export interface RecordedPoint {
   readonly header: TraceHeader;

@@ -36,6 +36,7 @@ export function simulatedHeader({ scenario, cast, from }: Staged, { properties }
     nodes: cast.ids.toSorted((a, b) => a - b),
     seed: scenario.seed,
     ...liarsIn(scenario.byzantine),
+    ...(Object.keys(scenario.begin.states).length === 0 ? {} : { states: scenario.begin.states }),
     violation: violated === undefined ? null : { property: violated.name, claim: violated.claim, loopFrom: null },
   };
 }

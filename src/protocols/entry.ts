@@ -2,6 +2,7 @@
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
 import type { LeaseOptions } from "./leases.ts";
+import { partIn } from "./position.ts";
 import type { Presentation } from "./presentation.ts";
 import type { DeclaredPresentation } from "./presentations.ts";
 import { type AnyMaker, composed, defaulting, type System, type WireTable } from "./system.ts";
@@ -181,8 +182,17 @@ export function entry(
     mustStart,
     onRing,
     check,
-    presentation: family.shown(declared.shown),
+    presentation: ofPart(family.shown(declared.shown), family.part),
   } as RegistryEntry;
+}
+
+/** Its rule for positions speaks of the algorithm, which stands among other parts wherever it is run. */
+function ofPart(presentation: Presentation, part: string): Presentation {
+  const { position } = presentation;
+  return {
+    ...presentation,
+    position: (state, node, options) => position(partIn(state, part), node, partIn(options, part)),
+  };
 }
 
 const systemOf = ({ part }: Family, algorithm: AnyMaker | System): System =>

@@ -136,7 +136,7 @@ function decidedIn({ nodes }: Scene): string {
   const known = nodes.map(({ view }) => view?.log?.decided ?? 0).toSorted((a, b) => b - a);
   const most = known[0] ?? 0;
   const byMajority = known[Math.floor(known.length / 2)] ?? 0;
-  if (byMajority > 0) return `a majority knows entry ${byMajority} to be decided`;
+  if (byMajority > 0) return `entry ${byMajority} is decided at a majority`;
   return most > 0
     ? `${most === 1 ? "an entry is" : `${most} entries are`} decided, and few know it`
     : "nothing is decided yet";

@@ -4,6 +4,7 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
+import { aroundCoordinator, byPromises } from "./consensus/family/positions.ts";
 import { ballotLog, raftLog } from "./consensus/family/presentations.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
@@ -43,6 +44,7 @@ import { names } from "./membership/names/names.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
+import { inSpace, onIdentifierCircle } from "./overlay/parts/positions.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 import { services } from "./services.ts";
@@ -211,7 +213,19 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
     },
     check: { counters: ["round"], maxInFlight: 4 },
-    shown: { term: "ballot", topology: "quorums" },
+    shown: {
+      term: "ballot",
+      spans: "ballot",
+      topology: "quorums",
+      position: byPromises,
+      labels: {
+        prepare: ["ballot"],
+        promise: ["ballot", "accepted"],
+        accept: ["proposal"],
+        accepted: ["proposal"],
+        nack: ["ballot", "promised"],
+      },
+    },
   }),
   pbft: entry(
     replicatedLog,
@@ -231,7 +245,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 2 },
-      shown: { term: "view", labels: { prePrepare: [], prepare: [], commit: [] }, periodic: ["status"] },
+      shown: {
+        term: "view",
+        spans: "views",
+        labels: { prePrepare: [], prepare: [], commit: [] },
+        periodic: ["status"],
+      },
     },
   ),
   raft: entry(
@@ -295,7 +314,14 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       embedded: false,
       mustStart: true,
       check: { maxTimeouts: 4 },
-      shown: { topology: "identifier circle", headline: superPeersHeadline, periodic: lookUps },
+      shown: {
+        topology: "identifier circle",
+        position: onIdentifierCircle,
+        untilMs: 5_000, // By then all have joined, and each region has its super-peer.
+        headline: superPeersHeadline,
+        labels: { ask: [], way: ["node"], neighbours: [], leaving: [] },
+        periodic: lookUps,
+      },
     },
   ),
   "super-peer-tokens": entry(
@@ -307,7 +333,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       embedded: false,
       mustStart: true,
       check: { maxTimeouts: 4 },
-      shown: { topology: "plane", headline: superPeersHeadline, periodic: ["round", "gossip", "answer"] },
+      shown: {
+        topology: "plane",
+        position: inSpace,
+        untilMs: 10_000, // A holder is a super-peer after twelve rounds of half a second.
+        carriers: ["move"],
+        headline: superPeersHeadline,
+        labels: { gossip: [], answer: [], move: ["holder"], heir: [] },
+        periodic: ["round", "gossip", "answer"],
+      },
     },
   ),
   "two-phase-commit": entry(
@@ -317,7 +351,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     {
       embedded: false,
       check: { maxInFlight: 4 },
-      shown: { topology: "star", term: "transaction", labels: { vote: ["vote"], decision: ["decision"] } },
+      shown: {
+        topology: "star",
+        position: aroundCoordinator,
+        term: "transaction",
+        labels: { vote: ["vote"], decision: ["decision"] },
+      },
     },
   ),
   ...lockstepRounds,
@@ -357,6 +396,7 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
 }
 
+export { type ArrangedNode, type Arrangement, arrangementOf } from "./arrangement.ts";
 export type { Command } from "./consensus/family/replicated-log.ts";
 export type { Proposal } from "./consensus/paxos/vocabulary.ts";
 export * from "./consensus-exports.ts";
@@ -456,5 +496,6 @@ export {
   type SuperPeerTokensOptions,
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
-export { type Presentation, rowsOf, type Scene, type ShownNode } from "./presentation.ts";
+export type { Position } from "./position.ts";
+export { type Presentation, rowsOf, type Scene, type ShownNode, type Topology } from "./presentation.ts";
 export { type Span, type SpanRule, type Spans, spanOf } from "./spans.ts";

@@ -7,6 +7,16 @@ import { monitoredElectedServer } from "./mutex/elected-server/elected-server.ts
 import { lockServiceOptions } from "./mutex/elected-server/lock-service.ts";
 import { epochTokenRing, ringLease } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
+import {
+  atElectedServer,
+  atServer,
+  byPrivilege,
+  byReplies,
+  inVotingSets,
+  inVotingSetsWithTimes,
+  onTokenRing,
+  onTree,
+} from "./mutex/family/positions.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders/maekawa-sanders.ts";
@@ -34,7 +44,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     centralServer,
     {
       variants: { "causality-probe": probed(centralServer) },
-      shown: { topology: "star" },
+      shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
     },
   ),
   "elected-server": entry(
@@ -54,6 +64,8 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       check: { maxTimeouts: 2 },
       shown: {
         topology: "star",
+        position: atElectedServer,
+        withheld: { request: "grant" },
         labels: { coordinator: ["epoch"] },
         periodic: ["coordinator", "confirm", "renew", "confirmed"],
       },
@@ -80,6 +92,8 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       check: { maxTimeouts: 2 },
       shown: {
         topology: "ring",
+        position: onTokenRing,
+        carriers: ["token"],
         labels: { token: ["epoch", "hops"], renew: [], confirm: [] },
         periodic: ["confirmed"],
       },
@@ -93,7 +107,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
       "causality-probe": probed(maekawa),
     },
-    shown: { topology: "quorums" },
+    shown: { topology: "quorums", position: inVotingSets, withheld: { request: "vote" } },
   }),
   "maekawa-sanders": entry(
     mutualExclusion,
@@ -110,7 +124,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(maekawaSanders),
       },
       check: { crashNotification: toldInPart },
-      shown: { topology: "quorums" },
+      shown: { topology: "quorums", position: inVotingSetsWithTimes, withheld: { request: "vote" } },
     },
   ),
   raymond: entry(
@@ -129,7 +143,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(raymond, { tree: "line" }),
         },
       },
-      shown: { topology: "tree" },
+      shown: { topology: "tree", position: onTree, carriers: ["privilege"] },
     },
   ),
   "ricart-agrawala": entry(
@@ -152,7 +166,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(ricartAgrawala),
       },
       check: { crashNotification: toldInPart },
-      shown: { labels: { request: ["time"] } },
+      shown: { position: byReplies, withheld: { request: "reply" }, labels: { request: ["time"] } },
     },
   ),
   "suzuki-kasami": entry(
@@ -161,14 +175,18 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     suzukiKasami,
     {
       variants: { "causality-probe": probed(suzukiKasami) },
-      shown: { labels: { request: ["n"], privilege: ["queue"] } },
+      shown: {
+        position: byPrivilege,
+        carriers: ["privilege"],
+        labels: { request: ["n"], privilege: ["queue"] },
+      },
     },
   ),
   "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
     variants: { "causality-probe": probed(tokenRing) },
     mustStart: true,
     onRing: (ring) => ({ mutex: { ring } }),
-    shown: { topology: "ring", labels: { token: [] } },
+    shown: { topology: "ring", position: onTokenRing, carriers: ["token"], labels: { token: [] } },
   }),
   // coterie new: mutex
 };

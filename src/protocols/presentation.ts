@@ -4,11 +4,20 @@
  * none. Pictures, pages and reports all draw by it; none of them knows an algorithm.
  */
 import type { NodeId, Tagged, View } from "../core/protocol.ts";
+import type { PositionRule } from "./position.ts";
 import type { SpanRule } from "./spans.ts";
+
+export type Topology = "complete" | "ring" | "tree" | "star" | "quorums" | "identifier circle" | "plane";
 
 export interface Presentation {
   /** How the nodes stand to each other. On a `ring` the rows of a diagram are in its order. */
-  readonly topology: "complete" | "ring" | "tree" | "star" | "quorums" | "identifier circle" | "plane";
+  readonly topology: Topology;
+  /** What a node has, what it waits for and where it is. */
+  readonly position: PositionRule;
+  /** By a request's short name that of its answer: between both it is held back at the node that received it. */
+  readonly withheld: Readonly<Record<string, string>>;
+  /** Short names of messages that carry what a position `holds`. */
+  readonly carriers: readonly string[];
   /** What a view's `term` is called in the paper. */
   readonly term: string;
   /** Which of its states last and deserve a mark. */
@@ -17,6 +26,8 @@ export interface Presentation {
   readonly labels: Readonly<Record<string, readonly [string] | readonly [string, string] | readonly []>>;
   /** Short names of messages, timers and events that keep coming. Where they change nothing they are folded. */
   readonly periodic: readonly string[];
+  /** So long a run is shown that does not come to rest, in milliseconds, unless somebody says. */
+  readonly untilMs: number;
   /** How things stand, as a sentence. */
   headline(scene: Scene): string;
 }

@@ -13,7 +13,15 @@ import type { Spans } from "./spans.ts";
 /** What an algorithm says of itself, where its family's does not do. */
 export type DeclaredPresentation = Partial<Presentation>;
 
-const bare = { topology: "complete", labels: {}, periodic: [] } as const;
+const bare = {
+  topology: "complete",
+  position: () => ({}),
+  carriers: [],
+  withheld: {},
+  untilMs: 1_000,
+  labels: {},
+  periodic: [],
+} as const;
 
 /** The words that a headline is made of can be declared; the headline then goes by them. */
 const family = (plain: Spans, headline: (words: Spans) => Presentation["headline"]) => {
@@ -25,7 +33,7 @@ const family = (plain: Spans, headline: (words: Spans) => Presentation["headline
 
 export const electionShown = family({ term: "term", spans: "leadership" }, electionHeadline);
 export const mutexShown = family({ term: "epoch", spans: "section" }, mutexHeadline);
-export const multicastShown = family({ term: "view", spans: "none" }, () => multicastHeadline);
+export const multicastShown = family({ term: "view", spans: "views" }, () => multicastHeadline);
 export const consensusShown = family({ term: "round", spans: "doubt" }, consensusHeadline);
 export const logShown = family({ term: "term", spans: "leadership" }, logHeadline);
-export const membershipShown = family({ term: "view", spans: "none" }, () => membershipHeadline);
+export const membershipShown = family({ term: "view", spans: "views" }, () => membershipHeadline);

@@ -2,13 +2,16 @@
 import type { NodeId, View } from "../core/protocol.ts";
 
 export interface Span {
-  readonly kind: "inside" | "waiting" | "leading" | "electing";
+  readonly kind: "inside" | "waiting" | "leading" | "electing" | "preparing" | "proposing" | "view" | "changing";
   /** Such as `term 3`; empty where the kind says it all. */
   readonly words: string;
 }
 
-/** `section`: in the critical section or waiting for it; `leadership`: leading or in an election; `doubt`: voted and not told. */
-export type SpanRule = "section" | "leadership" | "doubt" | "none";
+/**
+ * `section`: in the critical section or waiting for it; `leadership`: leading or in an election; `doubt`: voted and not told;
+ * `ballot`: preparing or proposing, in a ballot of its own; `views`: in a view, or between two.
+ */
+export type SpanRule = "section" | "leadership" | "doubt" | "ballot" | "views" | "none";
 
 export interface Spans {
   readonly spans: SpanRule;
@@ -18,6 +21,8 @@ export interface Spans {
 
 const ELECTING =
   /^(campaigning|deferring|participant|pre-voting|requesting votes|calling|taking part|candidate|pre-candidate|joining|preparing)/;
+
+const CHANGING = /^(changing|view change)/;
 
 const rules: Readonly<Record<SpanRule, (view: View, node: NodeId, term: string) => Span | null>> = {
   section({ role }) {
@@ -30,6 +35,17 @@ const rules: Readonly<Record<SpanRule, (view: View, node: NodeId, term: string) 
     return ELECTING.test(view.role) ? { kind: "electing", words: view.role } : null;
   },
   doubt: ({ role }) => (role === "in doubt" ? { kind: "waiting", words: role } : null),
+  ballot({ role, term: round }, node, term) {
+    const words = `${term} ${round}.${node}`;
+    return role === "preparing" || role === "proposing" ? { kind: role, words } : null;
+  },
+  views(view, node, term) {
+    if (CHANGING.test(view.role)) return { kind: "changing", words: "" };
+    // Where nobody leads, view 0 is the one before the first.
+    if (view.term === undefined || (view.term === 0 && view.leader === undefined) || view.role === "outside")
+      return null;
+    return { kind: view.leader === node ? "leading" : "view", words: `${term} ${view.term}` };
+  },
   none: () => null,
 };
 

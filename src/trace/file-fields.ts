@@ -56,6 +56,12 @@ const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
     expected: "an object from node to behaviour, or absent",
     holds: (value) => value === undefined || (isObject(value) && Object.keys(value).every(isId)),
   },
+  states: {
+    expected: "an object from node to what of its state differs, or absent",
+    holds: (value) =>
+      value === undefined ||
+      (isObject(value) && Object.keys(value).every(isId) && Object.values(value).every(isObject)),
+  },
   violation: orNull({ expected: "an object", holds: isObject }),
 };
 

@@ -15,6 +15,8 @@ export interface TraceHeader {
   readonly seed: number | null;
   /** Nodes that lied, and how, as one writes Byzantine behaviours that are plain data. Absent: nobody. */
   readonly byzantine?: Readonly<Record<NodeId, unknown>>;
+  /** With what of its state each node began that differs from a first one. Absent: nobody began with a state of its own. */
+  readonly states?: Readonly<Record<NodeId, Readonly<Record<string, unknown>>>>;
   /** What a counterexample is one of. */
   readonly violation: {
     readonly property: string;

@@ -48,13 +48,17 @@ function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   switch (entry.kind) {
     case "send":
     case "receive":
-      return { ...entry, message: withFields(entry.message, labels, MAX_LABELS) };
+      return { ...entry, message: messageShown(entry.message, labels) };
     case "event":
       return { ...entry, event: withFields(entry.event, labels, 1) };
     default:
       return entry;
   }
 }
+
+/** The message with what labels its arrow alone. */
+export const messageShown = (message: Tagged, labels: Showing["labels"]): Tagged =>
+  withFields(message, labels, MAX_LABELS);
 
 function withFields(said: Tagged, labels: Showing["labels"], most: number): Tagged {
   const { type, ...fields } = unwrapped(said);
@@ -85,6 +89,7 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
   for (const [index, entry] of entries.entries())
     if ((entry.kind === "send" || entry.kind === "receive" || entry.kind === "lost") && dull.has(entry.id))
       folded.add(index);
+  for (const [index, entry] of entries.entries()) if (isPeriodic(index) && saysNothing(entry)) folded.add(index);
   for (const { indices } of steps) {
     const left = indices.filter((index) => !folded.has(index));
     if (left.every((index) => isPeriodic(index) && isAside(entries[index] as TraceEntry)))
@@ -95,6 +100,13 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
 
 /** What means nothing by itself: it may go if all else of its step does. */
 const isAside = ({ kind }: TraceEntry): boolean => kind === "timeout" || kind === "event";
+
+/** An event that something is not so, such as that nobody leads. */
+function saysNothing(entry: TraceEntry): boolean {
+  if (entry.kind !== "event") return false;
+  const { type: _type, ...fields } = unwrapped(entry.event);
+  return Object.keys(fields).length > 0 && Object.values(fields).every((value) => value === null);
+}
 
 function isOneOf(entry: TraceEntry, periodic: ReadonlySet<string>): boolean {
   switch (entry.kind) {

@@ -34,10 +34,10 @@ export class ReplayMoments<V extends Vocabulary> {
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
     entries: readonly TraceEntry<V>[],
-    { hasRealSignatures = false }: Pick<ReplayOptions, "hasRealSignatures"> = {},
+    options: Pick<ReplayOptions, "hasRealSignatures" | "states"> = {},
   ) {
     this.#entries = entries;
-    this.#walker = new Replaying({ ...protocol, properties: [] }, nodes, entries, hasRealSignatures);
+    this.#walker = new Replaying({ ...protocol, properties: [] }, nodes, entries, options);
     this.#apart = Math.max(LEAST_APART, Math.ceil(entries.length / MAX_KEPT));
     this.#kept = [this.#walker.save()];
   }

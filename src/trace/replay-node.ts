@@ -19,6 +19,7 @@ import { random } from "../core/random.ts";
 import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
+import { mergeInto } from "./differing-state.ts";
 import type { RecordedStep } from "./replay-steps.ts";
 import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "./signature-entries.ts";
 import type { NodeSnapshot } from "./snapshot.ts";
@@ -71,7 +72,11 @@ export class ReplayedNode<V extends Vocabulary> {
     readonly protocol: Protocol<V>,
     readonly id: NodeId,
     nodes: readonly NodeId[],
-    private readonly hasRealSignatures: boolean,
+    private readonly given: {
+      readonly hasRealSignatures: boolean;
+      /** Of its state, where it begins with one of its own. */
+      readonly differing: Readonly<Record<string, unknown>>;
+    },
   ) {
     this.#peers = nodes.filter((node) => node !== id);
     this.#ctx = this.#context();
@@ -97,12 +102,15 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#deeds = isKnown && recorded.cut === null ? null : [];
     this.#choices = [...recorded.choices];
     try {
+      const isBeginning = stimulus.kind === "start" && this.status === "new";
       if (stimulus.kind === "start") this.#boot();
       if (stimulus.kind === "timeout") this.#expire(stimulus.timer);
       const request = stimulus.kind === "command" ? (this.#requestIn?.(stimulus.command) ?? null) : null;
       if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
-      return this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
+      const left = this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
+      if (isBeginning) mergeInto(this.state, this.given.differing); // As a scenario does, once it has started.
+      return left;
     } catch (error) {
       return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
     }
@@ -222,7 +230,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return {
       sign: (signedText) => (taken(SIGNATURE) ? String(this.#choices.shift()?.option) : ideal.sign(signedText)),
       isSigned: (by, signedText, signature) => {
-        if (!this.hasRealSignatures) return ideal.isSigned(by, signedText, signature);
+        if (!this.given.hasRealSignatures) return ideal.isSigned(by, signedText, signature);
         const [next] = this.#choices;
         const isWrong = taken(WRONG_SIGNATURE) && next?.option === signatureName(by, signedText, signature);
         if (isWrong) this.#choices.shift();

@@ -18,6 +18,7 @@ import type {
 import type { Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
+import type { TraceHeader } from "./header.ts";
 import { Histories, type Remembered } from "./histories.ts";
 import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
 import { ReplayedNode, type SavedNode } from "./replay-node.ts";
@@ -29,6 +30,8 @@ export interface ReplayOptions {
   readonly until?: number;
   /** Signatures are not the simulator's: those that the trace does not mention were right. */
   readonly hasRealSignatures?: boolean;
+  /** With what of its state each node begins that differs from a first one. */
+  readonly states?: States;
   /** The time of the snapshot; that of the last of these entries by default. */
   readonly at?: number;
 }
@@ -56,6 +59,8 @@ export interface Doubt {
   readonly sentence: string;
 }
 
+type States = NonNullable<TraceHeader["states"]>;
+
 /** @param entries in order: each node's own, and no receipt before its sending. */
 export function replay<V extends Vocabulary>(
   protocol: Protocol<V>,
@@ -63,7 +68,7 @@ export function replay<V extends Vocabulary>(
   entries: readonly TraceEntry<V>[],
   options: ReplayOptions = {},
 ): Replay<V> {
-  const run = new Replaying(protocol, nodes, entries, options.hasRealSignatures === true);
+  const run = new Replaying(protocol, nodes, entries, options);
   const until = Math.min(options.until ?? entries.length, entries.length);
   for (let index = 0; index < until; index++) run.walk(index);
   return run.conclude(options.at ?? entries[until - 1]?.at ?? 0);
@@ -109,11 +114,13 @@ export class Replaying<V extends Vocabulary> {
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
     private readonly entries: readonly TraceEntry<V>[],
-    hasRealSignatures: boolean,
+    { hasRealSignatures = false, states = {} }: Pick<ReplayOptions, "hasRealSignatures" | "states">,
   ) {
     const ids = [...nodes].sort((a, b) => a - b);
     this.#recording = recordingOf(entries);
-    this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids, hasRealSignatures)]));
+    this.#nodes = new Map(
+      ids.map((id) => [id, new ReplayedNode(protocol, id, ids, { hasRealSignatures, differing: states[id] ?? {} })]),
+    );
     this.#histories = new Histories(protocol.properties);
     this.#requestIn = requestFinder(protocol);
     this.#findings = new Findings(this.#histories.shown(protocol.properties));

@@ -111,8 +111,38 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expectSame(page);
   });
 
+  test("what is left by acting further back stays as a branch, and one goes to it by click and by key", async () => {
+    const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=8");
+    await ready(page);
+    await act(page, "crash node 3");
+    await page.keyboard.press("Home");
+    for (let presses = 0; presses < 6; presses++) await page.keyboard.press("ArrowRight");
+    await act(page, "pause node 1");
+    await expectSame(page);
+    const shown = page.locator("[data-fork][aria-current]");
+    await expect.poll(() => shown.innerText(), { timeout: PATIENCE_MS }).toMatch(/^pause node 1/);
+    const crash = page.getByRole("button", { name: /^crash node 3/ });
+    await crash.click();
+    await expect.poll(() => shown.innerText(), { timeout: PATIENCE_MS }).toMatch(/^crash node 3/);
+    await expectSame(page);
+    const forkOf = async () => placeOf(await hashOf(page)).words.fork;
+    const crashed = await forkOf();
+    await page.locator("h1").click();
+    await page.keyboard.press("b");
+    await expect.poll(forkOf, { timeout: PATIENCE_MS }).not.toBe(crashed);
+    await page.keyboard.press("Shift+B");
+    await expect.poll(forkOf, { timeout: PATIENCE_MS }).toBe(crashed);
+    await expectSame(page);
+    await page.keyboard.press("Control+z");
+    await expect.poll(forkOf, { timeout: PATIENCE_MS }).toBeUndefined();
+    await expect
+      .poll(() => page.locator("[data-fork]").allInnerTexts(), { timeout: PATIENCE_MS })
+      .toEqual(["the run as it was", expect.stringMatching(/^pause node 1/)]);
+  });
+
   test("selecting dims all but the causal past and future, and Shift with the arrows goes along causes", async () => {
     const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3&at=4");
+    await page.setViewportSize({ width: 1_720, height: 1_000 }); // All of it is in the window.
     await ready(page);
     await settled(page);
     const run = await node.run({ protocol: "ricart-agrawala", nodes: "3" });

@@ -19,6 +19,12 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       expect(await page.getByTestId(`total-${protocol}`).innerText()).toBe(total);
       await expect.poll(() => page.getByTestId(`sent-${protocol}`).innerText(), { timeout: PATIENCE_MS }).toBe(total);
     }
+    // One axis for both: the same time stands at the same place.
+    const ticks = () =>
+      page.evaluate<string[]>(`[...document.querySelectorAll(".view canvas:first-child")]
+        .flatMap(({ picture }) => picture ? [JSON.stringify(picture.axis.ticks)] : [])`);
+    await expect.poll(async () => new Set(await ticks()).size, { timeout: PATIENCE_MS }).toBe(1);
+    expect((await ticks()).length).toBe(2);
     await page.getByRole("button", { name: "To the start" }).click();
     await expect.poll(() => page.getByTestId("sent-ring").innerText(), { timeout: PATIENCE_MS }).toBe("0");
     await page.getByLabel("Add a protocol").selectOption("chang-roberts");
@@ -26,6 +32,98 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.getByRole("button", { name: "Leave ring out" }).click();
     await page.waitForSelector('[data-case="ring"]', { state: "detached" });
     expect(await hashOf(page)).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
+  });
+
+  test("a link with a scenario alone knows its protocol: in the set-up, in Check and in Compare", async () => {
+    const page = await laboratory.open("#/run?scenario=raft-as-lectured");
+    await ready(page);
+    expect(
+      await page
+        .locator("form label", { hasText: /^protocol/ })
+        .locator("select")
+        .inputValue(),
+    ).toBe("raft");
+    await expect
+      .poll(
+        () =>
+          page
+            .locator("form label", { hasText: /^variant/ })
+            .locator("select")
+            .inputValue(),
+        { timeout: PATIENCE_MS },
+      )
+      .toBe("lecture");
+    const pages = page.getByRole("navigation");
+    const leadsTo = (name: string) => pages.getByRole("link", { name }).getAttribute("href");
+    expect(await leadsTo("check")).toBe("#/check?protocol=raft&variant=lecture");
+    await page.getByRole("link", { name: "Compare", exact: true }).last().click();
+    await page.waitForSelector('[data-case="raft"] .now');
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("Check shows its counterexample as soon as it ends, and asks for the fewest faults at a button", async () => {
+    const page = await laboratory.open("#/check?protocol=ricart-agrawala&nodes=2");
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
+    expect(await page.getByTestId("counterexample").count()).toBe(0);
+    await page.getByRole("link", { name: "Fewest faults that break it" }).click();
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
+    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault can break it, and no fewer/);
+    const found = page.getByTestId("counterexample");
+    await found.locator('[data-stand="broken"]').waitFor();
+    await found.locator(".view canvas").first().waitFor();
+    await page.keyboard.press("Home");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(-1);
+  });
+
+  test("a claim is told by key, what changed stands first, and names are not cut", async () => {
+    const page = await laboratory.open("#/run?scenario=chang-roberts-ring-of-seven&at=20");
+    await ready(page);
+    const claim = page.getByRole("button", { name: /^E1 safety/ });
+    await claim.focus();
+    await page.keyboard.press("Enter");
+    expect(await page.getByTestId("claim").innerText()).toMatch(/^E1 safety: .+\.$/);
+    const state = page.getByTestId("state-24").locator("dl div");
+    await expect.poll(() => state.first().getAttribute("class"), { timeout: PATIENCE_MS }).toMatch(/new/);
+    const cut = await page.evaluate<number>(`[...document.querySelectorAll(".names text")]
+      .filter((each) => each.getBoundingClientRect().left < each.ownerSVGElement.getBoundingClientRect().left).length`);
+    expect(cut).toBe(0);
+    await page.goto(`${laboratory.url}#/run?protocol=ricart-agrawala&nodes=3&at=8`);
+    await expect
+      .poll(() => page.locator("summary", { hasText: "Its client" }).count(), { timeout: PATIENCE_MS })
+      .toBe(1);
+  });
+
+  test("Why? walks back from the break along its causes, by click and by key", async () => {
+    const page = await laboratory.open("#/run?protocol=bully&counterexample=1");
+    await page.waitForSelector('[data-stand="broken"]');
+    const broken = await stepOf(page);
+    await page.getByRole("button", { name: /^Why is .* broken\?$/ }).click();
+    const panel = page.getByTestId("why");
+    expect(await panel.innerText()).toMatch(/is broken\./);
+    await page.keyboard.press("w");
+    await expect.poll(() => panel.getAttribute("data-place"), { timeout: PATIENCE_MS }).toBe("1");
+    expect(await stepOf(page)).toBeLessThan(broken);
+    expect(await panel.innerText()).toMatch(/is what node \d received\.|did before\./);
+    await page.keyboard.press("Shift+W");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(broken);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => panel.count(), { timeout: PATIENCE_MS }).toBe(0);
+  });
+
+  test("the topology shows the moment of the cursor: three that wait for each other, a token that goes round", async () => {
+    const page = await laboratory.open("#/run?scenario=maekawa-deadlock");
+    await ready(page);
+    const picture = page.locator('[data-topology="quorums"] svg');
+    await expect
+      .poll(() => picture.getAttribute("aria-label"), { timeout: PATIENCE_MS })
+      .toContain("1, 2 and 3 wait for each other");
+    expect(await picture.locator(".hull.waiting").count()).toBe(3);
+    expect(await picture.locator(".wait.dead").count()).toBe(3);
+    await page.getByRole("button", { name: "To the start" }).click();
+    await expect.poll(() => picture.locator(".wait").count(), { timeout: PATIENCE_MS }).toBe(0);
+    await page.goto(`${laboratory.url}#/run?scenario=token-ring-two-want-in&at=3`);
+    const ring = page.locator('[data-topology="ring"] svg');
+    await expect.poll(() => ring.locator(".token").count(), { timeout: PATIENCE_MS }).toBe(1);
   });
 
   test("where the cursor stood is not noted in the address of another run that is on its way", async () => {

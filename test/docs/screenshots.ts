@@ -54,7 +54,7 @@ async function ofLaboratory(browser: Browser, url: string, { image, hash, scheme
     await ready(page);
     await settled(page);
     await page.waitForFunction(`document.querySelector(".view canvas")?.picture !== undefined`);
-  } else await page.waitForSelector(hash.startsWith("#/check") ? '[data-testid="verdict"]' : "article");
+  } else await page.waitForSelector(hash.startsWith("#/check") ? '[data-testid="counterexample"] canvas' : "article");
   // What is drawn with the next frame is drawn by the second one after it.
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   await save(browser, `laboratory/${image}`, await page.screenshot());

@@ -84,7 +84,7 @@ describe("the headline", () => {
         nodes: decided.map((place, node) => ({ node, condition: "up" as const, view: view(2, place) })),
         events: [],
       });
-    expect(said(7, 7, 4)).toBe("Term 3: node 2 leads; a majority knows entry 7 to be decided.");
+    expect(said(7, 7, 4)).toBe("Term 3: node 2 leads; entry 7 is decided at a majority.");
     expect(said(0, 0, 0)).toBe("Term 3: node 2 leads; nothing is decided yet.");
     expect(said(0, 0, 1)).toBe("Term 3: node 2 leads; an entry is decided, and few know it.");
     expect(said(0, 0, 2)).toBe("Term 3: node 2 leads; 2 entries are decided, and few know it.");

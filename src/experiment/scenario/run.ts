@@ -1,11 +1,11 @@
 /** Runs a scenario: the same scenario gives the same run, to the byte. */
 import { UsageError } from "../../core/errors.ts";
-import { clone } from "../../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
 import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
 import { patience } from "../../sim/rest.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { mergeInto } from "../../trace/differing-state.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
 import { type PropertyVerdict, verdictsOf } from "../verdicts.ts";
@@ -147,18 +147,6 @@ function begin(run: Run): void {
   }
   for (const [id, differing] of Object.entries(states)) mergeInto(sim.world.state(Number(id)), differing);
 }
-
-/** Objects are gone into, anything else is replaced. */
-function mergeInto(state: object, differing: Readonly<Record<string, unknown>>): void {
-  const target = state as Record<string, unknown>;
-  for (const [field, value] of Object.entries(differing)) {
-    if (isObject(value) && isObject(target[field])) mergeInto(target[field], value);
-    else target[field] = clone(value); // The scenario stays as it is.
-  }
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Returns the first step that was not taken, as what it waited for never happened or came too late. */
 function* takeSteps(run: Run): Slices<Judged[]> {

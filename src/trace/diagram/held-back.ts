@@ -18,7 +18,7 @@ export interface Track {
   readonly isSurplus: boolean;
 }
 
-const ROWS = 4;
+export const ROWS = 4;
 /** From one row to the next. */
 export const TRACK_PITCH = 11;
 

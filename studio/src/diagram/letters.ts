@@ -2,7 +2,7 @@
 
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
 import type { Picture } from "./picture.ts";
-import { STATE_NAMES } from "./states.ts";
+import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;
 
@@ -42,17 +42,9 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
 /** What a node is in, at its beginning or at the edge. */
 function stateLetters(room: Room, { states }: Bare): Letter[] {
   return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
-    const name = STATE_NAMES[kind];
-    const text = words === "" ? name : kind === "electing" ? words : `${name}, ${words}`;
+    const text = stateText({ kind, words });
     if (x2 - x1 < Math.min(widthOf(text, "state"), 26)) return [];
-    const colour =
-      kind === "inside"
-        ? "--delivered"
-        : kind === "waiting"
-          ? "--gold"
-          : kind === "leading"
-            ? "--accent"
-            : "--ink-soft";
+    const colour = STATE_COLOURS[kind];
     const letter = { key: `state ${key}`, text, style: "state" as const, colour, of: x1 };
     const [left, baseline, width] = [x1 + 6, y + 17, widthOf(text, "state")];
     if (!room.isFree(left, baseline - 9, width, 11)) return [];

@@ -4,7 +4,7 @@ import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
 import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
 import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
-import { type PlacedState, STATE_PX } from "./states.ts";
+import { type PlacedState, STATE_COLOURS, STATE_PX } from "./states.ts";
 import type { Lettering, Manner, Surface } from "./surface.ts";
 import type { Theme } from "./theme.ts";
 import { TRACK_PX } from "./tracks.ts";
@@ -72,24 +72,33 @@ function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: P
   }
 }
 
-const STATE_LOOKS: Readonly<Record<PlacedState["kind"], { readonly colour: string; readonly opacity: number }>> = {
-  inside: { colour: "--delivered", opacity: 0.62 },
-  waiting: { colour: "--gold", opacity: 0.34 },
-  leading: { colour: "--accent", opacity: 0.34 },
-  electing: { colour: "--ink-soft", opacity: 0.22 },
+/** How much of its colour. */
+const STATE_OPACITIES: Readonly<Record<PlacedState["kind"], number>> = {
+  inside: 0.62,
+  waiting: 0.34,
+  leading: 0.34,
+  electing: 0.22,
+  preparing: 0.22,
+  proposing: 0.34,
+  view: 0.16,
+  changing: 0.34,
 };
+
+/** What says by itself that it is there has no edge below. */
+const EDGELESS: ReadonlySet<PlacedState["kind"]> = new Set(["electing", "preparing", "view"]);
 
 function paintState(
   surface: Surface,
   { kind, x1, x2, y }: Pick<PlacedState, "kind" | "x1" | "x2" | "y">,
   theme: Theme,
 ): void {
-  const { colour, opacity } = STATE_LOOKS[kind];
+  const colour = STATE_COLOURS[kind];
   const [top, width] = [y - STATE_PX / 2, Math.max(x2 - x1, 2)];
-  surface.box(x1, top, width, STATE_PX, { fill: theme(colour), opacity });
+  surface.box(x1, top, width, STATE_PX, { fill: theme(colour), opacity: STATE_OPACITIES[kind] });
   // By its edges as well as by its colour: inside is closed, waiting is open above.
   const edge = { fill: theme(colour) };
-  if (kind !== "electing") surface.box(x1, top + STATE_PX - 1.4, width, 1.4, edge);
+  if (kind === "view") surface.box(x1, top, 2, STATE_PX, edge);
+  if (!EDGELESS.has(kind)) surface.box(x1, top + STATE_PX - 1.4, width, 1.4, edge);
   if (kind === "inside") {
     surface.box(x1, top, width, 1.4, edge);
     surface.box(x1, top, 1.4, STATE_PX, edge);

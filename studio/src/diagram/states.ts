@@ -25,6 +25,28 @@ export const STATE_NAMES: Readonly<Record<Span["kind"], string>> = {
   waiting: "waits",
   leading: "leads",
   electing: "in an election",
+  preparing: "prepares",
+  proposing: "proposes",
+  view: "in a view",
+  changing: "changes views",
+};
+
+/** What stands at its beginning. */
+export function stateText({ kind, words }: Span): string {
+  if (words === "") return STATE_NAMES[kind];
+  return kind === "electing" || kind === "view" ? words : `${STATE_NAMES[kind]}, ${words}`;
+}
+
+/** Names of the page's colours. */
+export const STATE_COLOURS: Readonly<Record<Span["kind"], string>> = {
+  inside: "--delivered",
+  waiting: "--gold",
+  leading: "--accent",
+  electing: "--ink-soft",
+  preparing: "--ink-soft",
+  proposing: "--accent",
+  view: "--ink-6",
+  changing: "--gold",
 };
 
 export const STATE_PX = 13;

@@ -8,7 +8,12 @@ export interface Exhibit {
   readonly guarantees: readonly string[];
   /** Of five nodes. */
   readonly costs: readonly { readonly when: string; readonly count: number }[];
-  readonly scenarios: readonly { readonly file: string; readonly title: string }[];
+  readonly scenarios: readonly {
+    readonly file: string;
+    readonly title: string;
+    /** The form of the algorithm that it runs; absent: the textbook's. */
+    readonly variant?: string;
+  }[];
 }
 
 export type Catalogue = readonly Exhibit[];

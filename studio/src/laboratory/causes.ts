@@ -1,15 +1,24 @@
 /** What led to a step and what it led to: along the lines of nodes and along messages that arrived (Lamport's happened-before). */
 import type { ShownRun } from "./engine/answers.ts";
+import type { ShownMessage } from "./engine/drawing.ts";
+
+/** The step right before another, and the message that it sent to it; null where it is what the same node did before. */
+export interface Cause {
+  readonly step: number;
+  readonly message: ShownMessage | null;
+}
 
 export class Causes {
   /** Of each step, the steps right before it, the sending of what it received first, and right after it. */
   readonly #causes: number[][];
   readonly #effects: number[][];
+  readonly #messages: readonly ShownMessage[];
 
   constructor({
     steps,
     drawing,
   }: Pick<ShownRun, "steps"> & { readonly drawing: Pick<ShownRun["drawing"], "messages"> }) {
+    this.#messages = drawing.messages;
     this.#causes = steps.map(() => []);
     this.#effects = steps.map(() => []);
     for (const { sent, ended, lost } of drawing.messages) if (lost === null) this.#link(sent, ended);
@@ -34,6 +43,14 @@ export class Causes {
   /** Where the message was sent that it received, else what its node did before; itself where nothing was. */
   causeOf(step: number): number {
     return this.#causes[step]?.[0] ?? step;
+  }
+
+  /** The same with the message; null where nothing was. */
+  reasonOf(step: number): Cause | null {
+    const cause = this.#causes[step]?.[0];
+    if (cause === undefined) return null;
+    const message = this.#messages.find(({ sent, ended, lost }) => sent === cause && ended === step && lost === null);
+    return { step: cause, message: message ?? null };
   }
 
   /** Where the first of its messages arrives, else what its node does next; itself where nothing follows. */

@@ -1,20 +1,108 @@
-/** What is done to a run at the cursor makes another run, whose link says what was done and where. */
+/**
+ * What is done to a run at the cursor makes another run, whose link says what was done and where. What was done before and
+ * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
+ */
 import type { ShownRun } from "./engine/answers.ts";
-import { type Fork, forksOf, forksText, type Words } from "./engine/recipe.ts";
+import { type Fork, forksOf, forksText, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
+
+/** More branches than these are not kept; the oldest go first. */
+const MOST_BRANCHES = 12;
+const BETWEEN = "|";
 
 export function afterAct(words: Words, { steps, forks }: ShownRun, step: number, done: Omit<Fork, "entries">): Words {
   const entries = steps[step]?.entries ?? 0;
-  // What was done later than this is undone by it.
+  // What was done later than this belongs to the branch that is left.
   const kept = forks.filter((fork) => fork.entries <= entries);
-  return { ...withoutCursor(words), fork: forksText([...kept, { entries, ...done }]) };
+  return onBranch(words, forksText([...kept, { entries, ...done }]));
 }
 
+/** The act is taken back, and not kept as a branch. */
 export function withoutLastFork(words: Words): Words {
   const left = forksOf(words.fork ?? "").slice(0, -1);
-  const { fork: _fork, ...rest } = withoutCursor(words);
-  return left.length === 0 ? rest : { ...rest, fork: forksText(left) };
+  return withBranches(words, forksText(left), branchesOf(words));
 }
 
-function withoutCursor({ at: _at, ...words }: Words): Words {
-  return words;
+/** The same run's branch with these acts; the one that is left is kept. */
+export function onBranch(words: Words, fork: string): Words {
+  return withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);
+}
+
+const branchesOf = ({ branches = "" }: Words): string[] =>
+  branches.split(BETWEEN).map((text) => forksText(forksOf(text)));
+
+const isWithin = (inner: string, outer: string): boolean =>
+  outer === inner || inner === "" || outer.startsWith(`${inner};`);
+
+/** Branches that are no part of others, as many as there is room for. */
+function withBranches(words: Words, fork: string, branches: readonly string[]): Words {
+  const { at: _at, fork: _fork, branches: _branches, ...rest } = words;
+  const kept = branches.filter(
+    (each, place) =>
+      !isWithin(each, fork) && !branches.some((other, at) => isWithin(each, other) && (each !== other || at > place)),
+  );
+  const made = (some: readonly string[]): Words => ({
+    ...rest,
+    ...(fork === "" ? {} : { fork }),
+    ...(some.length === 0 ? {} : { branches: some.join(BETWEEN) }),
+  });
+  let some = kept.slice(-MOST_BRANCHES);
+  while (some.length > 0 && hashOf({ page: "run", words: made(some) }).length > MAX_LINK) some = some.slice(1);
+  return made(some);
+}
+
+/** One run of the tree: that which came of an act, after those above it. */
+export interface ForkNode {
+  /** All acts up to here, as the link has them; empty for the run as it was. */
+  readonly fork: string;
+  /** The last of them; null for the run as it was. */
+  readonly act: Fork | null;
+  readonly stand: "shown" | "above" | "aside";
+  readonly children: readonly ForkNode[];
+}
+
+export function forkTreeOf(words: Words): ForkNode {
+  const shown = forksText(forksOf(words.fork ?? ""));
+  const all = [...branchesOf(words), shown].filter((text) => text !== "");
+  const made = (fork: string, act: Fork | null): ForkNode => {
+    const next = new Map<string, Fork>();
+    for (const text of all.filter((each) => isWithin(fork, each))) {
+      const acts = forksOf(text);
+      const own = fork === "" ? 0 : forksOf(fork).length;
+      const further = acts[own];
+      if (further !== undefined) next.set(forksText(acts.slice(0, own + 1)), further);
+    }
+    const stand = fork === shown ? "shown" : isWithin(fork, shown) ? "above" : "aside";
+    return { fork, act, stand, children: [...next].map(([text, each]) => made(text, each)) };
+  };
+  return made("", null);
+}
+
+/** All runs of a tree as they are listed, from top to bottom, each with how deep it is. */
+export function listed(root: ForkNode, depth = 0): { readonly node: ForkNode; readonly depth: number }[] {
+  return [{ node: root, depth }, ...root.children.flatMap((child) => listed(child, depth + 1))];
+}
+
+/** An act in words. */
+export function actText({ act, node, what }: Fork): string {
+  switch (act) {
+    case "start":
+      return `recover node ${node}`;
+    case "timer":
+      return `fire ${what} of node ${node}`;
+    case "command":
+      return `command node ${node}: ${what}`;
+    case "lose":
+    case "duplicate":
+    case "delay":
+      return `${act} a message to ${node}`;
+    case "cut":
+    case "slow":
+      return `${act} the link ${node} – ${what}`;
+    case "isolate":
+      return `cut node ${node} off`;
+    case "heal":
+      return "heal all cuts";
+    default:
+      return `${act} node ${node}`;
+  }
 }

@@ -11,7 +11,7 @@ export const ballotLog: DeclaredPresentation = {
     accepted: ["slot"],
     decided: ["decided"],
   },
-  periodic: ["heartbeat", "confirm"],
+  periodic: ["heartbeat", "confirm", "led"],
 };
 
 export const raftLog: DeclaredPresentation = {
@@ -24,5 +24,5 @@ export const raftLog: DeclaredPresentation = {
     appended: ["matchIndex"],
     forward: [],
   },
-  periodic: ["heartbeat", "heartbeatAnswered", "quorum"],
+  periodic: ["heartbeat", "heartbeatAnswered", "quorum", "led"],
 };

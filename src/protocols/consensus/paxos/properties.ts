@@ -40,6 +40,7 @@ export const declarations: Pick<Protocol<Paxos>, "source" | "assumes" | "propert
   properties,
   view: ({ proposer, decided, round }) => ({
     role: decided === null ? (proposer.is === "idle" ? "acceptor" : proposer.is) : "decided",
-    term: round,
+    // Its own ballot's round, which others may have passed.
+    term: "ballot" in proposer ? proposer.ballot.round : round,
   }),
 };

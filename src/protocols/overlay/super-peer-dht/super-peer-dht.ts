@@ -65,7 +65,7 @@ const optionShape = struct<SuperPeerDhtOptions>({
 
 const FEW_CONTACTS = 3;
 
-function settled(given: Partial<SuperPeerDhtOptions> | undefined): SuperPeerDhtOptions {
+export function dhtOptions(given: Partial<SuperPeerDhtOptions> | undefined): SuperPeerDhtOptions {
   const options = settle(defaults, optionShape, given, "super-peer-dht");
   const { successors } = options;
   for (const name of ["roundMs", "answerMs"] as const) requirePositive(`super-peer-dht.${name}`, options[name]);
@@ -79,7 +79,7 @@ const namesStranger = (nodes: readonly (NodeId | null)[], { self, peers }: Ctx):
   nodes.some((node) => node !== null && node !== self && !peers.includes(node));
 
 export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
-  const options = settled(given);
+  const options = dhtOptions(given);
   const { identifierBits, roundMs, answerMs, members } = options;
   const ring = identifierRing(options);
   const converged = members.length === 0 ? null : convergedRing(ring, members);

@@ -93,7 +93,7 @@ const optionShape = struct<SuperPeerTokensOptions>({
   lostRounds: natural,
 });
 
-function settled(given: Partial<SuperPeerTokensOptions> | undefined): SuperPeerTokensOptions {
+export function tokenOptions(given: Partial<SuperPeerTokensOptions> | undefined): SuperPeerTokensOptions {
   const options = settle(defaults, optionShape, given, "super-peer-tokens");
   const { positions, members, ...numbers } = options;
   for (const [name, value] of Object.entries(numbers)) requirePositive(`super-peer-tokens.${name}`, value);
@@ -108,7 +108,7 @@ function settled(given: Partial<SuperPeerTokensOptions> | undefined): SuperPeerT
 }
 
 export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protocol<SuperPeerTokens> {
-  const options = settled(given);
+  const options = tokenOptions(given);
   const { roundMs, holdRounds, settleRounds, moveRounds, lostRounds, threshold, cooling, members, share } = options;
   const where = space(options);
   let around: { nodes: readonly NodeId[]; made: Neighbourhood } | null = null;

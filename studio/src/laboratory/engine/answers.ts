@@ -1,4 +1,6 @@
 /** What the page asks the worker, and what it is answered: plain data. */
+import type { Arrangement, Topology } from "../../../../src/protocols/index.ts";
+import type { Flight } from "../../diagram/topology/facts.ts";
 import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
@@ -56,10 +58,10 @@ export interface ShownRun {
   readonly about: string;
   readonly protocol: string;
   readonly family: string;
+  readonly topology: Topology;
   /** What a node can be asked to do, such as `request`; null where there is nothing. */
   readonly verb: string | null;
   readonly unit: "ms" | "move";
-  readonly lanes: readonly { readonly node: number }[];
   readonly drawing: ShownDrawing;
   readonly steps: readonly ShownStep[];
   readonly properties: readonly ShownProperty[];
@@ -87,19 +89,28 @@ export interface Compared {
   readonly problem: string;
 }
 
+/** What has been done so far, and its cost. */
+export interface Work {
+  readonly name: "election" | "entry" | "multicast" | "decision";
+  /** How many there have been, with the one that is under way. */
+  readonly count: number;
+  /** Of the last election; of all others the mean. */
+  readonly messages: number;
+  /** Whether the last election has ended, or all entries have. */
+  readonly isOver: boolean;
+}
+
 /** Everything at one moment. */
 export interface Look {
   readonly step: number;
   readonly headline: string;
   /** Messages sent up to here. */
   readonly messages: number;
+  readonly work: Work | null;
   readonly nodes: readonly LookNode[];
-  readonly inFlight: readonly {
-    readonly id: string;
-    readonly from: number;
-    readonly to: number;
-    readonly text: string;
-  }[];
+  /** How the nodes stand to each other. */
+  readonly arrangement: Arrangement;
+  readonly inFlight: readonly Flight[];
   /** Whether states are known; otherwise only what pictures show of them. */
   readonly hasStates: boolean;
 }
@@ -132,4 +143,6 @@ export interface CheckShown {
   readonly steps: readonly string[];
   readonly checked: readonly { readonly name: string; readonly claim: string }[];
   readonly hasTrace: boolean;
+  /** Where the fewest were asked for: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
 }

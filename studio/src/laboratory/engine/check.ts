@@ -18,7 +18,7 @@ export function checked(
     return true;
   });
   const trace = counterexampleTrace({ request, answer, seconds: 0 });
-  const { verdict, property, states, transitions, depth, log, checked: all } = answer;
+  const { verdict, property, states, transitions, depth, log, checked: all, faults } = answer;
   return {
     trace,
     shown: {
@@ -32,6 +32,7 @@ export function checked(
       steps: log?.steps.map(({ deed, consequences }) => [deed, ...consequences].join("; ")) ?? [],
       checked: all.map(({ name, claim }) => ({ name, claim })),
       hasTrace: trace !== null,
+      faults,
     },
   };
 }

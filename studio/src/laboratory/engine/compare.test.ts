@@ -31,7 +31,7 @@ describe("comparing", () => {
       run?.run?.properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
     expect(broken(maekawa)).toEqual(["ME2 liveness", "ME2 no starvation"]);
     expect(broken(sanders)).toEqual([]);
-    expect(sanders?.run?.lanes.map(({ node }) => node)).toEqual([1, 2, 3]);
+    expect(sanders?.run?.drawing.nodes).toEqual([1, 2, 3]);
   });
 
   it("ends what keeps going for ever", { tags: ["long"] }, async () => {

@@ -4,6 +4,7 @@ import type { View } from "../../../../src/core/protocol.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
 import { clockText } from "../../../../src/trace/diagram/diagram.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
+import { withheldIn } from "../../../../src/trace/diagram/withheld.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Excerpt } from "../../../../src/trace/excerpt.ts";
 import type { Name } from "../../../../src/trace/naming.ts";
@@ -82,7 +83,7 @@ export interface NetworkTurn {
 
 export function drawingOf(
   excerpt: Excerpt,
-  spans: Spans,
+  { withheld, ...spans }: Spans & { readonly withheld: Readonly<Record<string, string>> },
   inks: ShownDrawing["inks"],
   networks: readonly NetworkTurn[],
 ): ShownDrawing {
@@ -97,7 +98,7 @@ export function drawingOf(
     marks: timed.steps.flatMap(marksOf),
     lives: excerpt.header.nodes.flatMap((node) => livesOf(node, excerpt, timed.steps)),
     states: excerpt.header.nodes.flatMap((node) => statesOf(node, timed.steps, spans)),
-    held: timed.tracks,
+    held: [...timed.tracks, ...withheldIn(excerpt.steps, excerpt.entries, withheld)],
     clocks: excerpt.steps.map(({ indices }) => clockText(clockOf(excerpt, indices), excerpt.header.nodes)),
   };
 }

@@ -1,6 +1,6 @@
 /** The laboratory without a worker: what it answers, in this process. */
 import { readFile } from "node:fs/promises";
-import type { Compared, Look, Question, ShownRun } from "./answers.ts";
+import type { CheckShown, Compared, Look, Progress, Question, ShownRun } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 import type { Words } from "./recipe.ts";
 
@@ -9,7 +9,9 @@ const folder = new URL("../../../../scenarios/", import.meta.url);
 export class TestedLaboratory {
   readonly #laboratory = new Laboratory((name) => readFile(new URL(`${name}.yaml`, folder), "utf8"));
 
-  run = (words: Words): Promise<ShownRun> => this.#ask<ShownRun>({ do: "run", words });
+  run = (words: Words, onProgress: (progress: Progress) => void = () => {}): Promise<ShownRun> =>
+    this.#ask<ShownRun>({ do: "run", words }, onProgress);
+  check = (words: Words): Promise<CheckShown> => this.#ask<CheckShown>({ do: "check", words });
   look = (step: number): Promise<Look> => this.#ask<Look>({ do: "look", step });
   compare = (words: Words): Promise<readonly Compared[]> => this.#ask<readonly Compared[]>({ do: "compare", words });
   looks = (steps: readonly number[]): Promise<readonly (Look | null)[]> =>
@@ -18,7 +20,7 @@ export class TestedLaboratory {
     this.#ask<{ protocol: string }>({ do: "open", name, text });
   export = (): Promise<string> => this.#ask<string>({ do: "export" });
 
-  #ask<T>(question: Question): Promise<T> {
-    return this.#laboratory.answer(question, () => {}) as Promise<T>;
+  #ask<T>(question: Question, onProgress: (progress: Progress) => void = () => {}): Promise<T> {
+    return this.#laboratory.answer(question, onProgress) as Promise<T>;
   }
 }

@@ -25,9 +25,15 @@ interface Made {
   readonly scenes: Scenes;
 }
 
+interface Explored {
+  readonly shown: CheckShown;
+  readonly trace: Trace | null;
+}
+
 export class Laboratory {
   readonly #scenarios: Scenarios;
   #made: Made | null = null;
+  #explored: (Explored & { readonly key: string }) | null = null;
   #compared: readonly (Made | null)[] = [];
   readonly #recordings = new Map<string, Trace>();
 
@@ -58,7 +64,7 @@ export class Laboratory {
           made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1, made),
         );
       case "check":
-        return (await explored(question.words, onProgress)).shown;
+        return (await this.#explore(question.words, onProgress)).shown;
     }
   }
 
@@ -70,7 +76,7 @@ export class Laboratory {
   async #make(words: Words, onProgress: (progress: Progress) => void): Promise<Made> {
     const sources: Sources = {
       scenario: (name) => this.#scenario(name, words),
-      counterexample: async (asked) => (await explored(asked, onProgress)).trace,
+      counterexample: async (asked) => (await this.#explore(asked, onProgress)).trace,
       recording: (name) => this.#recording(name),
     };
     const told = (phase: string) => (events: number) =>
@@ -113,6 +119,17 @@ export class Laboratory {
     return staged({ ...parsed, scenario: sameSteps(parsed.scenario, protocol, variant) });
   }
 
+  /** What was explored last is not explored again: its counterexample is looked at next. */
+  async #explore(words: Words, onProgress: (progress: Progress) => void): Promise<Explored> {
+    const experiment = experimentOf(words);
+    const key = JSON.stringify(Object.entries(experiment).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    if (this.#explored?.key === key) return this.#explored;
+    const { checked } = await import("./check.ts");
+    const explored = { key, ...checked(experiment, onProgress) };
+    this.#explored = explored;
+    return explored;
+  }
+
   #recording(name: string): Trace {
     const trace = this.#recordings.get(name);
     if (trace !== undefined) return trace;
@@ -129,14 +146,6 @@ export class Laboratory {
     if (this.#made === null) throw new Error("expected a run to look into");
     return lookAt(this.#made.run, this.#made.shown, step, this.#made);
   }
-}
-
-async function explored(
-  words: Words,
-  onProgress: (progress: Progress) => void,
-): Promise<{ readonly shown: CheckShown; readonly trace: Trace | null }> {
-  const { checked } = await import("./check.ts");
-  return checked(experimentOf(words), onProgress);
 }
 
 /** Words that the form has a place of its own for, and those of threads and files. */

@@ -1,17 +1,19 @@
 /** Everything at one step of a run: every state, what changed in it, what is on its way. */
 import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
 import type { Scenes } from "../../../../src/experiment/scene.ts";
-import { protocolNamed } from "../../../../src/protocols/index.ts";
-import { labelOf } from "../../../../src/trace/naming.ts";
+import { arrangementOf, protocolNamed } from "../../../../src/protocols/index.ts";
+import { labelOf, nameOf } from "../../../../src/trace/naming.ts";
+import { messageShown } from "../../../../src/trace/presented.ts";
 import type { Look, LookNode, ShownRun } from "./answers.ts";
 import type { Run } from "./runs.ts";
+import { workAt } from "./work.ts";
 
 export type Moments = ReturnType<typeof momentsOf>;
 
 /** @param step −1: before the first */
 export function lookAt(
   { trace }: Run,
-  { steps }: Pick<ShownRun, "steps">,
+  { steps, drawing, family }: Pick<ShownRun, "steps" | "drawing" | "family">,
   step: number,
   { moments, scenes }: { readonly moments: Moments; readonly scenes: Scenes },
 ): Look {
@@ -32,7 +34,7 @@ export function lookAt(
     return state === null ? shown : { ...shown, view: protocol.view(state, shown.node) };
   });
   const scene = { ...told, nodes: seen };
-  const { headline } = protocolNamed(header.protocol).presentation;
+  const { presentation } = protocolNamed(header.protocol);
   const hasStates = now.doubts.length === 0;
   const nodes = scene.nodes.map(({ node, condition, view }): LookNode => {
     const own = now.snapshot.nodes.find(({ id }) => id === node);
@@ -46,16 +48,34 @@ export function lookAt(
       timers: own?.timers.map(({ timer }) => timer) ?? [],
     };
   });
-  const inFlight = now.snapshot.inFlight.map(({ id, from, to, message }) => ({
-    id,
-    from,
-    to,
-    text: labelOf(message, 40),
-  }));
+  const inFlight = now.snapshot.inFlight.map(({ id, from, to, message }) => {
+    const { full, short } = nameOf(message);
+    return {
+      id,
+      from,
+      to,
+      name: full,
+      short: labelOf(messageShown(message, presentation.labels), MAX_LABEL),
+      text: labelOf(message, MAX_TOLD),
+      isCarrier: presentation.carriers.includes(short),
+    };
+  });
+  const arrangement = arrangementOf(presentation, {
+    scene,
+    rows: drawing.nodes,
+    state: (node) => (hasStates ? (states.get(node) ?? null) : null),
+    options: header.options,
+  });
   const messages = scenes.sentUntil(count);
-  return { step, headline: headline(scene), messages, nodes, inFlight, hasStates };
+  const work = workAt(
+    { family, steps, drawing },
+    { step, events: told.events, sentUntil: (entries) => scenes.sentUntil(entries) },
+  );
+  return { step, headline: presentation.headline(scene), messages, work, nodes, arrangement, inFlight, hasStates };
 }
 
+/** In characters: at an arrow, and in a list. */
+const [MAX_LABEL, MAX_TOLD] = [20, 40];
 const MAX_FIELDS = 60;
 const MAX_TEXT = 90;
 

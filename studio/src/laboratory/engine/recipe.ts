@@ -4,7 +4,8 @@ export type PageName = "gallery" | "run" | "check" | "compare" | "tour";
 
 /**
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
- * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `at`: the cursor;
+ * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `branches`:
+ * what was done to it otherwise, and left; `at`: the cursor;
  * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser.
  */
 export type Words = Readonly<Record<string, string>>;
@@ -20,6 +21,7 @@ export const ownWords: readonly string[] = [
   "scenario",
   "counterexample",
   "fork",
+  "branches",
   "at",
   "with",
   "recording",
@@ -80,6 +82,17 @@ export const MAX_COMPARED = 6;
 export interface Case {
   readonly name: string;
   readonly words: Words;
+}
+
+/** The run alone: without what was done to it, and where the cursor stands. */
+export function untouched({
+  at: _at,
+  fork: _fork,
+  branches: _branches,
+  counterexample: _counterexample,
+  ...words
+}: Words): Words {
+  return words;
 }
 
 /** The protocol of the words first, then those of `with`, each once. */

@@ -41,9 +41,8 @@ interface Turn {
 
 /** How late a message comes that is delayed by hand, and each on a slow link, in milliseconds. */
 const LATE_MS = 100;
-/** So long a fork goes on, and what starts and does not come to rest, in milliseconds. */
+/** So long a fork goes on, in milliseconds. */
 const FORK_MS = 1_000;
-const UNTIL_MS = 1_000;
 
 /** @throws UsageError that names the word. */
 export function experimentOf(words: Words): Experiment {
@@ -117,7 +116,7 @@ function recorded(name: string, trace: Trace, words: Words): Run {
 function endingWords(words: Words): Words {
   const { protocol = "", variant = "", until = "" } = words;
   const isEndless = until === "" && hasToStart(protocol, variant === "" ? null : variant);
-  return isEndless ? { ...words, until: String(UNTIL_MS) } : words;
+  return isEndless ? { ...words, until: String(protocolNamed(protocol).presentation.untilMs) } : words;
 }
 
 function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {

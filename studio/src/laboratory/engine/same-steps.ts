@@ -1,10 +1,7 @@
 /** The steps of a scenario under another protocol than the one that it was written for. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
-import { hasToStart } from "../../../../src/protocols/index.ts";
-
-/** What never comes to rest ends here, in milliseconds. */
-const UNTIL_MS = 1_000;
+import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 
 /**
  * Network, faults, commands and the options of the workload stay; what belongs to the protocol alone (its own options) does not,
@@ -24,7 +21,7 @@ export function sameSteps(
       `expected steps that any protocol can take: this scenario begins with states of ${scenario.protocol}`,
     );
   const mustStart = hasToStart(protocol, variant ?? null);
-  const end = until ?? (mustStart ? UNTIL_MS : undefined);
+  const end = until ?? (mustStart ? protocolNamed(protocol).presentation.untilMs : undefined);
   return {
     ...kept,
     protocol,

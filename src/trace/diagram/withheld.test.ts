@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parseScenario, runScenario } from "../../experiment/index.ts";
+import { protocolNamed } from "../../protocols/index.ts";
+import type { TraceEntry } from "../entry.ts";
+import { stepsOf } from "../steps.ts";
+import { withheldIn } from "./withheld.ts";
+
+function heldIn(file: string) {
+  const entries: TraceEntry[] = [];
+  const text = readFileSync(new URL(`../../../scenarios/${file}.yaml`, import.meta.url), "utf8");
+  const { scenario } = parseScenario(text, `${file}.yaml`);
+  runScenario(scenario, { trace: (entry) => void entries.push(entry) });
+  const steps = stepsOf(entries);
+  const { withheld } = protocolNamed(scenario.protocol).presentation;
+  return { tracks: withheldIn(steps, entries, withheld), steps, entries };
+}
+
+test("Ricart–Agrawala: of each two that ask at once one defers the other's request, until it leaves", () => {
+  const { tracks, steps, entries } = heldIn("ricart-agrawala-equal-times");
+  const pairs = tracks.map(({ node, text }) => `${node}: ${text}`);
+  expect(pairs).toEqual(expect.arrayContaining(["0: 1’s request", "0: 4’s request", "3: 4’s request"]));
+  expect(pairs).not.toContain("4: 0’s request");
+  for (const { to } of tracks) {
+    const last = steps[to ?? -1]?.indices.map((index) => entries[index]) ?? [];
+    expect(last).toContainEqual(expect.objectContaining({ kind: "send" }));
+  }
+});
+
+test("a server's queue; an algorithm that withholds nothing has none", () => {
+  expect(heldIn("central-server-one-waits").tracks).toMatchObject([{ node: 1, text: "4’s request" }]);
+  expect(heldIn("ring-two-callers").tracks).toEqual([]);
+});

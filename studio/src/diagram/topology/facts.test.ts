@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { TestedLaboratory } from "../../laboratory/engine/laboratory-under-test.ts";
+import { factsOf } from "./facts.ts";
+import { hullPath } from "./hulls.ts";
+import { standing } from "./letters.ts";
+import { placed } from "./places.ts";
+import { waitsIn } from "./waits.ts";
+
+const laboratory = new TestedLaboratory();
+
+/** What a scenario's topology shows at a step: by itself, the last. */
+async function shown(scenario: string, at?: number) {
+  const run = await laboratory.run({ scenario });
+  const look = await laboratory.look(at ?? run.steps.length - 1);
+  return { ...look, run, facts: factsOf(look.arrangement, look.inFlight) };
+}
+
+/** All that is said at any step. */
+async function said(scenario: string): Promise<Set<string>> {
+  const run = await laboratory.run({ scenario });
+  const all = new Set<string>();
+  for (let step = 0; step < run.steps.length; step++) {
+    const { arrangement, inFlight } = await laboratory.look(step);
+    for (const fact of factsOf(arrangement, inFlight)) all.add(fact);
+    expect(placed(arrangement, { width: 600, height: 200 }).places.size).toBe(arrangement.nodes.length);
+  }
+  return all;
+}
+
+describe("what a topology shows of a run", () => {
+  test("Maekawa: three voting sets, and three that wait for each other", async () => {
+    const { arrangement, facts } = await shown("maekawa-deadlock");
+    expect(arrangement.nodes.map(({ position }) => position.votingSet)).toEqual([
+      [1, 2],
+      [2, 3],
+      [1, 3],
+    ]);
+    expect(waitsIn(arrangement).every(({ isCircular }) => isCircular)).toBe(true);
+    expect(facts[0]).toBe("1, 2 and 3 wait for each other");
+  });
+
+  test("a token ring: the token is at a node or on its way, never both", async () => {
+    const run = await laboratory.run({ scenario: "token-ring-two-want-in" });
+    for (let step = 0; step < run.steps.length; step++) {
+      const { arrangement, inFlight } = await laboratory.look(step);
+      const holders = arrangement.nodes.filter(({ position }) => position.holds === "token");
+      const carriers = inFlight.filter(({ isCarrier }) => isCarrier);
+      // Nodes that have not started yet are not known.
+      if (arrangement.nodes.every(({ role }) => role !== "")) expect(holders.length + carriers.length).toBe(1);
+    }
+  });
+
+  test.each([
+    ["raymond-far-apart", /^5 waits for 2$/, /^privilege on its way: 0 → 2$/],
+    ["central-server-one-waits", /^4 waits for 3, which 1 has let in$/, /^4 waits/],
+    ["suzuki-kasami-two-wait", /has the privilege$/, /waits for/],
+    ["ricart-agrawala-equal-times", /^4 waits for 0$/, /^3 waits for 2$/],
+    ["paxos-duel", /have promised to \d: a majority$/, /have promised to/],
+    ["two-phase-commit-blocked", /^1 waits for 0$/, /^3 waits for 0$/],
+    ["super-peer-dht-regions", /^0 serves 1$/, /^4 serves 5$/],
+    ["super-peer-tokens-circle", /have a token each$/, /serves/],
+    ["elected-server-server-crashes", /waits for|let in/, /./],
+    ["epoch-token-ring-lost-with-its-holder", /has the token$/, /token on its way/],
+    ["maekawa-sanders-three-at-once", /waits for .*, which has the vote of/, /./],
+  ])("%s", async (scenario, ...facts) => {
+    const all = [...(await said(scenario))];
+    for (const fact of facts) expect(all).toContainEqual(expect.stringMatching(fact));
+  });
+});
+
+test("the outline of a set goes round all of it, with room", () => {
+  expect(hullPath([], 10)).toBe("");
+  expect(hullPath([{ x: 50, y: 50 }], 10)).toBe("M40 50A10 10 0 1 1 60 50A10 10 0 1 1 40 50Z");
+  expect(
+    hullPath(
+      [
+        { x: 0, y: 0 },
+        { x: 100, y: 0 },
+      ],
+      10,
+    ),
+  ).toBe("M0 -10L100 -10A10 10 0 0 1 100 10L0 10A10 10 0 0 1 0 -10Z");
+  // What is within the others makes no corner.
+  const square = [
+    { x: 0, y: 0 },
+    { x: 100, y: 0 },
+    { x: 100, y: 100 },
+    { x: 0, y: 100 },
+  ];
+  expect(hullPath([...square, { x: 50, y: 50 }], 10)).toBe(hullPath(square, 10));
+});
+
+test("words at lines do not run over each other, nor over nodes", () => {
+  const word = (text: string, x: number, y: number) => ({ text, at: { x, y } });
+  const words = [word("request", 100, 50), word("request", 110, 52), word("reply", 200, 50), word("reply", 300, 100)];
+  expect(standing(words, [{ x: 300, y: 100 }], 15)).toEqual([words[0], words[2]]);
+});

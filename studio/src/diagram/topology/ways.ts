@@ -1,0 +1,71 @@
+/** How a line goes from one node to another: along the ring, or bent a little, so that what comes back goes beside it. */
+import { angleAt, on, type Place, type Placing } from "./places.ts";
+
+export interface Way {
+  /** SVG path words. */
+  readonly path: string;
+  /** In the middle of it. */
+  readonly middle: Place;
+}
+
+const [BEND, MOST_BEND] = [0.12, 22];
+/** Between the circles of nodes on a ring and what goes along within it. */
+const WITHIN_PX = 6;
+
+/** From the edge of one node to that of the other; null where one of them has no place, or both are the same. */
+export function wayBetween({ places, radius }: Placing, from: number, to: number, bend = 1, gap = 2): Way | null {
+  const [a, b] = [places.get(from), places.get(to)];
+  if (a === undefined || b === undefined || from === to) return null;
+  const length = Math.hypot(b.x - a.x, b.y - a.y);
+  if (length < 2 * radius) return null;
+  const [dx, dy] = [(b.x - a.x) / length, (b.y - a.y) / length];
+  const off = Math.min(MOST_BEND, length * BEND) * bend;
+  const control = { x: (a.x + b.x) / 2 + dy * 2 * off, y: (a.y + b.y) / 2 - dx * 2 * off };
+  const start = towards(a, control, radius + gap);
+  const end = towards(b, control, radius + gap + 2);
+  return {
+    path: `M${words(start)}Q${words(control)} ${words(end)}`,
+    middle: { x: (start.x + 2 * control.x + end.x) / 4, y: (start.y + 2 * control.y + end.y) / 4 },
+  };
+}
+
+/** Clockwise within the ring, past those between them. */
+export function wayAlongRing({ ground, places, radius }: Placing, from: number, to: number): Way | null {
+  const order = [...places.keys()];
+  const [a, b] = [order.indexOf(from), order.indexOf(to)];
+  if (ground?.kind !== "ellipse" || a < 0 || b < 0 || a === b) return null;
+  const count = order.length;
+  const turn = ((b - a + count) % count) / count;
+  const within = radius + WITHIN_PX;
+  const [rx, ry] = [Math.max(8, ground.rx - within), Math.max(8, ground.ry - within)];
+  const inner = { ...ground, rx, ry };
+  const gap = 0.2 / count;
+  const [start, end] = [a / count + gap, a / count + turn - gap];
+  const [first, last] = [on(inner, start), on(inner, end)];
+  const isLong = (angleAt(end, rx / ry) - angleAt(start, rx / ry) + 2 * Math.PI) % (2 * Math.PI) > Math.PI;
+  return {
+    path: `M${words(first)}A${fixed(rx)} ${fixed(ry)} 0 ${isLong ? 1 : 0} 1 ${words(last)}`,
+    middle: on(inner, (start + end) / 2),
+  };
+}
+
+/** The shortest line between two points of a plane whose edges meet, as one or two pieces. */
+export function waysOnTorus({ ground, places }: Placing, from: number, to: number): readonly string[] {
+  const [a, b] = [places.get(from), places.get(to)];
+  if (a === undefined || b === undefined || ground?.kind !== "box") return [];
+  const { width, height } = ground;
+  const nearest = (way: number, size: number): number =>
+    way > size / 2 ? way - size : way < -size / 2 ? way + size : way;
+  const [dx, dy] = [nearest(b.x - a.x, width), nearest(b.y - a.y, height)];
+  const whole = `M${words(a)}L${words({ x: a.x + dx, y: a.y + dy })}`;
+  const isInside = Math.abs(a.x + dx - b.x) < 1 && Math.abs(a.y + dy - b.y) < 1;
+  return isInside ? [whole] : [whole, `M${words({ x: b.x - dx, y: b.y - dy })}L${words(b)}`];
+}
+
+export function towards(from: Place, to: Place, by: number): Place {
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  return { x: from.x + ((to.x - from.x) / length) * by, y: from.y + ((to.y - from.y) / length) * by };
+}
+
+const fixed = (value: number): number => Number(value.toFixed(1));
+const words = ({ x, y }: Place): string => `${fixed(x)} ${fixed(y)}`;

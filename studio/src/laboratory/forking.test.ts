@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import type { ShownRun } from "./engine/answers.ts";
+import { forksOf, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
+import { actText, afterAct, forkTreeOf, listed, onBranch, withoutLastFork } from "./forking.ts";
+
+/** A run whose step i is over after i + 1 entries, at the acts of these words. */
+const runOf = (words: Words) =>
+  ({
+    steps: Array.from({ length: 100 }, (_, step) => ({ entries: step + 1 })),
+    forks: forksOf(words.fork ?? ""),
+  }) as unknown as ShownRun;
+
+const crash = (words: Words, step: number, node: number) =>
+  afterAct(words, runOf(words), step, { act: "crash", node, what: "" });
+
+const lines = (words: Words) =>
+  listed(forkTreeOf(words)).map(
+    ({ node: { act, stand }, depth }) => `${depth} ${act === null ? "as it was" : actText(act)}, ${stand}`,
+  );
+
+describe("branches", () => {
+  const first = crash({ protocol: "bully", at: "9" }, 9, 2);
+  const second = crash(first, 19, 3);
+  /** Before the second act, so that it is left. */
+  const third = crash(second, 14, 4);
+
+  test("what is left by acting further back is kept, and listed as a tree", () => {
+    expect(third).toEqual({ protocol: "bully", fork: "10 crash 2;15 crash 4", branches: "10 crash 2;20 crash 3" });
+    expect(lines(third)).toEqual([
+      "0 as it was, above",
+      "1 crash node 2, above",
+      "2 crash node 3, aside",
+      "2 crash node 4, shown",
+    ]);
+  });
+
+  test("going to another run of the tree loses none", () => {
+    const back = onBranch(third, "10 crash 2;20 crash 3");
+    expect(back).toEqual({ protocol: "bully", fork: "10 crash 2;20 crash 3", branches: "10 crash 2;15 crash 4" });
+    const origin = onBranch(back, "");
+    expect(origin.fork).toBeUndefined();
+    const acts = (words: Words) => new Set(lines(words).map((line) => line.split(",")[0]));
+    expect(acts(origin)).toEqual(acts(third));
+    expect(lines(onBranch(origin, "10 crash 2"))).toContain("1 crash node 2, shown");
+  });
+
+  test("Undo takes the last act back, and keeps the other branches", () => {
+    expect(withoutLastFork(third)).toEqual({
+      protocol: "bully",
+      fork: "10 crash 2",
+      branches: "10 crash 2;20 crash 3",
+    });
+    expect(withoutLastFork(withoutLastFork(second))).toEqual({ protocol: "bully" });
+  });
+
+  test("no branch is kept twice, and a link stays within its limits", () => {
+    let words: Words = { protocol: "bully" };
+    for (let round = 0; round < 400; round++) words = onBranch(crash(words, round % 90, round % 7), "");
+    const kept = (words.branches ?? "").split("|");
+    expect(new Set(kept).size).toBe(kept.length);
+    expect(kept.length).toBeLessThanOrEqual(12);
+    const long = Array.from(
+      { length: 20 },
+      (_, place) => `${place + 1000} timer 3 a-timer-with-quite-a-long-name`,
+    ).join(";");
+    const deep = Array.from({ length: 12 }, (_, place) => `${place} crash 1;${long}`).reduce(onBranch, words);
+    expect(hashOf({ page: "run", words: deep }).length).toBeLessThanOrEqual(MAX_LINK);
+    expect(deep.branches ?? "").not.toBe("");
+  });
+});
