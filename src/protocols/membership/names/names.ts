@@ -4,9 +4,9 @@
  * own; settings go by majority (`settings.ts`), putting away is a commit by all (`putting-away.ts`), after Gray, Notes on Data Base
  * Operating Systems, 1978, §5.8.3.
  *
- * Assumes   crash-recovery nodes; links that keep their order and lose nothing between nodes that are up. Of what is remembered over
- *           a crash nothing: a node that has lost it learns it from others. A node that is not suspected has nothing on its
- *           way that is older than its last heartbeat.
+ * Assumes   crash-recovery nodes; reliable FIFO links between nodes that are up. Of what is remembered over a crash nothing: a node that
+ *           has lost it learns it from others. A node that is not suspected has nothing on its way that is older than its last
+ *           heartbeat.
  * Safety    nobody agrees to put away what its program uses; what a program uses again is begun anew; what is said under one setting is
  *           taken by nobody who runs another; a node with another setting ends nothing that a majority runs.
  * Liveness  all run a name alike in the end, or of an even number each half its own way; a name that nobody uses is put away at all

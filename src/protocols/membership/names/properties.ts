@@ -60,7 +60,7 @@ export const declarations: Pick<Protocol<Names>, "shapes" | "source" | "assumes"
   source: "Gray, Notes on Data Base Operating Systems, 1978, §5.8.3; Coterie's own",
   assumes: [
     "crash-recovery nodes",
-    "links keep their order and lose nothing between nodes that are up",
+    "reliable FIFO links between nodes that are up",
     "a node that is not suspected has nothing on its way that is older than its last heartbeat",
   ],
   properties: [
