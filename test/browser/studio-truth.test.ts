@@ -56,6 +56,24 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
       .toMatch(/all links mended[\s\S]*the network is split: 0 and 1 \| 2/);
   });
 
+  test("chang-roberts says that nobody has called an election, until somebody does", async () => {
+    await opened("--nodes", "3", "--protocol", "chang-roberts");
+    const headline = () => page.getByTestId("leader").innerText();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nobody has called an election yet\./);
+    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("menuitem", { name: "call" }).click();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads\./);
+  });
+
+  test("fifo counts what is delivered", async () => {
+    await opened("--nodes", "3", "--protocol", "fifo");
+    const headline = () => page.getByTestId("leader").innerText();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nothing is delivered yet\./);
+    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("menuitem").first().click();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Each node has delivered 1 message\./);
+  });
+
   test("a node resumes before others hear from it again", async () => {
     const cluster = await opened("--nodes", "3", "--protocol", "heartbeat");
     await cluster.act({ type: "pause", node: 2 });
