@@ -39,7 +39,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
 
   test("paxos takes proposals; a split leaves its span, also for a page that is opened later", async () => {
     const cluster = await opened("--nodes", "3", "--protocol", "paxos");
-    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
     await page.getByRole("menuitem", { name: "propose" }).click();
     await expect
       .poll(async () => whoIn(await log(), "decides? greeting 1"), { timeout: PATIENCE_MS })
@@ -60,7 +60,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await opened("--nodes", "3", "--protocol", "chang-roberts");
     const headline = () => page.getByTestId("leader").innerText();
     await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nobody has called an election yet\./);
-    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
     await page.getByRole("menuitem", { name: "call" }).click();
     await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads\./);
   });
@@ -69,7 +69,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await opened("--nodes", "3", "--protocol", "fifo");
     const headline = () => page.getByTestId("leader").innerText();
     await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nothing is delivered yet\./);
-    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
     await page.getByRole("menuitem").first().click();
     await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Each node has delivered 1 message\./);
   });
