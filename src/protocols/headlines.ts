@@ -15,7 +15,7 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 const verb = (ids: readonly unknown[], one: string, more: string): string => (ids.length === 1 ? one : more);
 
 const upIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition !== "down");
-/** What a paused node believes is of no effect for now, except that it may be inside of a section. */
+/** What a paused node believes has no effect until it resumes, except that it may be inside of a section. */
 const runningIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition === "up");
 const idsOf = (nodes: readonly ShownNode[]): NodeId[] => nodes.map(({ node }) => node);
 

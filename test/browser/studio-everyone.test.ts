@@ -6,12 +6,16 @@ import { complaintsOfAxe } from "./axe.ts";
 import { launch, noBrowser } from "./chromium.ts";
 
 const PHONE = { width: 390, height: 844 };
-const DESK = { width: 1440, height: 1000 };
+const WIDE = { width: 1440, height: 1000 };
 /** A finger's least target, in px: WCAG 2.2, 2.5.8. */
 const TARGET = 24;
 
-/** What can be pressed and is smaller than that. The links of the ring are not meant: the same acts stand under it. */
+/**
+ * What can be pressed and is smaller than that. What the diagram draws is not meant, of which the log tells in words, nor are
+ * the links of the ring: the same acts stand under it.
+ */
 const SMALL_TARGETS = `[...document.querySelectorAll("button, select, input, summary, a, [role=button], [role=menuitem]")]
+  .filter((element) => element.closest(".time") === null)
   .map((element) => ({ element, box: element.getBoundingClientRect() }))
   .filter(({ box }) => box.width > 0 && (box.width < ${TARGET} || box.height < ${TARGET}))
   .map(({ element, box }) => (element.getAttribute("aria-label") ?? element.textContent) + ": " + box.width + " by " + box.height)`;
@@ -67,11 +71,11 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
   );
 
   test.each([
-    ["bully", DESK],
-    ["raft", DESK],
-    ["pbft", DESK],
-    ["isis", DESK],
-    ["maekawa", DESK],
+    ["bully", WIDE],
+    ["raft", WIDE],
+    ["pbft", WIDE],
+    ["isis", WIDE],
+    ["maekawa", WIDE],
     ["chang-roberts", PHONE],
   ] as const)("axe-core finds nothing: %s, in light and in dark", { tags: ["long"] }, async (protocol, viewport) => {
     const cluster = await opened(viewport, "--nodes", "4", "--protocol", protocol);

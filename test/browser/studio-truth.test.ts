@@ -65,6 +65,16 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads\./);
   });
 
+  test.each([
+    ["pbft", /\bview \d/],
+    ["epoch-bully", /\bepoch \d/],
+  ])("a node of %s names its term as the protocol does", async (protocol, words) => {
+    await opened("--nodes", "4", "--protocol", protocol);
+    const card = () => page.getByTestId("node-1").innerText();
+    await expect.poll(card, { timeout: PATIENCE_MS }).toMatch(words);
+    expect(await card()).not.toMatch(/\bterm\b/);
+  });
+
   test("fifo counts what is delivered", async () => {
     await opened("--nodes", "3", "--protocol", "fifo");
     const headline = () => page.getByTestId("leader").innerText();
