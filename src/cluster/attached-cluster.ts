@@ -131,7 +131,7 @@ export class AttachedCluster {
       networkSince,
       inks,
       spans: spansOf(protocol),
-      headline: headlineOf(protocol, nodes),
+      headline: headlineOf(protocol, nodes, null),
     };
   }
 

@@ -1,14 +1,23 @@
-/** What the live page gets of a protocol's presentation: which states it draws, and a sentence where pictures alone tell how things stand. */
-import { protocolNamed, protocolNames, type Spans } from "../protocols/index.ts";
+/** What the live page gets of a protocol's presentation: which states it draws, and a sentence that tells how things stand. */
+import type { NodeId, Tagged } from "../core/protocol.ts";
+import { unwrapped } from "../core/wrapping.ts";
+import { protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
 import type { NodePicture } from "./feed.ts";
 
-/** Null where it takes more than the latest pictures: what was delivered or decided, and links that are cut. */
-export function headlineOf(protocol: string, nodes: readonly NodePicture[]): string | null {
+/** In these what was delivered, decided or suspected counts, and no picture tells that. */
+const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership", "names"]);
+
+/** `events` are all that there have been, or null where that is not known. Null where it takes those, and for what is not in the registry. */
+export function headlineOf(
+  protocol: string,
+  nodes: readonly NodePicture[],
+  events: Scene["events"] | null,
+): string | null {
   if (!protocolNames.includes(protocol)) return null;
   const { family, presentation } = protocolNamed(protocol);
-  if (family.name !== "mutual exclusion") return null;
+  if (events === null && TOLD_BY_EVENTS.has(family.part)) return null;
   const shown = nodes.map(({ id: node, process, view }) => ({ node, view, condition: conditions[process] }));
-  return presentation.headline({ nodes: shown, events: [] });
+  return presentation.headline({ nodes: shown, events: events ?? [] });
 }
 
 /** What is not in the registry may hold a section as the protocols do that are. */
@@ -19,3 +28,20 @@ export function spansOf(protocol: string): Spans {
 }
 
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
+
+/** All that was emitted, in little room: of those alike at one node the last one, and how many they were. */
+export class ToldEvents {
+  readonly #last = new Map<string, Scene["events"][number]>();
+
+  get all(): Scene["events"] {
+    return [...this.#last.values()];
+  }
+
+  add(node: NodeId, event: Tagged): void {
+    const { type, node: about } = unwrapped(event);
+    const key = JSON.stringify([node, type, typeof about === "number" ? about : null]);
+    const times = (this.#last.get(key)?.times ?? 0) + 1;
+    this.#last.delete(key); // It stands where the last one does.
+    this.#last.set(key, { node, event, times });
+  }
+}

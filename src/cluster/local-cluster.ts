@@ -12,7 +12,7 @@ import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { headlineOf, spansOf } from "./headline.ts";
+import { headlineOf, spansOf, ToldEvents } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
@@ -46,6 +46,8 @@ const KILL_WITHIN_MS = 2_000;
 /** How long an act waits for the members to have done it. */
 const ACT_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
+/** Nobody reads sentences that change more often. */
+const HEADLINE_EVERY_MS = 250;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export interface LocalClusterOptions {
@@ -97,6 +99,9 @@ export class LocalCluster {
   /** What the network was like in the last minute and is now. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
   private readonly inks: Readonly<Record<string, number>>;
+  private readonly events = new ToldEvents();
+  private headline: string | null | undefined;
+  private reconsidering: NodeJS.Timeout | null = null;
   private readonly listeners = new Set<() => void>();
   private readonly waiting: (() => void)[] = [];
   private leader: NodeId | null = null;
@@ -116,7 +121,9 @@ export class LocalCluster {
       restarts,
       log,
       tell: (event) => this.tell(event),
-      record: (node, line) => {
+      record: (node, line, entry) => {
+        if (entry.kind === "event") this.events.add(node, entry.event);
+        if (entry.kind === "event" || entry.kind === "view") this.reconsider();
         this.trace.add(line);
         recorder?.write(node, line);
         this.notify();
@@ -141,7 +148,7 @@ export class LocalCluster {
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
-    const [headline, spans] = [headlineOf(protocol, nodes), spansOf(protocol)];
+    const [headline, spans] = [headlineOf(protocol, nodes, this.events.all), spansOf(protocol)];
     return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, inks, spans, headline };
   }
 
@@ -330,6 +337,17 @@ export class LocalCluster {
     }
     this.notify();
     for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  /** What is delivered or decided changes no picture, but may change the sentence. */
+  private reconsider(): void {
+    this.reconsidering ??= setTimeout(() => {
+      this.reconsidering = null;
+      const { headline } = this.picture;
+      if (headline === this.headline) return;
+      this.headline = headline;
+      this.changed();
+    }, HEADLINE_EVERY_MS).unref();
   }
 
   private tell(event: LifecycleEvent): void {

@@ -15,37 +15,51 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 const verb = (ids: readonly unknown[], one: string, more: string): string => (ids.length === 1 ? one : more);
 
 const upIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition !== "down");
+/** What a paused node believes has no effect until it resumes, except that it may be inside of a section. */
+const runningIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition === "up");
 const idsOf = (nodes: readonly ShownNode[]): NodeId[] => nodes.map(({ node }) => node);
 
-function among(scene: Scene, words: Spans, kind: string): NodeId[] {
-  return idsOf(upIn(scene).filter(({ view, node }) => view !== null && spanOf(words, view, node)?.kind === kind));
+function among(nodes: readonly ShownNode[], words: Spans, kind: string): NodeId[] {
+  return idsOf(nodes.filter(({ view, node }) => view !== null && spanOf(words, view, node)?.kind === kind));
 }
 
-/** What is said beside it: who is down. */
-function downIn({ nodes }: Scene): string {
-  const down = idsOf(nodes.filter(({ condition }) => condition === "down"));
-  return down.length === 0 ? "" : `; ${list(down)} ${verb(down, "is", "are")} down`;
+/** What is said beside it: who is down, and who is paused. */
+function absentIn({ nodes }: Scene): string {
+  const parts = (["down", "paused"] as const).map((word) => {
+    const absent = idsOf(nodes.filter(({ condition }) => condition === word));
+    return absent.length === 0 ? "" : `; ${list(absent)} ${verb(absent, "is", "are")} ${word}`;
+  });
+  return parts.join("");
 }
 
 const sentence = (scene: Scene, text: string): string =>
-  upIn(scene).length === 0 ? "All nodes are down." : `${capital(text)}${downIn(scene)}.`;
+  upIn(scene).length === 0 ? "All nodes are down." : `${capital(text)}${absentIn(scene)}.`;
 
 export function electionHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
-    const up = upIn(scene);
+    const up = runningIn(scene);
     const leaders = idsOf(up.filter(({ node, view }) => view?.leader === node));
-    const electing = among(scene, words, "electing");
+    const electing = among(up, words, "electing");
     if (leaders.length > 1) return sentence(scene, `${nodesIn(leaders)} ${leaders.length === 2 ? "both" : "all"} lead`);
     if (electing.length > 0) {
       const who = `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`;
       return sentence(scene, leaders.length === 0 ? who : `${who}, while ${leaders[0]} leads`);
     }
-    if (leaders.length === 0) return sentence(scene, leaderless(up));
+    if (leaders.length === 0)
+      return sentence(scene, isFresh(scene) ? "nobody has called an election yet" : leaderless(up));
     const [leader] = leaders;
     const strays = idsOf(up.filter(({ view }) => view?.leader !== leader));
     const rest = strays.length === 0 ? "" : `; ${list(strays)} ${verb(strays, "does", "do")} not follow it`;
     return sentence(scene, `${termOf(words, up, leader)}node ${leader} leads${rest}`);
   };
+}
+
+/** Nothing has been said but of detectors, nobody is gone who may have said something, and no election has had its number. */
+function isFresh({ nodes, events }: Scene): boolean {
+  const isUntouched = ({ condition, view }: ShownNode) =>
+    condition !== "down" && view !== null && view.leader === null && (view.term ?? 0) === 0;
+  const saysAnything = events.some(({ event }) => !["suspected", "restored"].includes(unwrapped(event).type));
+  return !saysAnything && nodes.every(isUntouched);
 }
 
 function leaderless(up: readonly ShownNode[]): string {
@@ -62,8 +76,8 @@ function termOf({ term }: Spans, up: readonly ShownNode[], node: NodeId | undefi
 
 export function mutexHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
-    const inside = among(scene, words, "inside");
-    const waiting = among(scene, words, "waiting");
+    const inside = among(upIn(scene), words, "inside");
+    const waiting = among(upIn(scene), words, "waiting");
     const who = inside.length === 0 ? "nobody is inside" : `${nodesIn(inside)} ${verb(inside, "is", "are")} inside`;
     const waits = waiting.length === 0 ? "" : `; ${list(waiting)} ${verb(waiting, "waits", "wait")}`;
     const nobody = inside.length === 0 && waiting.length === 0 ? ", and nobody waits" : "";
@@ -74,10 +88,10 @@ export function mutexHeadline(words: Spans): Presentation["headline"] {
 export const multicastHeadline: Presentation["headline"] = (scene) => {
   const delivered = new Map<NodeId, number>(idsOf(upIn(scene)).map((node) => [node, 0]));
   let sent = 0;
-  for (const { node, event } of scene.events) {
+  for (const { node, event, times = 1 } of scene.events) {
     const { type } = unwrapped(event);
-    if (type === "said") sent++;
-    if (type === "delivered" && delivered.has(node)) delivered.set(node, (delivered.get(node) ?? 0) + 1);
+    if (type === "said") sent += times;
+    if (type === "delivered" && delivered.has(node)) delivered.set(node, (delivered.get(node) ?? 0) + times);
   }
   const counts = [...delivered.values()];
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
@@ -86,8 +100,9 @@ export const multicastHeadline: Presentation["headline"] = (scene) => {
   const held = holding.length === 0 ? "" : `; ${holders} ${verb(holding, "holds", "hold")} something back`;
   if (sent === 0 && most <= 0) return sentence(scene, `nothing is delivered yet${held}`);
   const many = least === most ? `each node has delivered ${most}` : `the nodes have delivered ${least} to ${most}`;
-  const of = sent === 0 ? "" : ` of ${sent === 1 ? "1 message" : `${sent} messages`}`;
-  return sentence(scene, `${many}${of}${held}`);
+  const of = sent === 0 ? "" : ` of ${sent}`; // Nobody may have said what was sent.
+  const what = (sent === 0 ? most : sent) === 1 ? "message" : "messages";
+  return sentence(scene, `${many}${of} ${what}${held}`);
 };
 
 export function consensusHeadline(words: Spans): Presentation["headline"] {
@@ -100,7 +115,7 @@ export function consensusHeadline(words: Spans): Presentation["headline"] {
       const text = typeof value === "string" ? value : JSON.stringify(value);
       values.set(text, (values.get(text) ?? new Set()).add(node));
     }
-    const doubt = among(scene, words, "waiting");
+    const doubt = among(upIn(scene), words, "waiting");
     const waits = doubt.length === 0 ? "" : `; ${list(doubt)} ${verb(doubt, "is", "are")} in doubt`;
     const decided = [...values].filter(([, nodes]) => nodes.size > 0);
     if (decided.length === 0) return sentence(scene, `nobody has decided yet${waits}`);
@@ -114,9 +129,9 @@ export function consensusHeadline(words: Spans): Presentation["headline"] {
 
 export function logHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
-    const up = upIn(scene);
+    const up = runningIn(scene);
     const claims = up.filter(({ node, view }) => view?.leader === node);
-    const electing = among(scene, words, "electing");
+    const electing = among(up, words, "electing");
     const [leader] = claims.toSorted((a, b) => (b.view?.term ?? 0) - (a.view?.term ?? 0));
     const others = idsOf(claims.filter((claim) => claim !== leader));
     const stale =

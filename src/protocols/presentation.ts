@@ -36,8 +36,8 @@ export interface Presentation {
 export interface Scene {
   /** Ascending. */
   readonly nodes: readonly ShownNode[];
-  /** What has been emitted so far, in order. */
-  readonly events: readonly { readonly node: NodeId; readonly event: Tagged }[];
+  /** What has been emitted so far, in order. One with `times` stands for so many alike, of which it is the last. */
+  readonly events: readonly { readonly node: NodeId; readonly event: Tagged; readonly times?: number }[];
 }
 
 export interface ShownNode {

@@ -3,20 +3,12 @@
  *
  * @module-tag long
  */
-import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
-import { createRequire } from "node:module";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { complaintsOfAxe } from "./axe.ts";
 import { launch, noBrowser } from "./chromium.ts";
 import { openPage, staticHost } from "./laboratory-under-test.ts";
-
-const require = createRequire(import.meta.url);
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
 
 /** Each with what is there when the page is complete. */
 const pages: readonly (readonly [string, string])[] = [
@@ -36,10 +28,8 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
   let browser: Browser;
   let host: Server;
   let url: string;
-  let axe: string;
 
   beforeAll(async () => {
-    axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
     browser = await launch();
     ({ server: host, url } = await staticHost());
   });
@@ -54,11 +44,7 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
       const context = await browser.newContext({ colorScheme: scheme, viewport: { width: 1_280, height: 900 } });
       const page = await openPage(context, `${url}${path}`, []);
       await page.waitForSelector(sign);
-      await page.evaluate(axe);
-      const found = await page.evaluate<Violation[]>("axe.run().then(({ violations }) => violations)");
-      expect(
-        found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`)),
-      ).toEqual([]);
+      expect(await complaintsOfAxe(page)).toEqual([]);
       await context.close();
     },
   );

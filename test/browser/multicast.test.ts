@@ -30,7 +30,7 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
     await page.waitForSelector('[data-testid="node-2"][data-process="running"]');
     await cluster.act({ type: "pause", node: 2 });
     await page.waitForSelector('[data-testid="node-2"][data-process="paused"]');
-    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
     expect(await page.getByRole("menuitem").allInnerTexts()).toEqual(["send"]);
     await page.getByRole("menuitem", { name: "send" }).click();
 

@@ -39,7 +39,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
 
   test("paxos takes proposals; a split leaves its span, also for a page that is opened later", async () => {
     const cluster = await opened("--nodes", "3", "--protocol", "paxos");
-    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
     await page.getByRole("menuitem", { name: "propose" }).click();
     await expect
       .poll(async () => whoIn(await log(), "decides? greeting 1"), { timeout: PATIENCE_MS })
@@ -54,6 +54,34 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect
       .poll(log, { timeout: PATIENCE_MS })
       .toMatch(/all links mended[\s\S]*the network is split: 0 and 1 \| 2/);
+  });
+
+  test("chang-roberts says that nobody has called an election, until somebody does", async () => {
+    await opened("--nodes", "3", "--protocol", "chang-roberts");
+    const headline = () => page.getByTestId("leader").innerText();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nobody has called an election yet\./);
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
+    await page.getByRole("menuitem", { name: "call" }).click();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads\./);
+  });
+
+  test.each([
+    ["pbft", /\bview \d/],
+    ["epoch-bully", /\bepoch \d/],
+  ])("a node of %s names its term as the protocol does", async (protocol, words) => {
+    await opened("--nodes", "4", "--protocol", protocol);
+    const card = () => page.getByTestId("node-1").innerText();
+    await expect.poll(card, { timeout: PATIENCE_MS }).toMatch(words);
+    expect(await card()).not.toMatch(/\bterm\b/);
+  });
+
+  test("fifo counts what is delivered", async () => {
+    await opened("--nodes", "3", "--protocol", "fifo");
+    const headline = () => page.getByTestId("leader").innerText();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Nothing is delivered yet\./);
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
+    await page.getByRole("menuitem").first().click();
+    await expect.poll(headline, { timeout: PATIENCE_MS }).toMatch(/^Each node has delivered 1 message\./);
   });
 
   test("a node resumes before others hear from it again", async () => {

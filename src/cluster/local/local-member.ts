@@ -33,7 +33,7 @@ export interface Surroundings {
   readonly restarts: boolean;
   readonly tell: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
-  readonly record: (node: NodeId, line: string) => void;
+  readonly record: (node: NodeId, line: string, entry: TraceEntry) => void;
   readonly changed: () => void;
   readonly wantedFaults: (node: NodeId) => Faults;
 }
@@ -174,7 +174,7 @@ export class LocalMember {
     this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
       if (entry.kind !== "gap") words.lastAt = entry.at;
       if (entry.kind !== "gap" && process === this.process) this.pauses.did(entry.at);
-      this.around.record(this.id, line);
+      this.around.record(this.id, line, entry);
       if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
       if (entry.kind === "view") this.see(entry.view);
       if (entry.kind === "gap") void this.getAcquainted();
@@ -222,7 +222,7 @@ export class LocalMember {
   }
 
   private note(entry: TraceEntry): void {
-    this.around.record(this.id, JSON.stringify(entry));
+    this.around.record(this.id, JSON.stringify(entry), entry);
   }
 
   /**

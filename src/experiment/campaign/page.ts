@@ -64,7 +64,11 @@ function failuresOf({ name, failures }: ExperimentSummary): string[] {
 function keptRun({ seed, moves, shrunkTo, trace }: SmallestRun): string {
   const run = readTrace(trace);
   const made = shrunkTo === null ? "as it was" : `shrunk from ${figure(moves ?? 0)} to ${figure(shrunkTo)} moves`;
-  const drawn = drawSvg(excerptOf(run), { inks: messageInksOf(run.header.protocol), maxEntries: MAX_DRAWN });
+  const drawn = drawSvg(excerptOf(run), {
+    inks: messageInksOf(run.header.protocol),
+    maxEntries: MAX_DRAWN,
+    dark: false,
+  });
   return `
 <p>The smallest has seed ${seed}; here it is ${made}.</p>
 <figure>${drawn}</figure>`;

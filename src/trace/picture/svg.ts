@@ -1,6 +1,6 @@
 /**
- * A trace as a space-time diagram in SVG, for paper and page: white ground, shapes and dashes besides colours, text as
- * text. Two pictures on one page do not disturb each other: every id and every rule of style carries a prefix that comes
+ * A trace as a space-time diagram in SVG, for paper and page: white ground, or a dark one where the reader prefers that; shapes
+ * and dashes besides colours, text as text. Two pictures on one page do not disturb each other: every id and every rule of style carries a prefix that comes
  * from the picture itself.
  */
 import { hash } from "../../core/plain.ts";
@@ -9,6 +9,7 @@ import { beginningOf, type Excerpt } from "../excerpt.ts";
 import { nameOf } from "../naming.ts";
 import { ARROW_LABEL_PX } from "./arrow-labels.ts";
 import type { Arrow } from "./arrows.ts";
+import { darkStyle } from "./dark.ts";
 import { type Band, layOut, type Picture, type Repeat, TICK_PX, textBoxes } from "./layout.ts";
 import { LEGEND_PX, legendOf, SAMPLE_PX } from "./legend.ts";
 import {
@@ -43,6 +44,8 @@ export interface SvgOptions {
   readonly inks?: Readonly<Record<string, number>>;
   /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
   readonly prefix?: string;
+  /** Whether it is dark where the reader prefers that. True unless told: for a page that is always light. */
+  readonly dark?: boolean;
 }
 
 const FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
@@ -57,7 +60,7 @@ const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
-  const { width = 1_200, maxEntries = 3_000, clocks = false, inks } = options;
+  const { width = 1_200, maxEntries = 3_000, clocks = false, inks, dark = true } = options;
   const excerpt = beginningOf(whole, maxEntries);
   const nodeWidth = Math.max(...excerpt.header.nodes.map((node) => textWidth(`node ${node}`, NODE_PX)), 0) + 10;
   const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth, clocks);
@@ -87,25 +90,38 @@ export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
     ].join("\n");
   const prefix = options.prefix ?? `t${hash(inside("")).toString(36)}`;
   const rules = style(prefix) + (clocks ? `\n#${prefix} .clock { fill: #1f5fa8 }` : "");
-  return framed(inside(prefix), { ...size, prefix, rules }, titleOf(whole), notes);
+  return framed(inside(prefix), { ...size, prefix, rules, dark }, titleOf(whole), notes);
+}
+
+interface Frame {
+  readonly width: number;
+  readonly height: number;
+  readonly prefix: string;
+  readonly rules: string;
+  readonly dark: boolean;
 }
 
 function framed(
   inside: string,
-  { width, height, prefix, rules }: { width: number; height: number; prefix: string; rules: string },
+  { width, height, prefix, rules, dark }: Frame,
   title: string,
   notes: readonly string[],
 ): string {
-  return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" id="${prefix}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
-    `<title>${escaped(title)}</title>`,
-    `<desc>${escaped(notes.join(" "))}</desc>`,
-    `<defs><pattern id="${prefix}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#ffffff"/><path d="M0 0V5" stroke="#1c2733" stroke-width="2"/></pattern></defs>`,
-    `<style>${rules}</style>`,
+  const hatch = `<defs><pattern id="${prefix}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#ffffff"/><path d="M0 0V5" stroke="#1c2733" stroke-width="2"/></pattern></defs>`;
+  const drawn = [
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     `<g transform="translate(${MARGIN} 0)" fill="#1c2733">`,
     inside,
     "</g>",
+  ].join("\n");
+  const style = dark ? `${rules}\n${darkStyle(rules, hatch + drawn, `#${prefix} `)}` : rules;
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" id="${prefix}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<title>${escaped(title)}</title>`,
+    `<desc>${escaped(notes.join(" "))}</desc>`,
+    hatch,
+    `<style>${style}</style>`,
+    drawn,
     "</svg>",
   ].join("\n")}\n`;
 }

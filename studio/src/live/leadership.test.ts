@@ -45,6 +45,22 @@ test("a dead leader that nobody misses yet", () => {
   expect([leader, headline]).toEqual(["none", "Node 1 is gone."]);
 });
 
+test("the protocol's own sentence comes first, and nothing is said twice", () => {
+  const told = (leaders: readonly (number | null)[], headline: string) => {
+    const cluster = clusterOf(leaders);
+    const { headline: first, detail } = leadershipOf({
+      ...cluster,
+      spans: { spans: "leadership", term: "term" },
+      headline,
+    });
+    return `${first} ${detail}`;
+  };
+  expect(told([2, 2, 2], "Term 3: node 2 leads.")).toBe("Term 3: node 2 leads. All 3 nodes agree.");
+  expect(told([null, null], "Nobody has called an election yet.")).toMatch(/^Nobody has called an election yet\. 2 /);
+  expect(told([2, 2, 2, 4, 4], "Nodes 2 and 4 both lead.")).toMatch(/^Nodes 2 and 4 both lead\. Leaders disagree\. /);
+  expect(told([2, 2, 2], "Nobody is inside.")).toBe("Nobody is inside. Node 2 leads. All 3 nodes agree.");
+});
+
 test("what a paused node believes does not count", () => {
   const nodes = [
     nodePicture(0, { role: "leader", leader: 0 }),

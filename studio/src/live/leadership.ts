@@ -18,9 +18,14 @@ interface Following {
 export function leadershipOf(cluster: ClusterPicture): Leadership {
   const told = leadershipIn(cluster);
   const headline = cluster.headline ?? null;
-  // What the protocol is for comes first; who leads in it is a detail.
-  return headline === null ? told : { ...told, headline, detail: `${told.headline} ${told.detail}` };
+  if (headline === null) return told;
+  // What the protocol is for comes first; who leads in it is a detail, unless it says so itself.
+  const isSaid =
+    told.headline === NOBODY ? cluster.spans.spans === "leadership" : headline.includes(`ode ${told.leader} leads`);
+  return { ...told, headline, detail: isSaid ? told.detail : `${told.headline} ${told.detail}` };
 }
+
+const NOBODY = "No leader.";
 
 function leadershipIn(cluster: ClusterPicture): Leadership {
   const running = cluster.nodes.filter((node) => node.process === "running");
@@ -39,7 +44,7 @@ function leadershipIn(cluster: ClusterPicture): Leadership {
   const [mourned] = followings;
   if (mourned !== undefined) return bereft(mourned.leader, cluster);
   // Whether anybody has called an election, only the roles can tell.
-  return { leader: "none", headline: "No leader.", detail: rolesInWords(running) };
+  return { leader: "none", headline: NOBODY, detail: rolesInWords(running) };
 }
 
 function led({ leader, followers }: Following, running: readonly NodePicture[], protocol: string): Leadership {

@@ -63,6 +63,26 @@ export function placesOf(nodes: readonly NodePicture[]): Place[] {
   });
 }
 
+/** What stands under a node. */
+export function captionOf({ process, view, byzantine }: NodePicture): string {
+  const state = process === "running" ? (view?.role ?? "running") : process;
+  return byzantine === undefined ? state : `${state}, lies`;
+}
+
+/** Of a letter of a caption, on average. */
+const LETTER = 7.4;
+
+/** By how much the longest caption is wider than the picture, at one of its sides. */
+export function overhangOf(places: readonly Place[]): number {
+  const beyond = places.map(({ node, caption: { x, anchor } }) => {
+    const wide = captionOf(node).length * LETTER;
+    const right = anchor === "start" ? x + wide : anchor === "middle" ? x + wide / 2 : x;
+    const left = anchor === "end" ? x - wide : anchor === "middle" ? x - wide / 2 : x;
+    return Math.max(right - SIZE.width, -left);
+  });
+  return Math.ceil(Math.max(0, ...beyond));
+}
+
 /** Captions stand on their baseline: above the ring they need none of their height below it, underneath all of it. */
 function captionDrop(dy: number): number {
   return 4 + 6 * dy;

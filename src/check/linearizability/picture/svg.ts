@@ -3,6 +3,7 @@
  * and crossed.
  */
 
+import { darkStyle } from "../../../trace/picture/dark.ts";
 import { escaped, round } from "../../../trace/picture/svg-shapes.ts";
 import type { Finding } from "../check.ts";
 import type { Remark } from "../history.ts";
@@ -59,12 +60,7 @@ export function drawSvg(finding: Finding, options: PictureOptions): string {
   const height = bottom + (layout.points.length > 0 ? STATE_HEIGHT + 14 : 0) + 24 + MARGIN;
   const longest = Math.max(legend(layout).length, ...notes.map((note) => note.length)) * 6.8;
   const width = Math.ceil(Math.max(LABELS + layout.width + 30, longest) + 2 * MARGIN);
-  const parts = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
-    `<title>${escaped(title)}</title>`,
-    `<desc>${escaped(notes.join(" "))}</desc>`,
-    `<defs>${HATCH}</defs>`,
-    `<style>${STYLE}\n</style>`,
+  const drawn = [
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     text(MARGIN, MARGIN + 14, title, "title"),
     ...notes.map((note, index) => text(MARGIN, MARGIN + 38 + index * 19, note)),
@@ -77,6 +73,14 @@ export function drawSvg(finding: Finding, options: PictureOptions): string {
     ...stateStrip(layout, bottom - top + 6),
     text(-LABELS, height - top - MARGIN, legend(layout), "quiet"),
     "</g>",
+  ].join("\n");
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<title>${escaped(title)}</title>`,
+    `<desc>${escaped(notes.join(" "))}</desc>`,
+    `<defs>${HATCH}</defs>`,
+    `<style>${STYLE}\n${darkStyle(STYLE, HATCH + drawn)}\n</style>`,
+    drawn,
     "</svg>",
   ];
   return `${parts.join("\n")}\n`;

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { everyKind } from "../../../test/trace/small-traces.ts";
+import { excerptOf } from "../excerpt.ts";
+import { darkStyle } from "./dark.ts";
+import { drawSvg } from "./svg.ts";
+
+/** Of WCAG: how bright a colour is, 0 … 1. */
+function luminance(colour: string): number {
+  const [r, g, b] = [1, 3, 5]
+    .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.039_28 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)) as [number, number, number];
+  return 0.212_6 * r + 0.715_2 * g + 0.072_2 * b;
+}
+
+function contrast(a: string, b: string): number {
+  const [light, dark] = [luminance(a), luminance(b)].sort((x, y) => y - x) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+describe("a picture in the dark", () => {
+  it("keeps the rules for paper, and says after them what is other in the dark", () => {
+    const style = "#p text { font-size: 3px }\n#p .label { fill: #1c2733; stroke: #ffffff; stroke-width: 3px }";
+    expect(darkStyle(style, '<g fill="#1f5fa8"/><g fill="#1f5fa8"/>', "#p ").split("\n")).toEqual([
+      "@media screen and (prefers-color-scheme: dark) {",
+      '#p [fill="#1f5fa8"] { fill: #85b6f2 }',
+      "#p .label { fill: #ece7dc; stroke: #1a1d22 }",
+      "}",
+    ]);
+  });
+
+  it("refuses a colour that has no dark one", () => {
+    expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a colour with a dark one beside it");
+  });
+
+  it("can be read: what is written, and every ink, stands out from the ground", () => {
+    const [, dark = ""] = drawSvg(excerptOf(everyKind)).split("@media screen and (prefers-color-scheme: dark) {\n");
+    const ground = /\[fill="#ffffff"\] \{ fill: (#\w+) \}/.exec(dark)?.[1] as string;
+    const inks = [...dark.matchAll(/\[(?:fill|stroke)="(?!#ffffff)#\w+"\] \{ (?:fill|stroke): (#\w+) \}/g)];
+    const words = [...dark.matchAll(/\.(?:role|tick|unit|delivered) \{ fill: (#\w+) \}/g)];
+    expect(inks.length).toBeGreaterThan(4);
+    expect(words).toHaveLength(4);
+    for (const [rule, colour = ""] of [...inks, ...words])
+      expect.soft(contrast(colour, ground), rule).toBeGreaterThan(4.5);
+  });
+});

@@ -1,0 +1,68 @@
+/**
+ * Pictures where the reader prefers dark: their colours again, for a dark ground. They come after the rules for paper as a
+ * media query of their own, so a reader of SVG that knows none of those, such as a maker of PNGs, draws as on paper.
+ */
+
+/** What each colour becomes. The inks are those of the pages: studio/src/page.css. */
+const DARK: Readonly<Record<string, string>> = {
+  // Ground and what is written.
+  "#ffffff": "#1a1d22",
+  "#1c2733": "#ece7dc",
+  "#1d2733": "#ece7dc",
+  "#46525f": "#b3bccb",
+  "#5b6875": "#aab4be",
+  "#7a8794": "#8b95a1",
+  "#9aa5b0": "#6b7580",
+  "#c3ccd5": "#59636d",
+  "#c9d3dd": "#4a5663",
+  "#e3e8ed": "#2f353c",
+  "#e8ecf0": "#2a2f36",
+  "#f2f5f8": "#262b32",
+  // Inks of messages.
+  "#1f5fa8": "#85b6f2",
+  "#a8431a": "#f29b73",
+  "#17683f": "#6cc99a",
+  "#7a3a9c": "#cf9bec",
+  "#7d5a00": "#dcb04a",
+  "#a02060": "#f08cb8",
+  "#1d6d78": "#62c4d2",
+  "#4b5563": "#b3bccb",
+  // Deliveries, what is held back, what is wrong.
+  "#0b5427": "#6fd393",
+  "#0f6b33": "#6fd393",
+  "#fae6b1": "#4a3d17",
+  "#946300": "#c99a3a",
+  "#f2c200": "#a87400",
+  "#b3261e": "#f0836d",
+  "#8c1d18": "#f2a297",
+  "#fdeceb": "#3d211f",
+  "#e2a29e": "#8f4a45",
+  // Operations and their order.
+  "#dcebfa": "#1f3247",
+  "#2f6fab": "#85b6f2",
+  "#17446f": "#b9d6f5",
+  "#8a6d00": "#d9b64f",
+  "#6b5500": "#d9b64f",
+};
+
+const COLOUR = /#[\da-f]{6}\b/g;
+
+/** The media query for the rules of a style, one a line, and for the colours that the elements name themselves. */
+export function darkStyle(style: string, elements: string, prefix = ""): string {
+  const rules = [...style.matchAll(/^\s*([^{}]+?) \{ (.+?);? \}$/gm)].flatMap(([, selector, declared = ""]) => {
+    const coloured = declared.split("; ").filter((each) => each.search(COLOUR) >= 0);
+    return coloured.length === 0 ? [] : [`${selector} { ${coloured.join("; ").replace(COLOUR, darkOf)} }`];
+  });
+  const named = new Set([...elements.matchAll(/(?:fill|stroke)="#[\da-f]{6}"/g)].map(([attribute]) => attribute));
+  const own = [...named].sort().map((attribute) => {
+    const [property, , colour] = attribute.split(/(="|")/) as [string, string, string];
+    return `${prefix}[${attribute}] { ${property}: ${darkOf(colour)} }`;
+  });
+  return ["@media screen and (prefers-color-scheme: dark) {", ...own, ...rules, "}"].join("\n");
+}
+
+function darkOf(colour: string): string {
+  const dark = DARK[colour];
+  if (dark === undefined) throw new Error(`expected a colour with a dark one beside it, got ${colour}`);
+  return dark;
+}

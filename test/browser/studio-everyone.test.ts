@@ -1,0 +1,90 @@
+/** Everyone can use the live page: on a phone, in light and dark, and with help of a screen reader. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { complaintsOfAxe } from "./axe.ts";
+import { launch, noBrowser } from "./chromium.ts";
+
+const PHONE = { width: 390, height: 844 };
+const WIDE = { width: 1440, height: 1000 };
+/** A finger's least target, in px: WCAG 2.2, 2.5.8. */
+const TARGET = 24;
+
+/**
+ * What can be pressed and is smaller than that. What the diagram draws is not meant, of which the log tells in words, nor are
+ * the links of the ring: the same acts stand under it.
+ */
+const SMALL_TARGETS = `[...document.querySelectorAll("button, select, input, summary, a, [role=button], [role=menuitem]")]
+  .filter((element) => element.closest(".time") === null)
+  .map((element) => ({ element, box: element.getBoundingClientRect() }))
+  .filter(({ box }) => box.width > 0 && (box.width < ${TARGET} || box.height < ${TARGET}))
+  .map(({ element, box }) => (element.getAttribute("aria-label") ?? element.textContent) + ": " + box.width + " by " + box.height)`;
+
+describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await page?.close();
+    await endAll();
+  });
+
+  async function opened(viewport: typeof PHONE, ...words: string[]): Promise<ClusterUnderTest> {
+    const cluster = await ClusterUnderTest.up(...words);
+    page = await browser.newPage({ viewport });
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(cluster.ready.studio as string);
+    await page.waitForSelector('[data-testid="node-1"][data-process="running"]');
+    await page.waitForSelector("canvas");
+    return cluster;
+  }
+
+  /** With everything in it that a page has now and then. */
+  async function disturbed(cluster: ClusterUnderTest): Promise<void> {
+    await cluster.act({ type: "kill", node: 0 });
+    await cluster.act({ type: "pause", node: 1 });
+    await cluster.act({ type: "cut", nodes: [2, 3] });
+    await page.waitForSelector('[data-testid="node-0"][data-process="exited"]');
+    await page.waitForSelector('[data-testid="node-1"][data-process="paused"]');
+    await page.waitForSelector('[data-cut="both"]');
+    await page.getByRole("button", { name: "Send command to node 2" }).click();
+    await page.getByRole("menuitem").first().waitFor();
+  }
+
+  test.each([["chang-roberts"], ["raft"]])(
+    "on a phone %s shows its diagram first, no wider than the screen",
+    async (protocol) => {
+      const cluster = await opened(PHONE, "--nodes", "5", "--protocol", protocol);
+      const top = async (selector: string) => (await page.locator(selector).first().boundingBox())?.y ?? Number.NaN;
+      expect(await top("canvas")).toBeLessThan(PHONE.height / 2);
+      expect(await top("canvas")).toBeLessThan(await top('[data-testid="node-0"]'));
+      expect(await top('[data-testid="node-4"]')).toBeLessThan(await top('[data-testid="log"]'));
+
+      await disturbed(cluster);
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.width);
+      expect(await page.evaluate(SMALL_TARGETS)).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["bully", WIDE],
+    ["raft", WIDE],
+    ["pbft", WIDE],
+    ["isis", WIDE],
+    ["maekawa", WIDE],
+    ["chang-roberts", PHONE],
+  ] as const)("axe-core finds nothing: %s, in light and in dark", { tags: ["long"] }, async (protocol, viewport) => {
+    const cluster = await opened(viewport, "--nodes", "4", "--protocol", protocol);
+    for (const isDisturbed of [false, true]) {
+      if (isDisturbed) await disturbed(cluster);
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect(await complaintsOfAxe(page), `${colorScheme}${isDisturbed ? ", disturbed" : ""}`).toEqual([]);
+      }
+    }
+  });
+});
