@@ -70,7 +70,7 @@ describe("the sentence of the live page", () => {
 
   it("comes with the states that last, as the protocol declares them", () => {
     expect(spansOf("raft")).toEqual({ spans: "leadership", term: "term" });
-    expect(spansOf("pbft")).toEqual({ spans: "leadership", term: "view" });
+    expect(spansOf("pbft")).toEqual({ spans: "views", term: "view" });
     expect(spansOf("maekawa").spans).toBe("section");
     expect(spansOf("two-phase-commit").spans).toBe("doubt");
     expect(spansOf("services").spans).toBe("section");

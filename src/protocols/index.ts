@@ -51,7 +51,6 @@ import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
-
 const toldInNames = (node: NodeId): Tagged => ({ type: "names", body: { type: "suspect", node } }) as Tagged;
 
 /** What is said again and again: that a lease is renewed, and who is next on the circle. */

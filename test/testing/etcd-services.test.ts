@@ -64,6 +64,7 @@ function streamOf() {
       responses.push(response as Record<string, unknown>);
       if (stream.isSlow) await new Promise<void>((resolve) => held.push(resolve));
     },
+    fail: () => stream.end(),
   };
   return { stream, duplex };
 }
@@ -123,6 +124,26 @@ test("a watch is told every change once and in order, however slowly it is read"
     stream.ask({ progress_request: {} });
     await until(world, () => stream.responses.at(-1)?.watch_id === -1);
     expect(stream.responses.at(-1)).toMatchObject({ header: { revision: 1_503 } });
+    stream.end();
+    await served;
+  });
+});
+
+test("progress is not told before the changes up to there are", async () => {
+  const world = simulate({ members: 3, seed: 17 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    await keyspace.execute(putOf("a", "1"));
+    const { stream, duplex } = streamOf();
+    const served = asked.stream(new Watches(keyspace, headerOf, newCounts().etcd).service.Watch, duplex);
+    stream.ask(create("a", { start_revision: 2 }));
+    const isTold = (): boolean => stream.responses.some(({ watch_id }) => watch_id === -1);
+    for (; !isTold(); await world.sleep(1)) stream.ask({ progress_request: {} });
+    expect(stream.responses.slice(0, 3)).toMatchObject([
+      { watch_id: 0, created: true },
+      { watch_id: 0, events: [{ kv: { key: "a", value: "1" } }] },
+      { watch_id: -1, header: { revision: 2 } },
+    ]);
     stream.end();
     await served;
   });

@@ -34,7 +34,7 @@ const everything: Omit<RangeRequest, "key" | "end"> = {
   maxCreate: 0,
 };
 
-export const putUnder = (key: string, value: string, lease: LeaseId): PutRequest => ({
+export const putWith = (key: string, value: string, lease: LeaseId): PutRequest => ({
   type: "put",
   key,
   value,
@@ -67,7 +67,7 @@ export async function claim(keyspace: KeyspaceClient, name: string, given: Lease
   const { responses, revision } = await keyspace.execute({
     type: "txn",
     compare: [{ type: "create", key, end: "", result: "equal", number: 0 }],
-    success: [putUnder(key, value, lease)],
+    success: [putWith(key, value, lease)],
     failure: [{ ...everything, key, end: "" }],
   });
   const [response] = responses;

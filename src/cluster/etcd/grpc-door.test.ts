@@ -8,6 +8,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { createLog } from "../../runtime/log.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { type DoorLimits, DoorRoom } from "./door-room.ts";
+import { EtcdError } from "./errors.ts";
 import { bidirectional, type Duplex, type GrpcDoor, serveGrpc, unary } from "./grpc-door.ts";
 import { bytes, message, number } from "./protobuf.ts";
 
@@ -51,10 +52,13 @@ async function served(limits: Partial<DoorLimits> = {}) {
     streams.push(duplex);
     for await (const _request of duplex.requests);
   });
+  const refuse = bidirectional(text, text, async ({ requests }) => {
+    for await (const _request of requests) throw new EtcdError("timedOut");
+  });
   const room = new DoorRoom(counts, log, { connections: 10, calls: 10, unreadBytes: 1_048_576, ...limits });
   door = await serveGrpc(
     { host: "127.0.0.1", port: 0 },
-    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream } },
+    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream, Refuse: refuse } },
     room,
   );
   return { counts, said, waiting, given, streams };
@@ -108,6 +112,18 @@ test("what is not served is named", async () => {
     code: 12,
     details: "The server does not implement the method /test.Text/Sing",
   });
+});
+
+test("a stream that fails tells its client why, and is over", async () => {
+  const { counts } = await served();
+  const one = client();
+  const stream = one.makeBidiStreamRequest("/test.Text/Refuse", identity, identity);
+  const failed = new Promise((resolve) => stream.on("error", resolve));
+  stream.on("data", () => {});
+  stream.write(asked("a", 1));
+  expect(await failed).toMatchObject({ code: 14, details: "etcdserver: request timed out" });
+  await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
+  await isWell(one);
 });
 
 test("more calls than may be under way are refused, and there is room again once they are over", async () => {

@@ -14,6 +14,8 @@ export interface Duplex<Q, R> {
   readonly signal: AbortSignal;
   /** Resolves once more may be sent: who reads slowly has little waiting for it. */
   send(response: R): Promise<void>;
+  /** Ends it with an error, upon which clients connect anew. */
+  fail(error: unknown): void;
 }
 
 export type Handler<Q, R> = (request: Q, signal: AbortSignal) => Promise<R>;
@@ -231,16 +233,22 @@ const answeredStream =
         goOn();
       });
     };
-    const requests = method.hasOneRequest ? Readable.from([(call as unknown as { request: unknown }).request]) : call;
+    const failWith = (error: unknown): void => {
+      if (!signal.aborted) call.emit("error", fail(error));
+    };
+    // A loop over a stream destroys it when it ends by an error: then no status could be sent.
+    const requests = method.hasOneRequest
+      ? Readable.from([(call as unknown as { request: unknown }).request])
+      : call.iterator({ destroyOnReturn: false });
     const serve = async (): Promise<void> => {
       try {
         const place = enter();
         call.on("cancelled", () => place.leave());
         call.on("cancelled", end).on("error", end).on("close", end);
-        await (method.stream as StreamHandler<unknown, unknown>)({ requests, signal, send });
+        await (method.stream as StreamHandler<unknown, unknown>)({ requests, signal, send, fail: failWith });
         call.end();
       } catch (error) {
-        if (!signal.aborted) call.emit("error", fail(error));
+        failWith(error);
       }
     };
     void serve();

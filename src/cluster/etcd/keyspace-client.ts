@@ -1,4 +1,4 @@
-/** The keyspace as a member's door asks it: changes through the log, reads that see all of them, and what is told of either. */
+/** The keyspace as a member's door asks it: changes through the log, reads that see all of them, and what each change tells. */
 
 import { MAX_VALUE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
 import { type AskedCommand, KEYSPACE, type KeyspaceTold, LONG } from "../../protocols/service/keyspace/built-in.ts";
@@ -108,6 +108,7 @@ function inWordsOfEtcd(error: unknown): unknown {
   if (!(error instanceof CoordinationError)) return error;
   if (error.code === "member-left" || error.code === "member-failed") return new EtcdError("stopped", { cause: error });
   if (error.code === "overloaded") return new EtcdError("tooManyRequests", { cause: error });
+  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error }); // Transactions within too deep.
   if (error.code === "state-full") return new EtcdError("noSpace", { cause: error });
   return new EtcdError("timedOut", { cause: error });
 }

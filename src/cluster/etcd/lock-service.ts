@@ -1,7 +1,7 @@
 /** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
 import type { Compare, TxnResponse } from "../../protocols/service/keyspace/words.ts";
 import { wireKeyValue } from "./calls.ts";
-import { type Claim, claim, firstUnder, putUnder, under, untilFirst } from "./claims.ts";
+import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claims.ts";
 import { EtcdError } from "./errors.ts";
 import { type Method, serverStreaming, unary } from "./grpc-door.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
@@ -18,24 +18,23 @@ export function lockService(keyspace: KeyspaceClient, headerOf: HeaderOf): Recor
   return {
     Lock: unary(of.lockRequest, of.lockResponse, async ({ name, lease }, signal) => {
       const claimed = await claim(keyspace, name, lease, "");
-      const revision = await heldOrGivenUp(keyspace, claimed, signal, () => remove(claimed.key));
+      const revision = await orGivenUp(first(keyspace, claimed, signal), () => remove(claimed.key));
       return { header: headerOf(revision), key: claimed.key };
     }),
     Unlock: unary(of.unlockRequest, of.headerOnly, async ({ key }) => ({ header: headerOf(await remove(key)) })),
   };
 }
 
-/** Who waits no longer takes back what it has asked for. */
-async function heldOrGivenUp(
-  keyspace: KeyspaceClient,
-  claimed: Claim,
-  signal: AbortSignal,
-  giveUp: () => Promise<unknown>,
-): Promise<number> {
+async function first(keyspace: KeyspaceClient, claimed: Claim, signal: AbortSignal): Promise<number> {
+  const revision = await untilFirst(keyspace, claimed, signal);
+  signal.throwIfAborted();
+  return revision;
+}
+
+/** A caller that does not get what it asked for does not stay in line for it. */
+async function orGivenUp<T>(asked: Promise<T>, giveUp: () => Promise<unknown>): Promise<T> {
   try {
-    const revision = await untilFirst(keyspace, claimed, signal);
-    signal.throwIfAborted();
-    return revision;
+    return await asked;
   } catch (error) {
     await giveUp().catch(() => {}); // Its lease ends.
     throw error;
@@ -53,7 +52,7 @@ export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): R
     const done =
       change === "delete"
         ? ({ type: "delete", key, end: "", prev: false } as const)
-        : putUnder(key, change.value, lease);
+        : putWith(key, change.value, lease);
     return keyspace.execute({ type: "txn", compare: [isStill], success: [done], failure: [] });
   };
   const proclaim = async (leader: Partial<LeaderKey> | null, value: string): Promise<number> => {
@@ -65,8 +64,9 @@ export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): R
     Campaign: unary(of.campaignRequest, of.campaignResponse, async ({ name, lease, value }, signal) => {
       const claimed = await claim(keyspace, name, lease, value);
       const leader = { name, key: claimed.key, rev: claimed.create, lease: claimed.lease };
-      if (claimed.value !== value) await proclaim(leader, value);
-      await heldOrGivenUp(keyspace, claimed, signal, () => withLeader(leader, "delete"));
+      const giveUp = (): Promise<unknown> => withLeader(leader, "delete");
+      if (claimed.value !== value) await orGivenUp(proclaim(leader, value), giveUp);
+      await orGivenUp(first(keyspace, claimed, signal), giveUp);
       return { header: headerOf(claimed.revision), leader };
     }),
     Proclaim: unary(of.proclaimRequest, of.headerOnly, async ({ leader, value }) => ({

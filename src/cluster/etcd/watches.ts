@@ -58,7 +58,7 @@ export class Watches {
       this.#watches.delete(watch);
       this.counts.watches = this.#watches.size;
     };
-    const around = { stream, keyspace: this.keyspace, headerOf: this.headerOf, inTurn: turns() };
+    const around = { stream, keyspace: this.keyspace, headerOf: this.headerOf, inTurn: turns(), nextId: 0 };
     try {
       for await (const { create_request, cancel_request, progress_request } of stream.requests) {
         if (create_request !== null) await this.#create(create_request as CreateRequest, around, own, end);
@@ -80,7 +80,7 @@ export class Watches {
     own: Map<number, Watch>,
     end: (watch: Watch) => void,
   ): Promise<void> {
-    const id = request.watch_id === 0 ? freeId(own) : request.watch_id;
+    const id = request.watch_id === 0 ? freeId(around, own) : request.watch_id;
     const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
     if (isFull || own.has(id)) {
       count(this.counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
@@ -113,10 +113,11 @@ export class Watches {
   }
 }
 
-function freeId(own: ReadonlyMap<number, unknown>): number {
-  let id = 0;
-  while (own.has(id)) id += 1;
-  return id;
+/** None is given again: what was sent to the watch before may still be on its way. */
+function freeId(around: Around, own: ReadonlyMap<number, unknown>): number {
+  while (own.has(around.nextId)) around.nextId += 1;
+  around.nextId += 1;
+  return around.nextId - 1;
 }
 
 /** One after the other. */
@@ -136,6 +137,8 @@ interface Around {
   readonly stream: Stream;
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
+  /** Of the next watch that leaves the choice to the member. */
+  nextId: number;
   inTurn(work: () => Promise<void>): Promise<void>;
 }
 
@@ -149,6 +152,8 @@ class Watch {
   /** Whether the replica is to be asked, as not all that has changed is in what waits. */
   #isBehind = true;
   #isEnded = false;
+  /** Whether it waits for the next change: all before it has been told. */
+  #isResting = false;
   #wake: () => void = () => {};
 
   constructor(
@@ -160,7 +165,7 @@ class Watch {
   }
 
   get isUpToDate(): boolean {
-    return !this.#isBehind && this.#waiting.length === 0;
+    return this.#isResting && !this.#isBehind && this.#waiting.length === 0;
   }
 
   /** @param bytes of the change */
@@ -200,12 +205,19 @@ class Watch {
     try {
       while (!this.#isEnded) {
         if (this.#isBehind) await this.around.inTurn(() => this.#ask());
-        else if (this.#waiting.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+        else if (this.#waiting.length === 0) await this.#rest();
         else await this.#tell(this.#waiting.shift() as KeyspaceChange);
       }
     } catch (error) {
-      await this.#cancel(error);
+      if (error instanceof EtcdError && error.is("compacted")) await this.#cancel(error);
+      else if (!this.#isEnded) this.around.stream.fail(error); // It may pass: the client begins anew, at another member, say.
     }
+  }
+
+  async #rest(): Promise<void> {
+    this.#isResting = true;
+    await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#isResting = false;
   }
 
   async #ask(): Promise<void> {
@@ -248,16 +260,14 @@ class Watch {
     return { key: key === "" ? "\0" : key, end };
   }
 
-  async #cancel(error: unknown): Promise<void> {
+  async #cancel({ compacted }: EtcdError): Promise<void> {
     if (this.#isEnded) return;
     const { stream, headerOf } = this.around;
-    const isCompacted = error instanceof EtcdError && error.compacted > 0;
-    const reason = error instanceof EtcdError ? error.message : String(error);
     await stream.send({
       header: headerOf(this.upTo),
       watch_id: this.id,
       canceled: true,
-      ...(isCompacted ? { compact_revision: error.compacted } : { cancel_reason: reason }),
+      compact_revision: compacted,
     });
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest } from "./words.ts";
+import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest, RequestOp } from "./words.ts";
 
 const ROOM = 1_000_000;
 
@@ -91,8 +91,22 @@ describe("a keyspace", () => {
     does({ type: "compact", revision: space.revision });
     expect(space.bytes).toBe(one);
     does(deleteOf("a"));
+    does(putOf("b", "1"));
     does({ type: "compact", revision: space.revision });
-    expect(space).toMatchObject({ bytes: 0, history: [], keys: { keys: [], values: [] } });
+    expect(space).toMatchObject({ bytes: one, keys: { keys: ["b"] } });
+  });
+
+  it("tells who watches from the revision up to which it is compacted of what was deleted there", () => {
+    const { does, finds } = keyspace();
+    does(putOf("a", "1"));
+    does(deleteOf("a"));
+    does({ type: "compact", revision: 3 });
+    const events = [{ type: "delete", kv: { key: "a", mod: 3 } }];
+    expect(finds({ type: "events", from: 3, maxBytes: 1_000 })).toMatchObject({ events });
+    expect(finds(rangeOf("a"))).toMatchObject({ kvs: [] });
+    does(putOf("b", "1"));
+    does({ type: "compact", revision: 4 });
+    expect(finds({ type: "events", from: 4, maxBytes: 1_000 })).toMatchObject({ events: [{ kv: { key: "b" } }] });
   });
 
   it("compacts itself once it keeps 10,000 changes", () => {
@@ -200,12 +214,24 @@ describe("a transaction", () => {
     expect(space).toEqual(emptyKeyspace());
   });
 
+  it("answers with 16 MiB at most, and does nothing of what would answer with more", () => {
+    const { space, does } = keyspace();
+    for (let at = 0; at < 20; at++) does(putOf(`k${at}`, "v".repeat(50_000)));
+    const { revision } = space;
+    const reads = (count: number): RequestOp[] => Array.from({ length: count }, () => rangeOf("k", "l"));
+    expect(codeOf(does(txnOf([], [putOf("a", "1"), ...reads(10)], [])))).toBe("txn");
+    expect(codeOf(does(txnOf([], [putOf("a", "2"), ...reads(17)], [])))).toBe("answerTooLarge");
+    expect(codeOf(does(txnOf([], [txnOf([], reads(9), []), txnOf([], reads(9), [])], [])))).toBe("answerTooLarge");
+    expect(space.revision).toBe(revision + 1);
+  });
+
   it("has 128 operations at most, those of a transaction within among them", () => {
     const { does } = keyspace();
     const puts = (count: number) => Array.from({ length: count }, (_, at) => putOf(`k${at}`, ""));
     expect(codeOf(does(txnOf([], puts(128), [])))).toBe("txn");
     expect(codeOf(does(txnOf([], [txnOf([], puts(127), [])], [])))).toBe("txn");
     expect(codeOf(does(txnOf([], [txnOf([], puts(128), [])], [])))).toBe("tooManyOperations");
+    expect(codeOf(does(txnOf([], puts(129), [])))).toBe("tooManyOperations");
   });
 });
 
@@ -237,11 +263,20 @@ describe("leases", () => {
   it("expire unless they have been renewed meanwhile", () => {
     const { does, applies, finds } = keyspace();
     does({ type: "grant", lease: "7", ttl: 60 });
-    expect(applies({ type: "renew", lease: "7" }).change?.renewed).toEqual({ lease: "7", ttl: 60, renewals: 1 });
-    expect(codeOf(does({ type: "expire", lease: "7", renewals: 0 }))).toBe("leaseNotFound");
-    expect(finds({ type: "leases" })).toMatchObject({ leases: [{ lease: "7", ttl: 60, renewals: 1 }] });
-    expect(codeOf(does({ type: "expire", lease: "7", renewals: 1 }))).toBe("done");
+    expect(applies({ type: "renew", lease: "7" }).change?.renewed).toEqual({ lease: "7", ttl: 60, renewal: 2 });
+    expect(codeOf(does({ type: "expire", lease: "7", renewal: 1 }))).toBe("leaseNotFound");
+    expect(finds({ type: "leases" })).toMatchObject({ leases: [{ lease: "7", ttl: 60, renewal: 2 }] });
+    expect(codeOf(does({ type: "expire", lease: "7", renewal: 2 }))).toBe("done");
     expect(finds({ type: "leases" })).toMatchObject({ leases: [] });
+  });
+
+  it("have numbers that none has again: what was counted for one ends no other of the same id", () => {
+    const { does } = keyspace();
+    does({ type: "grant", lease: "7", ttl: 60 });
+    does({ type: "revoke", lease: "7" });
+    does({ type: "grant", lease: "7", ttl: 60 });
+    expect(codeOf(does({ type: "expire", lease: "7", renewal: 1 }))).toBe("leaseNotFound");
+    expect(codeOf(does({ type: "expire", lease: "7", renewal: 2 }))).toBe("done");
   });
 
   it("last two seconds at the least, and are each granted once", () => {

@@ -1,7 +1,7 @@
 /** The keyspace as a state machine: commands change it, questions are answered from it. */
 import { problem } from "../../../core/shape.ts";
 import { enter, lookUp } from "../coordination-service/table.ts";
-import { bytesOfPuts, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
+import { bytesOfPuts, bytesOfRanges, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
 import { keyspaceCommandShape, keyspaceQuestionShape } from "./shapes.ts";
 import {
   type Changed,
@@ -30,8 +30,10 @@ import type {
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
 const MAX_LEASES = 10_000;
-/** The last changes are kept, so many and so many bytes of them; it compacts itself by half of that. etcd would fill its disk, and has options for it. */
+/** So many of the last changes are kept; of more the older half goes. etcd would fill its disk, and has options for it. */
 const MAX_HISTORY = 10_000;
+/** Of a transaction: each replica makes all of it, and it may read everything many times. */
+const MAX_ANSWER_BYTES = 16 * 1_048_576;
 
 export interface Applied {
   readonly response: KeyspaceResponse;
@@ -60,7 +62,7 @@ export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: nu
       return end(space, command.lease);
     case "expire": {
       const lease = lookUp(space.leases, command.lease);
-      return lease?.renewals === command.renewals ? end(space, command.lease) : refused(space, "leaseNotFound");
+      return lease?.renewal === command.renewal ? end(space, command.lease) : refused(space, "leaseNotFound");
     }
   }
 }
@@ -93,7 +95,7 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
 const leasesIn = ({ leases }: Keyspace): GrantedLease[] =>
   leases.keys.map((lease, at) => shown(lease, leases.values[at] as Lease));
 
-const shown = (lease: LeaseId, { ttl, renewals }: Lease): GrantedLease => ({ lease, ttl, renewals });
+const shown = (lease: LeaseId, { ttl, renewal }: Lease): GrantedLease => ({ lease, ttl, renewal });
 
 function request(space: Keyspace, operation: RequestOp, room: number): Applied {
   const flaw = flawOf(operation);
@@ -103,6 +105,8 @@ function request(space: Keyspace, operation: RequestOp, room: number): Applied {
   if (obstacle !== null) return refused(space, obstacle);
   const bytes = bytesOfPuts(space, operation, path);
   if (bytes > 0 && bytes > room) return refused(space, "noSpace");
+  if (path !== null && bytesOfRanges(space, operation, path, bytes, MAX_ANSWER_BYTES) > MAX_ANSWER_BYTES)
+    return refused(space, "answerTooLarge");
   const events: KeyEvent[] = [];
   const response = perform({ space, events }, operation, path);
   if (events.length > 0) space.revision += 1;
@@ -134,7 +138,7 @@ function grant(space: Keyspace, lease: LeaseId, given: number, room: number): Ap
   if (space.leases.keys.length >= MAX_LEASES || room <= 0) return refused(space, "noSpace");
   const ttl = Math.max(MIN_TTL, given);
   enterLease(space, lease, ttl);
-  return leased(space, { lease, ttl, renewals: 0 });
+  return leased(space, shown(lease, lookUp(space.leases, lease) as Lease));
 }
 
 function leased(space: Keyspace, renewed: GrantedLease): Applied {
@@ -145,7 +149,8 @@ function leased(space: Keyspace, renewed: GrantedLease): Applied {
 function renew(space: Keyspace, id: LeaseId): Applied {
   const lease = lookUp(space.leases, id);
   if (lease === null) return refused(space, "leaseNotFound");
-  const renewed = { ...lease, renewals: lease.renewals + 1 };
+  space.renewals += 1;
+  const renewed = { ...lease, renewal: space.renewals };
   enter(space.leases, id, renewed);
   return leased(space, shown(id, renewed));
 }

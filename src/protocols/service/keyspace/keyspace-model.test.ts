@@ -16,6 +16,7 @@ type Entries = ReadonlyMap<string, KeyValue>;
 class Model {
   readonly states: Entries[] = [new Map(), new Map()];
   readonly leases = new Map<string, number>();
+  renewals = 0;
   compacted = 0;
 
   get revision(): number {
@@ -33,14 +34,14 @@ class Model {
         if (command.revision > this.compacted && command.revision <= this.revision) this.compacted = command.revision;
         return;
       case "grant":
-        if (!this.leases.has(command.lease)) this.leases.set(command.lease, 0);
+        if (!this.leases.has(command.lease)) this.renew(command.lease);
         return;
       case "renew":
-        if (this.leases.has(command.lease)) this.leases.set(command.lease, (this.leases.get(command.lease) ?? 0) + 1);
+        if (this.leases.has(command.lease)) this.renew(command.lease);
         return;
       case "revoke":
       case "expire":
-        if (command.type === "expire" && this.leases.get(command.lease) !== command.renewals) return;
+        if (command.type === "expire" && this.leases.get(command.lease) !== command.renewal) return;
         this.leases.delete(command.lease);
         for (const [key, { lease }] of next) if (lease === command.lease) next.delete(key);
         break;
@@ -49,6 +50,19 @@ class Model {
         this.perform(next, command);
     }
     if (!isSame(next, this.now)) this.states.push(next);
+  }
+
+  /** In the order of these texts. */
+  changesAt(revision: number): string[] {
+    const [before, after] = [this.states[revision - 1], this.states[revision]] as [Entries, Entries];
+    const puts = [...after].filter(([key, { mod }]) => before.get(key)?.mod !== mod).map(([key]) => `put ${key}`);
+    const deletes = [...before.keys()].filter((key) => !after.has(key)).map((key) => `delete ${key}`);
+    return [...deletes, ...puts].sort();
+  }
+
+  renew(lease: string): void {
+    this.renewals += 1;
+    this.leases.set(lease, this.renewals);
   }
 
   /** Only leases may be in the way of what is made here. */
@@ -103,7 +117,7 @@ const command: fc.Arbitrary<KeyspaceCommand> = fc.oneof(
   fc.record({ type: fc.constant("compact" as const), revision: fc.nat(20) }),
   fc.record({ type: fc.constant("grant" as const), lease, ttl: fc.constant(9) }),
   fc.record({ type: fc.constantFrom("renew" as const, "revoke" as const), lease }),
-  fc.record({ type: fc.constant("expire" as const), lease, renewals: fc.nat(1) }),
+  fc.record({ type: fc.constant("expire" as const), lease, renewal: fc.integer({ min: 1, max: 4 }) }),
 );
 
 function expectSame(space: Keyspace, model: Model): void {
@@ -113,12 +127,12 @@ function expectSame(space: Keyspace, model: Model): void {
     const found = answerQuestion(space, rangeOf("\0", "\0", { revision: at }));
     expect(found.type === "range" && found.kvs).toEqual(sorted(model.states[at] as Entries));
   }
-  for (const [id, renewals] of model.leases) {
+  for (const [id, renewal] of model.leases) {
     const keys = sorted(model.now)
       .filter((each) => each.lease === id)
       .map((each) => each.key);
     expect(answerQuestion(space, { type: "lease", lease: id, keys: true })).toMatchObject({ ttl: 9, keys });
-    expect(space.leases.values[space.leases.keys.indexOf(id)]?.renewals).toBe(renewals);
+    expect(space.leases.values[space.leases.keys.indexOf(id)]?.renewal).toBe(renewal);
   }
   expect(space.leases.keys).toEqual([...model.leases.keys()].sort());
 }
@@ -148,9 +162,13 @@ describe("a keyspace, against a model of it", () => {
         }
         expectSame(space, model);
         const from = Math.max(1, space.compacted);
-        const told = answerQuestion(space, { type: "events", from: from + 1, maxBytes: ROOM });
+        const told = answerQuestion(space, { type: "events", from, maxBytes: ROOM });
         const events = told.type === "events" ? told.events : [];
-        expect(sorted(afterEvents(model.states[from] as Entries, events))).toEqual(sorted(model.now));
+        const later = events.filter(({ kv }) => kv.mod > from);
+        expect(sorted(afterEvents(model.states[from] as Entries, later))).toEqual(sorted(model.now));
+        // What has changed at the oldest revision is told as well, deletions too, though not what stood there before.
+        const oldest = events.filter(({ kv }) => kv.mod === from).map(({ type, kv }) => `${type} ${kv.key}`);
+        expect(oldest.sort()).toEqual(model.changesAt(from));
       }),
       { numRuns: 300 },
     );
@@ -167,6 +185,7 @@ describe("a keyspace, against a model of it", () => {
         for (const id of ["1", "2"]) applyCommand(space, { type: "revoke", lease: id }, ROOM);
         applyCommand(space, putOf("a", ""), ROOM);
         applyCommand(space, deleteOf("\0", "\0"), ROOM);
+        space.revision += 1; // A deletion at the revision up to which all is compacted is kept.
         applyCommand(space, { type: "compact", revision: space.revision }, ROOM);
         expect(space).toMatchObject({ bytes: 0, history: [], keys: { keys: [] }, leases: { keys: [] } });
       }),

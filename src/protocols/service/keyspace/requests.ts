@@ -156,6 +156,25 @@ export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | nu
   return versionBytes(request.key, value);
 }
 
+/** How much its ranges answer with, at most; counted until that is more than `most`. @param put how much of it is put before, at most. */
+export function bytesOfRanges(
+  space: Keyspace,
+  request: RequestOp,
+  path: Path | null,
+  put: number,
+  most: number,
+): number {
+  if (path !== null) {
+    let sum = 0;
+    for (let at = 0; at < path.branch.length && sum <= most; at++)
+      sum += bytesOfRanges(space, path.branch[at] as RequestOp, path.inner[at] ?? null, put, most - sum);
+    return sum;
+  }
+  if (request.type !== "range") return 0;
+  const found = entriesIn(space, request, request.revision === 0 ? space.revision : request.revision);
+  return found.reduce((sum, { key, value }) => sum + versionBytes(key, value), put);
+}
+
 /** It has been checked. */
 export function perform(on: Changing, request: RequestOp, path: Path | null): ResponseOp {
   if (request.type === "range") return range(on, request);

@@ -46,11 +46,11 @@ const operations = (depth: number): Shape<RequestOp[]> =>
       delete: remove,
       ...((depth > 0 ? { txn: transaction(depth - 1) } : {}) as { txn: ReturnType<typeof transaction> }),
     }),
-    MAX_TXN_OPERATIONS,
+    MAX_BYTES, // Of more operations than etcd takes, `flawOf` says so in its words.
   );
 
 const transaction = (depth: number) => ({
-  compare: list(compare, MAX_TXN_OPERATIONS),
+  compare: list(compare, MAX_BYTES),
   success: operations(depth),
   failure: operations(depth),
 });
@@ -63,7 +63,7 @@ export const keyspaceCommandShape: Shape<KeyspaceCommand> = variants<KeyspaceCom
   grant: { lease, ttl: natural },
   renew: { lease },
   revoke: { lease },
-  expire: { lease, renewals: natural },
+  expire: { lease, renewal: natural },
 });
 
 export const keyspaceQuestionShape: Shape<KeyspaceQuestion> = variants<KeyspaceQuestion>({

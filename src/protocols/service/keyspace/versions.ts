@@ -1,6 +1,6 @@
 /**
- * A keyspace as etcd has it, as plain data: each key with its versions, the oldest of them up to which revision all have been compacted,
- * and leases. All versions are kept until they are compacted, so reads of the past and watches from there are answered.
+ * A keyspace as etcd has it, as plain data: each key with its versions, up to which revision they are compacted, and leases. All
+ * versions are kept until they are compacted, so reads of the past and watches from there are answered.
  * https://etcd.io/docs/v3.5/learning/data_model/
  */
 import { bytesOf } from "../coordination-service/state.ts";
@@ -17,6 +17,8 @@ export interface Keyspace {
   /** Every change that is kept, in order. */
   history: Changed[];
   leases: Table<Lease>;
+  /** How many grants and renewals of leases there have been. */
+  renewals: number;
   /** What all of it takes as JSON, at most. */
   bytes: number;
 }
@@ -38,8 +40,8 @@ export interface Changed {
 export interface Lease {
   /** Seconds. */
   ttl: number;
-  /** How often it has been renewed: who has one expire says which renewal it has counted from. */
-  renewals: number;
+  /** The number of its last renewal, or of its grant: who has it expire says which one it has counted from. */
+  renewal: number;
   /** Ascending. */
   keys: ByteText[];
 }
@@ -54,6 +56,7 @@ export const emptyKeyspace = (): Keyspace => ({
   keys: emptyTable(),
   history: [],
   leases: emptyTable(),
+  renewals: 0,
   bytes: 0,
 });
 
@@ -157,7 +160,8 @@ function attach(space: Keyspace, key: ByteText, before: LeaseId, after: LeaseId)
 const placeIn = (keys: ByteText[], key: ByteText): number => placeOf({ keys, values: [] }, key);
 
 export function enterLease(space: Keyspace, lease: LeaseId, ttl: number): void {
-  enter(space.leases, lease, { ttl, renewals: 0, keys: [] });
+  space.renewals += 1;
+  enter(space.leases, lease, { ttl, renewal: space.renewals, keys: [] });
   space.bytes += LEASE_BYTES;
 }
 
@@ -222,7 +226,9 @@ export function compact(space: Keyspace, revision: number): void {
 function forget(space: Keyspace, key: ByteText, revision: number): void {
   const versions = lookUp(space.keys, key) as Version[];
   const newest = versions.findLastIndex(({ mod }) => mod <= revision);
-  const first = versions[newest]?.version === 0 ? newest + 1 : newest;
+  const last = versions[newest];
+  // A deletion at this very revision is told to who watches from there: the next compaction takes it.
+  const first = last?.version === 0 && last.mod < revision ? newest + 1 : newest;
   for (const { value } of versions.slice(0, first)) space.bytes -= versionBytes(key, value);
   if (first === versions.length) strike(space.keys, key);
   else versions.splice(0, first);

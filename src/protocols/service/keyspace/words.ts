@@ -93,8 +93,8 @@ export type KeyspaceCommand =
   | { type: "grant"; lease: LeaseId; ttl: number }
   | { type: "renew"; lease: LeaseId }
   | { type: "revoke"; lease: LeaseId }
-  /** It is revoked unless it has been renewed more often than that. */
-  | { type: "expire"; lease: LeaseId; renewals: number };
+  /** It is revoked if that was its last renewal. */
+  | { type: "expire"; lease: LeaseId; renewal: number };
 
 export type KeyspaceQuestion =
   | RangeRequest
@@ -148,7 +148,8 @@ export type KeyspaceResponse =
 export interface GrantedLease {
   lease: LeaseId;
   ttl: number;
-  renewals: number;
+  /** The number of its last renewal, or of its grant: none has it again, of whatever lease. */
+  renewal: number;
 }
 
 export interface Refused {
@@ -181,6 +182,7 @@ export const keyspaceErrorCodes = [
   "valueProvided",
   "leaseProvided",
   "tooManyOperations",
+  "answerTooLarge",
   "duplicateKey",
   "compacted",
   "futureRevision",
