@@ -62,12 +62,18 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
   };
 }
 
-/** Those of the application leave a state as it is and give the next one. */
+/** What the application gave may change in its hands, though `apply` should give the next state and leave this one. */
 function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
   const { state, isDefined, pending } = machine;
   return {
     ...machine,
-    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : state,
+    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : jsonCopyOf(state),
     pending: pending && [...pending],
   };
+}
+
+/** What stands in the snapshot for it, too. */
+function jsonCopyOf(state: unknown): unknown {
+  const text = JSON.stringify(state) as string | undefined;
+  return text === undefined ? undefined : JSON.parse(text);
 }
