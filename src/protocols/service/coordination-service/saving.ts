@@ -3,8 +3,7 @@
  * data as they stood when it began: lists are copied then, and what is in them is never changed in place, only replaced.
  */
 import { beginWriting, isWritten, type Writing, write } from "./json-fragments.ts";
-import type { BuiltInMachine, MachineDefinitions } from "./machines.ts";
-import { builtInOf } from "./machines.ts";
+import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
 import { copyOf } from "./member-list.ts";
 import type { Data, MachineState } from "./state.ts";
 import type { Table } from "./table.ts";
@@ -17,7 +16,7 @@ export interface Saving {
 
 /** Of each entry: of a small state all at once. */
 const MIN_CHARS = 65_536;
-/** So much faster than the log grows: the next snapshot is not due before this one is done. */
+/** Characters written for each one that the log grows by. If the next snapshot is due before this one is done, it waits. */
 const PACE = 4;
 
 export const beginSaving = (index: number, data: Data, digest: number, machines: MachineDefinitions): Saving => ({
