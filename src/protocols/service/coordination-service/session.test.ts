@@ -27,7 +27,7 @@ function session() {
   return { events, replies, tell };
 }
 
-it("puts nothing to the log for a life that is over, whoever leads it then", () => {
+it("puts nothing to the log for a life that is over, when another leads it", () => {
   const { events, replies, tell } = session();
   tell({ type: "led", leader: 2, term: 1 });
   tell({ type: "submit", request: 1, operation: { type: "add", name: "c", by: 1 } });
