@@ -23,7 +23,7 @@ function session() {
     compact() {},
   } as unknown as Context<MemberSession>;
   const tell = (command: MemberSession["command"]): void =>
-    void dispatch(protocol, state, { kind: "command", command }, ctx);
+    dispatch(protocol, state, { kind: "command", command }, ctx);
   return { events, replies, tell };
 }
 
