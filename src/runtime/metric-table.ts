@@ -186,7 +186,7 @@ function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): rea
     durations("log_read_seconds", "How long a linearizable read took.", () => counts.reading),
     durations(
       "snapshot_seconds",
-      "How long taking or installing a snapshot kept it from all else.",
+      "How long a step of taking a snapshot, or installing one, kept it from all else.",
       () => counts.snapshots,
     ),
     of("snapshot_chars", "Characters of the last snapshot.", ({ snapshotChars }) => snapshotChars),

@@ -70,7 +70,7 @@ export interface LogCounts {
   readonly committing: Durations;
   /** From a linearizable read until its answer. */
   readonly reading: Durations;
-  /** For how long taking a snapshot, or putting one in place of the state, kept this member from all else. */
+  /** For how long a step of taking a snapshot, or putting one in place of the state, kept this member from all else. */
   readonly snapshots: Durations;
 }
 

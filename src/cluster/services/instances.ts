@@ -26,7 +26,7 @@ import { hasOwnLease, shortfallMs } from "./own-lease.ts";
 import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
 import { differenceOf, onLog, otherRelease } from "./setting-difference.ts";
-import type { Timing } from "./timing.ts";
+import { namesOptions, type Timing } from "./timing.ts";
 import { ViewFloors } from "./view-floors.ts";
 import { wired } from "./wired.ts";
 
@@ -67,7 +67,7 @@ export class Instances {
   #isAsked = false;
   /** Between this member and the last that ran a name otherwise. */
   #lastDifference = "";
-  /** What names have been told of each: whether it is used, and how much it had been told by then. */
+  /** Per instance, what `names` was last told: whether it is used, and its `activity` at that time. */
   readonly #told = new WeakMap<Instance, { isUsed: boolean; activity: number }>();
   /** Of suspicions they are told as an algorithm is. */
   readonly #watching = wired("names", watching("names"), (command) => this.#give(command as Names["command"]));
@@ -81,7 +81,7 @@ export class Instances {
       views: new ViewFloors(journal),
     };
     this.#served = new ServedLocks(self, platform);
-    const protocol = names();
+    const protocol = names(namesOptions(options.timing));
     this.#names = new Host<Names>({
       platform,
       protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node)) },
@@ -217,8 +217,11 @@ export class Instances {
   #ask(step: () => void): void {
     const before = this.#isAsked;
     this.#isAsked = true;
-    step();
-    this.#isAsked = before;
+    try {
+      step();
+    } finally {
+      this.#isAsked = before;
+    }
   }
 
   #give(command: Names["command"]): void {

@@ -5,6 +5,7 @@
  */
 import { embeddedNamed } from "../../protocols/index.ts";
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
+import type { NamesOptions } from "../../protocols/membership/names/names.ts";
 import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
 import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/coordination-service.ts";
 
@@ -43,4 +44,9 @@ export function leaseOptions(timing: Timing, algorithm: string): object {
 /** A step of a change of the view waits for a member that the detector still trusts. */
 export const viewOptions = (timing: Timing): Partial<ViewsOptions> => ({
   roundMs: 1_000 * Math.max(1, factors[timing]),
+});
+
+/** A name is put away only after it was idle for longer than the detector takes to suspect a member that does not answer. */
+export const namesOptions = (timing: Timing): Partial<NamesOptions> => ({
+  sweepMs: 250 * Math.max(1, factors[timing]),
 });

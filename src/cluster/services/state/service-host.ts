@@ -289,7 +289,7 @@ export class ServiceHost implements Service {
       trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
       beforeStep: () => this.#times.stepBegins(),
-      afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0),
+      afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0, this.look(charsWritten) ?? 0),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
       isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
       onFatal,
@@ -363,6 +363,8 @@ export class ServiceHost implements Service {
 }
 
 const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
+/** Of the snapshot that is being written; 0 if none is. */
+const charsWritten = ({ replica }: StateOf<CoordinationService>): number => replica.saving?.writing.text.length ?? 0;
 
 /** Who waits for something asks for it anew in the next session, if it still wants it. */
 const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([

@@ -11,6 +11,7 @@ export class ServiceTimes {
   readonly #proposed = new Map<NodeId, number>();
   #stepBegan = 0;
   #snapshot = 0;
+  #written = 0;
   #led: { readonly leader: NodeId; readonly term: number } | null = null;
 
   constructor(
@@ -42,10 +43,14 @@ export class ServiceTimes {
     this.#stepBegan = this.clock.now();
   }
 
-  /** @param snapshot the place in the log up to which the last snapshot stands for it. */
-  stepEnds(snapshot: number): void {
-    if (snapshot === this.#snapshot) return;
+  /**
+   * @param snapshot the place in the log up to which the last snapshot stands for it.
+   * @param written how many characters of the next one are written.
+   */
+  stepEnds(snapshot: number, written: number): void {
+    if (snapshot === this.#snapshot && written === this.#written) return;
     this.#snapshot = snapshot;
+    this.#written = written;
     measure(this.counts.snapshots, this.clock.now() - this.#stepBegan);
   }
 }

@@ -167,7 +167,10 @@ export interface QueueItem<T> extends Tenure {
 export interface StateMachine<S, C, R> {
   /** The state before the first command. */
   init(): S;
-  /** What the command makes of the state, and what its caller gets. If it throws, the state stays, and its caller gets the error. */
+  /**
+   * What the command makes of the state, and what its caller gets. It does not change `state`; it gives the next one. If it throws,
+   * the state stays, and its caller gets the error.
+   */
   apply(state: S, command: C): readonly [state: S, result: R];
 }
 

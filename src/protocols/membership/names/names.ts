@@ -10,7 +10,7 @@
  * Safety    nobody agrees to put away what its program uses; what a program uses again is begun anew; what is said under one setting is
  *           taken by nobody who runs another; a node with another setting ends nothing that a majority runs.
  * Liveness  all run a name alike in the end, or of an even number each half its own way; a name that nobody uses is put away at all
- *           nodes, unless one is down.
+ *           nodes, unless one is down, or the lowest does not run it.
  * Cost      N(N − 1) messages to open a name at all nodes; 3(N − 1) to put it away.
  *
  * What runs under a name, and the program that uses it, is the driver's: it is told what is `wanted` and what `differs`, and says

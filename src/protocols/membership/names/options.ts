@@ -6,7 +6,7 @@ export interface NamesOptions {
   sweepMs: number;
   /** Whatever nobody has used for so many sweeps is put away. */
   idleSweeps: number;
-  /** Where a node does not answer, the name is in use there, or it cannot: after so many sweeps it is asked again. */
+  /** A node that uses the name, suspects another or is down does not answer. After so many sweeps all are asked again. */
   askSweeps: number;
   /** What others still say of a name that is over is dropped for so many sweeps. */
   graceSweeps: number;

@@ -2,7 +2,7 @@
  * State machines of the application: deterministic, each defined by name in the same way at every member. A member that has not
  * defined one yet keeps its commands until it does, and so its snapshots hold them.
  */
-import type { Answer, Command, Result } from "./operations.ts";
+import type { Answer, Command, Refusal, Result } from "./operations.ts";
 import { MAX_OPERATION_BYTES, OWN_NAMES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Limits, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
@@ -75,7 +75,7 @@ export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMa
   return definition !== null && isBuiltIn(definition) ? definition : null;
 }
 
-/** Every member has defined it: nothing is pending. */
+/** Every member of this release has defined it: nothing is pending. */
 function runBuiltIn(
   { data, limits, tell }: Applying,
   name: string,
@@ -96,7 +96,7 @@ function runBuiltIn(
   }
 }
 
-const failed = (error: unknown): Result =>
+const failed = (error: unknown): Refusal =>
   refuse("machine-failed", String(error instanceof Error ? error.message : error).slice(0, 200));
 
 function begin(machine: MachineState, definition: Definition): void {
@@ -177,6 +177,6 @@ export function ask(
   try {
     return { type: "answered", answer: definition.ask(machine === null ? definition.init() : machine.state, question) };
   } catch (error) {
-    return refuse("machine-failed", String(error instanceof Error ? error.message : error).slice(0, 200));
+    return failed(error);
   }
 }

@@ -1,9 +1,10 @@
 /**
  * What a new cluster begins with that is founded from a snapshot of another one.
  *
- * Kept: keys with their values and revisions, counters, items of queues, state machines, and of etcd's keyspace what stands there. Over: all sessions, and with them what they
- * held and waited for, as if each had expired: leased keys, grants and arrivals are gone, and items that were taken are at the front
- * of their queue. The list of members is that of the new cluster, and so is where they serve clients.
+ * Kept: keys with their values and revisions, counters, items of queues, state machines, and the present keys of etcd's keyspace.
+ * Over: all sessions, and with them what they held and waited for, as if each had expired: leased keys, grants and arrivals are gone,
+ * and items that were taken are at the front of their queue. The list of members is that of the new cluster, and so is where they
+ * serve clients.
  *
  * Why no token is given twice. Tokens, ids of sessions and numbers of clients are revisions, and the old cluster may have gone on
  * after the snapshot. The new one begins so far above it that the old one could not have come there: 2^40 revisions, and a million for

@@ -10,7 +10,14 @@ import { type Replica, replica } from "./replica.ts";
 
 const machines = {
   [KEYSPACE]: keyspaceMachine,
-  sum: { init: () => [], apply: (state: unknown, by: string) => [[...(state as string[]), by], ""] as const },
+  /** It changes its state in place, as it should not. */
+  sum: {
+    init: () => [],
+    apply(state: unknown, by: string): readonly [unknown, string] {
+      (state as string[]).push(by);
+      return [state, ""];
+    },
+  },
 };
 const KEYS = 4_000;
 const MUCH = 2 ** 30;

@@ -3,8 +3,7 @@
  * data as they stood when it began: lists are copied then, and what is in them is never changed in place, only replaced.
  */
 import { beginWriting, isWritten, type Writing, write } from "./json-fragments.ts";
-import type { BuiltInMachine, MachineDefinitions } from "./machines.ts";
-import { builtInOf } from "./machines.ts";
+import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
 import { copyOf } from "./member-list.ts";
 import type { Data, MachineState } from "./state.ts";
 import type { Table } from "./table.ts";
@@ -17,7 +16,7 @@ export interface Saving {
 
 /** Of each entry: of a small state all at once. */
 const MIN_CHARS = 65_536;
-/** So much faster than the log grows: the next snapshot is not due before this one is done. */
+/** Characters written for each one that the log grows by. If the next snapshot is due before this one is done, it waits. */
 const PACE = 4;
 
 export const beginSaving = (index: number, data: Data, digest: number, machines: MachineDefinitions): Saving => ({
@@ -62,12 +61,18 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
   };
 }
 
-/** Those of the application leave a state as it is and give the next one. */
+/** What the application gave may change in its hands, though `apply` should give the next state and leave this one. */
 function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
   const { state, isDefined, pending } = machine;
   return {
     ...machine,
-    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : state,
+    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : jsonCopyOf(state),
     pending: pending && [...pending],
   };
+}
+
+/** What stands in the snapshot for it, too. */
+function jsonCopyOf(state: unknown): unknown {
+  const text = JSON.stringify(state) as string | undefined;
+  return text === undefined ? undefined : JSON.parse(text);
 }

@@ -73,7 +73,7 @@ export function put(state: State, text: string, ctx: Ctx): void {
 
 /** All that waits, as long as few commands are under way. */
 export function flush(state: State, options: SessionOptions, ctx: Ctx): void {
-  if (state.isCorked) return;
+  if (state.isCorked || state.phase === "none") return; // Numbers of a life that is over stand there still.
   while (state.proposed < state.given && state.underWay.length < options.maxUnderWay) propose(state, options, ctx);
 }
 
