@@ -6,7 +6,7 @@ import { createLog } from "../runtime/log.ts";
 import type { Access } from "./access.ts";
 import { adminUrl, wholeNumber } from "./arguments.ts";
 import { duration } from "./duration.ts";
-import { clientFor, type EndpointOptions, withEndpointOptions } from "./endpoints.ts";
+import { clientFor, type EndpointOptions, namesEndpoints, withEndpointOptions } from "./endpoints.ts";
 import type { Place } from "./own-member.ts";
 import { say } from "./say.ts";
 
@@ -15,6 +15,11 @@ const DEFAULT_GRACE_MS = 100;
 /** Names the member where nobody says otherwise. */
 const MEMBER_VARIABLE = "COTERIE_MEMBER";
 const MEMBER_EXAMPLE = "http://127.0.0.1:7501";
+const WAYS = [
+  "--endpoints URLS (or $COTERIE_ENDPOINTS), where members serve clients",
+  `or --member URL (or $${MEMBER_VARIABLE}), a member on this machine`,
+  "or --id N, to be a member",
+].join("; ");
 
 export interface AccessOptions extends Partial<Omit<Place, "clients" | "clientRoles" | "clientUrl">>, EndpointOptions {
   readonly member?: string;
@@ -45,7 +50,11 @@ export function withAccessOptions(command: Command): Command {
     .option("--verbose", "say on stderr what happens");
 }
 
-/** @throws UsageError as `joinCluster` does, for options that do not go together, and where a command cannot be kept */
+/**
+ * What is given counts before the environment, and there a member of this machine before those elsewhere.
+ *
+ * @throws UsageError as `joinCluster` does, for options that do not go together, and where a command cannot be kept
+ */
 export async function accessFor(options: AccessOptions): Promise<Access> {
   if (platform === "win32") {
     const sentence =
@@ -56,8 +65,10 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
   if (options.endpoints !== undefined) return throughEndpoints(options);
   const member = memberOf(options);
   if (member !== null) return (await import("./through-member.ts")).throughMember(member);
-  if (id === undefined)
-    throw new UsageError("bad-argument", "expected --member URL, a member that runs here, or --id N, to be a member");
+  if (id === undefined) {
+    if (ownOption(options) === undefined && namesEndpoints()) return throughEndpoints(options);
+    throw new UsageError("bad-argument", `expected ${WAYS}: docs/lock-and-elect.md`);
+  }
   const log = createLog((level, text) => {
     if (level !== "info" || options.verbose === true) say(text);
   });
@@ -67,14 +78,8 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
 
 /** As a client that is no member; locks and elections are those of the log. */
 async function throughEndpoints(options: AccessOptions): Promise<Access> {
-  const own = (["member", "id", "config", "data", "faultInjector"] as const).find(
-    (name) => options[name] !== undefined,
-  );
-  if (own !== undefined)
-    throw new UsageError(
-      "bad-argument",
-      `expected --endpoints or --${own === "faultInjector" ? "fault-injector" : own}, got both`,
-    );
+  const own = options.member === undefined ? ownOption(options) : "member";
+  if (own !== undefined) throw new UsageError("bad-argument", `expected --endpoints or --${own}, got both`);
   const client = await clientFor(options);
   const onlyRaft = ({ algorithm = "raft" }: { readonly algorithm?: string }): void => {
     if (algorithm === "raft") return;
@@ -95,14 +100,20 @@ async function throughEndpoints(options: AccessOptions): Promise<Access> {
   };
 }
 
-/** Null: this process is to be a member itself. */
-function memberOf({ member, ...options }: AccessOptions): string | null {
-  const own = (["id", "config", "data", "faultInjector"] as const).find((name) => options[name] !== undefined);
+/** Null: this process is to be a member itself, or a client. */
+function memberOf(options: AccessOptions): string | null {
+  const { member } = options;
+  const own = ownOption(options);
   if (member === undefined) {
     const named = env[MEMBER_VARIABLE] ?? "";
     return own !== undefined || named === "" ? null : adminUrl(MEMBER_VARIABLE, MEMBER_EXAMPLE)(named);
   }
   if (own === undefined) return member;
-  const option = own === "faultInjector" ? "fault-injector" : own;
-  throw new UsageError("bad-argument", `expected --member or --${option}, got both: a member that runs has its own`);
+  throw new UsageError("bad-argument", `expected --member or --${own}, got both: a member that runs has its own`);
+}
+
+/** The first option that only a process has which is a member itself. */
+function ownOption(options: AccessOptions): string | undefined {
+  const own = (["id", "config", "data", "faultInjector"] as const).find((name) => options[name] !== undefined);
+  return own === "faultInjector" ? "fault-injector" : own;
 }

@@ -35,7 +35,10 @@ export class CampaignFolder implements CampaignQueue {
     if (content === "") this.#add(header);
     else if (first !== header) {
       const expected = "a folder for this campaign: in this one are results of another, or of another release";
-      throw new UsageError("bad-folder", unexpected("--out", expected, folder));
+      throw new UsageError(
+        "bad-folder",
+        `${unexpected("--out", expected, folder)}: name another with --out, or delete this one`,
+      );
     }
     for (const line of lines) this.#take(parsed(line));
     if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Of a line that was cut short.

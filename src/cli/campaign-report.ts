@@ -1,6 +1,6 @@
 /** What `coterie campaign` prints. */
-import type { CampaignSummary, ExperimentSummary } from "../experiment/campaign/summary.ts";
-import { figure } from "../experiment/paragraph.ts";
+import { type CampaignSummary, type ExperimentSummary, RUNS } from "../experiment/campaign/summary.ts";
+import { counted, figure } from "../experiment/paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
 /** @param folder where the reports are. */
@@ -12,11 +12,11 @@ export function campaignText(
   const rows = experiments.map(({ name, kind, runs: own, messages, moves, failures }) => [
     `  ${failures.length === 0 ? "✓" : "✗"} ${name}`,
     kind,
-    `${figure(own)} runs`,
+    counted(own, RUNS),
     spread(messages, "messages") + spread(moves, "moves"),
   ]);
   return [
-    `${paint("bold", campaign)}: ${figure(runs)} runs in ${figure(seconds)} s, digest ${digest}`,
+    `${paint("bold", campaign)}: ${counted(runs, RUNS)} in ${figure(seconds)} s, digest ${digest}`,
     "",
     ...table(rows, (cell) => cell),
     ...experiments.flatMap((each) => failureLines(each, file, paint)),
@@ -35,7 +35,7 @@ function failureLines({ name, failures }: ExperimentSummary, file: string, paint
     const trace = kept === null ? "" : ` (${name}-${at + 1}.jsonl${shrunk})`;
     return [
       "",
-      `  ${paint("red", what)}: ${figure(count)} runs of ${name}, the smallest with seed ${smallest.seed}${trace}`,
+      `  ${paint("red", what)}: ${counted(count, RUNS)} of ${name}, the smallest with seed ${smallest.seed}${trace}`,
       `    coterie campaign ${file} --only ${name}:${smallest.seed}`,
     ];
   });

@@ -45,6 +45,9 @@ export const withDataOptions = (command: Command): Command =>
 
 export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;
 
+/** Whether the environment says where members serve clients. */
+export const namesEndpoints = (): boolean => (env[ENDPOINTS_VARIABLE] ?? "") !== "";
+
 /** What is said to a member, and where members are. @throws UsageError for endpoints that cannot be, and files that cannot be read */
 export function placesFor(options: EndpointOptions) {
   const text = options.endpoints ?? env[ENDPOINTS_VARIABLE] ?? "";

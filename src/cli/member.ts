@@ -72,7 +72,12 @@ function declareAdd(command: Command, stdout: Output): void {
         ...(learner === true && { learner }),
         ...(replaces !== undefined && { replaces }),
       });
-      say(stdout, options, id, `member ${id} is on the list: start it with an empty folder, and with --existing`);
+      say(
+        stdout,
+        options,
+        id,
+        `member ${id} is on the list: start it with an empty folder, and with --existing (join(): existing: true)`,
+      );
     });
 }
 

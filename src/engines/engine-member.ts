@@ -10,7 +10,7 @@ import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { boundedStore } from "./bounded-store.ts";
 import { EngineService } from "./engine-service.ts";
-import type { Store } from "./store.ts";
+import type { Store, StoreError } from "./store.ts";
 
 const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -73,8 +73,10 @@ class JoinedEngine extends NamedCalls implements EngineMember {
     onAbort(this.signal, forget);
     await new Promise<void>((resolve) => {
       const timer = timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
-        const text = `${this.engine} gave no session within ${timeoutMs} ms`;
-        this.#end(new CoordinationError("no-endpoint", "never-sent", text));
+        const cause = this.service.lastFailure;
+        const why = cause === null ? "" : `: ${reasonOf(cause, this.engine)}`;
+        const text = `${this.engine} gave no session within ${timeoutMs} ms${why}`;
+        this.#end(new CoordinationError("no-endpoint", "never-sent", text, cause === null ? {} : { cause }));
       });
       this.#changed = () => {
         if (this.service.closed === null && this.service.session === null) return;
@@ -119,4 +121,10 @@ class JoinedEngine extends NamedCalls implements EngineMember {
     void this.stopLeading(reason);
     this.#leaving ??= this.service.depart();
   }
+}
+
+/** A name with several addresses fails with the reasons of each, and no words of its own. */
+function reasonOf({ message, cause }: StoreError, engine: string): string {
+  if (cause instanceof AggregateError) return cause.errors.map((each: Error) => each.message).join(", ");
+  return message.replace(`${engine}: `, "");
 }

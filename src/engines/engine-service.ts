@@ -92,6 +92,11 @@ export class EngineService implements Service {
     return this.#upkeep.until;
   }
 
+  /** Why the engine could not be asked for a session, when that was last so. */
+  get lastFailure(): StoreError | null {
+    return this.#upkeep.lastFailure;
+  }
+
   start(): void {
     this.#upkeep.start();
   }

@@ -35,7 +35,7 @@ interface Library {
 interface Client {
   eval(script: string, keys: number, ...args: (string | number)[]): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
-  on(event: "error" | "message" | "ready", listener: () => void): unknown;
+  on(event: "error" | "message" | "ready", listener: (error: Error) => void): unknown;
   disconnect(): void;
 }
 
@@ -81,7 +81,6 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
   listening.on("error", () => {}); // It connects again.
   listening.on("ready", () => void listening.subscribe(`{${prefix}}`).catch(() => {}));
   const client = new Redis(url, config);
-  client.on("error", () => {});
   return new RedisStore(client, listening, `{${prefix}}`);
 }
 
@@ -93,6 +92,8 @@ class RedisStore implements Store {
   /** In braces, so that a cluster keeps all of it in one place. */
   readonly #prefix: string;
   readonly #listeners = new Set<() => void>();
+  /** Why there is no connection, which a call that finds none does not say. */
+  #unconnected: Error | null = null;
 
   constructor(client: Client, listening: Client, prefix: string) {
     this.#client = client;
@@ -103,6 +104,9 @@ class RedisStore implements Store {
     };
     listening.on("message", tell);
     client.on("ready", tell); // There may have been some before.
+    client.on("error", (error) => {
+      this.#unconnected = error;
+    }); // It connects again.
   }
 
   async get(key: string): Promise<StoreEntry | null> {
@@ -164,7 +168,7 @@ class RedisStore implements Store {
     try {
       return await this.#client.eval(redisScripts[script], 1, this.#prefix, ...args);
     } catch (error) {
-      throw failure(error as Error);
+      throw failure(error as Error, this.#unconnected);
     }
   }
 }
@@ -186,7 +190,8 @@ function changesOf(line: string): StoreChange[] {
 const textsOf = (answer: unknown): string[] => (Array.isArray(answer) ? answer.map(String) : []);
 
 /** Redis answers with an error before it does anything, and a connection that is not there has heard nothing. */
-function failure(error: Error): StoreError {
-  const isRefused = error.name === "ReplyError" || error.message.startsWith("Stream isn't writeable");
-  return new StoreError(`redis: ${error.message}`, !isRefused, { cause: error });
+function failure(error: Error, unconnected: Error | null): StoreError {
+  const isUnheard = error.message.startsWith("Stream isn't writeable");
+  const cause = isUnheard ? (unconnected ?? error) : error;
+  return new StoreError(`redis: ${cause.message}`, !isUnheard && error.name !== "ReplyError", { cause });
 }

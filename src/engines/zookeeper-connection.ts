@@ -83,8 +83,7 @@ export class ZookeeperConnection {
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.destroy();
-        const { host, port } = place;
-        reject(new StoreError(`zookeeper: ${host}:${port}: ${error.message}`, false, { cause: error }));
+        reject(new StoreError(`zookeeper: ${withPlace(error.message, place)}`, false, { cause: error }));
       };
       const timer = setTimeout(() => fail(new Error(`no session within ${CONNECT_MS} ms`)), CONNECT_MS);
       socket.setNoDelay(true);
@@ -224,3 +223,7 @@ const changes = (request: Request): boolean =>
 
 const refused = (request: Request, code: number): StoreError =>
   new StoreError(`zookeeper: ${request.type} was refused with ${code}`, false);
+
+/** A system that could not connect names the address itself. */
+const withPlace = (why: string, { host, port }: Place): string =>
+  why.includes(`${host}:${port}`) ? why : `${host}:${port}: ${why}`;

@@ -45,7 +45,7 @@ test("what fails is named, kept, and found again by the command that is printed"
   expect(code).toBe(1);
   expect(stderr).toContain("runs failed: walks, odd");
   expect(stdout).toContain("✓ calls");
-  expect(stdout).toContain("exit code 1: 1 runs of odd, the smallest with seed 2");
+  expect(stdout).toContain("exit code 1: 1 run of odd, the smallest with seed 2");
   const [, seed = ""] = /--only walks:(\d+)/.exec(stdout) ?? [];
   const again = await coterie("campaign", file, "--only", `walks:${seed}`, "--out", join(folder, "again"), "--json");
   expect(summaryIn(again.stdout)).toMatchObject({ runs: 1, experiments: [{ failures: [{ seeds: [Number(seed)] }] }] });
@@ -82,7 +82,7 @@ test("a soak that is not done in time has failed, and what it started ends with 
   const command = ["sh", "-c", "sleep 600 & wait"];
   const experiments = [{ name: "slow", seeds: { count: 1 }, soak: { command, timeoutSeconds: 0.2 } }];
   const { stdout } = await coterie("campaign", fileOf({ name: "slow", experiments }), "--out", join(folder, "slow"));
-  expect(stdout).toContain("not done within 0.2 s: 1 runs of slow");
+  expect(stdout).toContain("not done within 0.2 s: 1 run of slow");
 });
 
 test("a file that is wrong is refused, and so is a queue that is none", async () => {

@@ -177,7 +177,10 @@ test("two of five members want the lock again and again: one command at a time, 
 test.each([
   ["lock --id 1", "missing required argument 'name'"],
   ["elect x --id 1", "missing required argument 'command'"],
-  ["lock x -- true", "expected --member URL, a member that runs here, or --id N, to be a member"],
+  [
+    "lock x -- true",
+    "expected --endpoints URLS (or $COTERIE_ENDPOINTS), where members serve clients; or --member URL (or $COTERIE_MEMBER), a member on this machine; or --id N, to be a member: docs/lock-and-elect.md",
+  ],
   ["lock x --id 1 --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
   [
     "lock x --id 1 -- true",

@@ -40,6 +40,18 @@ test("the engine is away for longer: what is held is lost before a session can e
   });
 });
 
+test("an engine that is away from the first: who joins is told why", async () => {
+  const engine = new SimulatedEngine(5);
+  engine.isDown = true;
+  await engine.run(async () => {
+    await expect(engine.join({ timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: "no-endpoint",
+      message: "simulated gave no session within 3000 ms: no answer",
+      cause: { code: "engine-unavailable", message: "simulated: no answer" },
+    });
+  });
+});
+
 test("an engine that forgets its sessions: they are lost knowingly, and nobody hangs", async () => {
   const engine = new SimulatedEngine(4);
   await engine.run(async () => {

@@ -27,6 +27,8 @@ const KEEP_ALIVES = 3;
 export class Upkeep {
   session: number | null = null;
   until: number | null = null;
+  /** Why the engine could not be asked, when that was last so. */
+  lastFailure: StoreError | null = null;
   readonly #options: UpkeepOptions;
   readonly #stopping = new AbortController();
 
@@ -63,7 +65,7 @@ export class Upkeep {
   async #begin(): Promise<boolean> {
     const { platform, store, ttlMs } = this.#options;
     const sentAt = platform.clock.now();
-    const session = await unlessUnavailable(store.openSession(ttlMs));
+    const session = await this.#unlessUnavailable(store.openSession(ttlMs));
     if (session === null) return false;
     const until = sentAt + CERTAIN * ttlMs;
     if (this.#isStopped || platform.clock.now() >= until) {
@@ -92,7 +94,7 @@ export class Upkeep {
       if (this.#isStopped) return;
       const sentAt = platform.clock.now();
       if (sentAt >= (this.until ?? 0)) break;
-      const isKept = await this.#inTime(unlessUnavailable(store.keepAlive(session)));
+      const isKept = await this.#inTime(this.#unlessUnavailable(store.keepAlive(session)));
       if (this.#isStopped) return;
       if (isKept === false || platform.clock.now() >= (this.until ?? 0)) break;
       pauseMs = isKept === null ? 0 : ttlMs / KEEP_ALIVES;
@@ -122,13 +124,14 @@ export class Upkeep {
       answered.abort(); // Many may fail before the session is over, and none is to wait for that any more.
     }
   }
-}
 
-async function unlessUnavailable<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof StoreError) return null;
-    throw error;
+  async #unlessUnavailable<T>(answer: Promise<T>): Promise<T | null> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.lastFailure = error;
+      return null;
+    }
   }
 }

@@ -4,9 +4,9 @@ import { excerptOf } from "../../trace/excerpt.ts";
 import { readTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { escaped } from "../../trace/picture/svg-shapes.ts";
-import { figure } from "../paragraph.ts";
+import { counted, figure } from "../paragraph.ts";
 import type { SmallestRun } from "./smallest.ts";
-import type { CampaignSummary, ExperimentSummary } from "./summary.ts";
+import { type CampaignSummary, type ExperimentSummary, RUNS } from "./summary.ts";
 
 const MAX_DRAWN = 400;
 
@@ -26,7 +26,7 @@ table { border-collapse: collapse } th, td { padding: .3rem .8rem; text-align: r
 th:first-child, td:first-child, td.text { text-align: left } figure { margin: 1rem 0; overflow-x: auto }
 </style>
 <h1>Campaign ${escaped(campaign)}</h1>
-<p>${figure(runs)} runs in ${figure(Math.round(seconds))} s: ${verdict}. Digest <code>${digest}</code>.</p>
+<p>${counted(runs, RUNS)} in ${figure(Math.round(seconds))} s: ${verdict}. Digest <code>${digest}</code>.</p>
 <table>
 <tr><th>experiment<th>kind<th>seeds<th>runs<th>messages or moves<th>virtual ms<th>failing runs</tr>
 ${experiments.map(row).join("\n")}
@@ -57,7 +57,7 @@ const spread = (values: ExperimentSummary["timeMs"]): string =>
 function failuresOf({ name, failures }: ExperimentSummary): string[] {
   return failures.map(
     ({ what, count, seeds, kept }) => `<h2>${escaped(name)}: ${escaped(what)}</h2>
-<p>${figure(count)} runs, with seeds ${seeds.join(", ")}${count > seeds.length ? " …" : ""}</p>${kept === null ? "" : keptRun(kept)}`,
+<p>${counted(count, RUNS)}, with seeds ${seeds.join(", ")}${count > seeds.length ? " …" : ""}</p>${kept === null ? "" : keptRun(kept)}`,
   );
 }
 

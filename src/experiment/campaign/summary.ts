@@ -10,6 +10,9 @@ interface Spread {
   readonly max: number;
 }
 
+/** For counts of them. */
+export const RUNS = { one: "run", more: "runs" };
+
 export interface CampaignSummary {
   readonly campaign: string;
   readonly runs: number;
