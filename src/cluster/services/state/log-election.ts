@@ -3,7 +3,7 @@
  * side that this process uses it stands where an algorithm stands in other elections.
  */
 import type { NodeId } from "../../../core/protocol.ts";
-import type { Holder, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
+import type { WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";
@@ -212,7 +212,10 @@ export class LogElection {
     this.#submit(this.#wait);
   }
 
-  /** Asks who leads, as nothing has told so: when it is opened, and where a session is not known here. */
+  /**
+   * Asks who leads, as nothing has told so: when it is opened, and where a session is not known here. What is granted to this member counts
+   * once it is confirmed, and not because it stands there: its session may be of an earlier run, or over by now.
+   */
   #look(): void {
     const told = this.#told;
     this.#service.query({ type: "holders", name: this.#name }).then(
@@ -221,15 +224,12 @@ export class LogElection {
         const [holder] = answer.holders;
         if (holder === undefined) {
           if (this.#leader !== null) this.#change(null);
-        } else if (!this.#isOwn(holder) && holder.token !== this.#leader?.token)
+        } else if (holder.member !== this.#service.self && holder.token !== this.#leader?.token)
           this.#change({ node: holder.member, token: holder.token, note: holder.note });
       },
       () => {}, // The member leaves.
     );
   }
-
-  /** Granted to this member, and not confirmed yet. */
-  #isOwn = ({ session }: Holder): boolean => this.#service.isOwn(session);
 
   #change(leader: Leader | null): void {
     const before = this.#leader;
