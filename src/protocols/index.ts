@@ -36,26 +36,21 @@ import {
   replicatedAtomicCommit,
   replicatedLog,
 } from "./family.ts";
-import { superPeersHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
 import { watching } from "./membership/family/watching.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { names } from "./membership/names/names.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
-import { manyLeaders } from "./overlay/parts/many-leaders.ts";
-import { inSpace, onIdentifierCircle } from "./overlay/parts/positions.ts";
-import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
-import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
+import { overlays } from "./overlays.ts";
 import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 const toldInNames = (node: NodeId): Tagged => ({ type: "names", body: { type: "suspect", node } }) as Tagged;
 
-/** What is said again and again: that a lease is renewed, and who is next on the circle. */
+/** What is said again and again: that a lease is renewed. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
-const lookUps = ["round", "stabilize", "neighbours", "ask", "way"];
 
 const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
 
@@ -304,45 +299,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     check: { crashNotification: told },
     shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
   }),
-  "super-peer-dht": entry(
-    election,
-    "on a Chord ring, who is responsible for a reserved identifier serves its region",
-    superPeerDht,
-    {
-      node: manyLeaders(superPeerDht),
-      embedded: false,
-      mustStart: true,
-      check: { maxTimeouts: 4 },
-      shown: {
-        topology: "identifier circle",
-        position: onIdentifierCircle,
-        untilMs: 5_000, // By then all have joined, and each region has its super-peer.
-        headline: superPeersHeadline,
-        labels: { ask: [], way: ["node"], neighbours: [], leaving: [] },
-        periodic: lookUps,
-      },
-    },
-  ),
-  "super-peer-tokens": entry(
-    election,
-    "tokens repel each other in space; who holds one long enough serves those around",
-    superPeerTokens,
-    {
-      node: manyLeaders(superPeerTokens),
-      embedded: false,
-      mustStart: true,
-      check: { maxTimeouts: 4 },
-      shown: {
-        topology: "plane",
-        position: inSpace,
-        untilMs: 10_000, // A holder is a super-peer after twelve rounds of half a second.
-        carriers: ["move"],
-        headline: superPeersHeadline,
-        labels: { gossip: [], answer: [], move: ["holder"], heir: [] },
-        periodic: ["round", "gossip", "answer"],
-      },
-    },
-  ),
   "two-phase-commit": entry(
     atomicCommit,
     "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
@@ -360,6 +316,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   ...lockstepRounds,
   ...mutualExclusions,
+  ...overlays,
   ...multicasts,
   ...services,
   // coterie new: election, consensus, membership

@@ -30,7 +30,7 @@ import type {
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
 const MAX_LEASES = 10_000;
-/** So many of the last changes are kept; of more the older half goes. etcd would fill its disk, and has options for it. */
+/** How many of the last changes are kept; of more the older half goes. etcd would fill its disk, and has options for it. */
 const MAX_HISTORY = 10_000;
 /** Of a transaction: each replica makes all of it, and it may read everything many times. */
 const MAX_ANSWER_BYTES = 16 * 1_048_576;

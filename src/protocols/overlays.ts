@@ -1,0 +1,53 @@
+/** The registry's lines of the super-peers, which are elected in overlays. */
+import { entry, type RegistryEntry } from "./entry.ts";
+import { election } from "./family.ts";
+import { superPeersHeadline } from "./headlines.ts";
+import { manyLeaders } from "./overlay/parts/many-leaders.ts";
+import { inSpace, onIdentifierCircle } from "./overlay/parts/positions.ts";
+import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
+import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
+
+/** What is said again and again: who is next on the circle. */
+const lookUps = ["round", "stabilize", "neighbours", "ask", "way"];
+
+export const overlays: Readonly<Record<string, RegistryEntry>> = {
+  "super-peer-dht": entry(
+    election,
+    "on a Chord ring, who is responsible for a reserved identifier serves its region",
+    superPeerDht,
+    {
+      node: manyLeaders(superPeerDht),
+      embedded: false,
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+      shown: {
+        topology: "identifier circle",
+        position: onIdentifierCircle,
+        untilMs: 5_000, // By then all have joined, and each region has its super-peer.
+        headline: superPeersHeadline,
+        labels: { ask: [], way: ["node"], neighbours: [], leaving: [] },
+        periodic: lookUps,
+      },
+    },
+  ),
+  "super-peer-tokens": entry(
+    election,
+    "tokens repel each other in space; who holds one long enough serves those around",
+    superPeerTokens,
+    {
+      node: manyLeaders(superPeerTokens),
+      embedded: false,
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+      shown: {
+        topology: "plane",
+        position: inSpace,
+        untilMs: 10_000, // A holder is a super-peer after twelve rounds of half a second.
+        carriers: ["move"],
+        headline: superPeersHeadline,
+        labels: { gossip: [], answer: [], move: ["holder"], heir: [] },
+        periodic: ["round", "gossip", "answer"],
+      },
+    },
+  ),
+};
