@@ -8,8 +8,9 @@ import type { World } from "../../../src/testing/index.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
- * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock. A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again
- * what was lost up to 6.4 s after it was mended, unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
+ * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock.
+ * A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again what was lost up to 6.4 s after it was mended,
+ * unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
  */
 const PROGRESS_MS = 8_000;
 /** A member's session lasts 0.4 s and 5 % for clocks on either side, and the leader looks every 25 ms; a transit and an entry of the log come on top. */
