@@ -9,14 +9,14 @@ import { helpIfAsked } from "./usage.ts";
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "100000" },
+    seeds: { type: "string", default: "500000" },
     rounds: { type: "string", default: "3" },
     json: { type: "boolean" },
     help: { type: "boolean" },
   },
 });
 helpIfAsked(values.help === true, "campaign", {
-  "--seeds <n>": "of a simulated election of three nodes (default: 100000)",
+  "--seeds <n>": "of a simulated election of three nodes (default: 500000)",
   "--rounds <n>": "each on one thread and then on two; the best counts (default: 3)",
   "--json": "print the figures as JSON",
 });

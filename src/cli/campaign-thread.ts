@@ -3,7 +3,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { parseCampaign } from "../experiment/campaign/file.ts";
 import type { CampaignTask, CampaignThreadData, FromCampaignThread } from "./campaign-threads.ts";
 import { campaignWork } from "./campaign-work.ts";
+import { makeAllYoung } from "./many-runs.ts";
 
+makeAllYoung();
 const { source, stop } = workerData as CampaignThreadData;
 const campaign = parseCampaign(source);
 const mayGoOn = (): boolean => Atomics.load(stop, 0) === 0;

@@ -18,6 +18,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
 import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
+import { makeAllYoung } from "./many-runs.ts";
 import { replayCommand } from "./replay-command.ts";
 import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
@@ -96,7 +97,10 @@ async function sim(subject: string | undefined, options: SimOptions, invocation:
   requireOneOutput(options);
   const made = await stagedFor(subject, options);
   if (options.runs === undefined) await oneRun(made, options, invocation);
-  else await manyRuns(made, options.runs, options, invocation);
+  else {
+    makeAllYoung();
+    await manyRuns(made, options.runs, options, invocation);
+  }
 }
 
 async function stagedFor(subject: string | undefined, options: SimOptions): Promise<Staged> {

@@ -25,7 +25,18 @@ export interface Copies<V extends Vocabulary> {
   stimulus(stimulus: Stimulus<V>): Stimulus<V>;
 }
 
-export function copiesOf<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<V> {
+/** Made once for all runs of a protocol. */
+const made = new WeakMap<object, Copies<Vocabulary>>();
+
+export function copiesOf<V extends Vocabulary>(protocol: Protocol<V>): Copies<V> {
+  const known = made.get(protocol) as Copies<V> | undefined;
+  if (known !== undefined) return known;
+  const copies = makeCopies(protocol);
+  made.set(protocol, copies as unknown as Copies<Vocabulary>);
+  return copies;
+}
+
+function makeCopies<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<V> {
   const message = copierOf<MessageOf<V>>(shapes.message, (text) => new InvariantViolation("bad-message", text));
   const command = copierOf<CommandOf<V>>(shapes.command, (text) => new UsageError("bad-command", text));
   const record = copierOf<RecordOf<V>>(shapes.record, (text) => new InvariantViolation("bad-record", text));

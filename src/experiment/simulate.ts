@@ -83,6 +83,7 @@ export function* play(
   };
   const slices = playScenario(scenario, {
     place,
+    cast,
     properties: cast.ids.length > WATCHED_NODES ? "at the end" : "every step",
     ...(see === undefined && lost === null ? {} : { trace }),
     ...(took === undefined ? {} : { took }),

@@ -51,85 +51,117 @@ interface Write<R> {
   durableAt: number;
 }
 
-/** @param slotOf the part of an assembly that a record is of. */
-export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
-  let writes: Write<R>[] = [];
-  let syncedCount = 0;
-  let damaged: number | null = null;
-  let group = 0;
+class SlottedJournal<R> implements Journal<R> {
+  readonly #slotOf: (record: R) => Slot;
+  #writes: Write<R>[] = [];
+  #syncedCount = 0;
+  #damaged: number | null = null;
+  #group = 0;
 
-  function write(records: readonly R[], isCompaction: boolean, durableAt: number): void {
-    group += 1;
+  constructor(slotOf: (record: R) => Slot) {
+    this.#slotOf = slotOf;
+  }
+
+  get records(): readonly R[] {
+    return recordsOf(left(this.#writes));
+  }
+
+  get legible(): readonly R[] {
+    if (this.#damaged === null) return this.records;
+    return this.#isTorn(this.#damaged) ? recordsOf(left(this.#withoutLast())) : this.records.slice(0, this.#damaged);
+  }
+
+  append(record: R, durableAt: number): void {
+    this.#write([record], false, durableAt);
+  }
+
+  compact(replacing: readonly R[], durableAt: number): void {
+    this.#forget(slotReplacedBy(replacing, this.#slotOf));
+    this.#write(replacing, true, durableAt);
+  }
+
+  sync(): void {
+    for (; this.#syncedCount < this.#writes.length; this.#syncedCount++)
+      (this.#writes[this.#syncedCount] as Write<R>).durableAt = Number.NEGATIVE_INFINITY;
+  }
+
+  loseUnsynced(now: number): number {
+    const before = this.#writes.length;
+    this.#writes = this.#writes.filter(({ durableAt }) => durableAt <= now);
+    this.#syncedCount = this.#writes.length;
+    return before - this.#writes.length;
+  }
+
+  damage(index: number): void {
+    this.#damaged = index;
+  }
+
+  clear(): void {
+    this.#writes = [];
+    this.#syncedCount = 0;
+  }
+
+  replay(node: NodeId): readonly R[] {
+    const { length } = left(this.#writes);
+    if (this.#damaged !== null && !this.#isTorn(this.#damaged))
+      throw new EnvironmentError(
+        "damaged-journal",
+        `the journal of node ${node} is damaged: record ${this.#damaged + 1} of ${length} cannot be read, so the node does not start`,
+      );
+    if (this.#damaged !== null) this.#writes = this.#withoutLast();
+    this.#damaged = null;
+    return clone(this.records);
+  }
+
+  #write(records: readonly R[], isCompaction: boolean, durableAt: number): void {
+    this.#group += 1;
     for (const [i, record] of records.entries())
-      writes.push({ record: clone(record), slot: slotOf(record), replaces: isCompaction && i === 0, group, durableAt });
-  }
-  /** Without what has been replaced. */
-  function left(from: readonly Write<R>[] = writes): readonly Write<R>[] {
-    const replaced = new Set<Slot>();
-    return from
-      .toReversed()
-      .filter(({ slot, replaces }) => {
-        const isLeft = !replaced.has(slot);
-        if (replaces) replaced.add(slot);
-        return isLeft;
-      })
-      .reverse();
-  }
-  const recordsOf = (from: readonly Write<R>[]): readonly R[] => from.map(({ record }) => record);
-  /** What a crash has torn is what was written last; damage before that is found, and nothing is read. */
-  const isTorn = (at: number): boolean => left()[at]?.group === writes.at(-1)?.group;
-  const withoutLast = (): Write<R>[] => writes.filter((each) => each.group !== writes.at(-1)?.group);
-  /** Of what has been replaced by something durable nothing can come back. */
-  function forget(slot: Slot): void {
-    const settled = writes.findLastIndex((each, i) => each.replaces && each.slot === slot && i < syncedCount);
-    const before = writes.length;
-    writes = writes.filter((each, i) => each.slot !== slot || i >= settled);
-    syncedCount -= before - writes.length;
+      this.#writes.push({
+        record: clone(record),
+        slot: this.#slotOf(record),
+        replaces: isCompaction && i === 0,
+        group: this.#group,
+        durableAt,
+      });
   }
 
-  return {
-    append: (record, durableAt) => write([record], false, durableAt),
-    compact(replacing, durableAt) {
-      forget(slotReplacedBy(replacing, slotOf));
-      write(replacing, true, durableAt);
-    },
-    sync() {
-      for (; syncedCount < writes.length; syncedCount++)
-        (writes[syncedCount] as Write<R>).durableAt = Number.NEGATIVE_INFINITY;
-    },
-    loseUnsynced(now) {
-      const before = writes.length;
-      writes = writes.filter(({ durableAt }) => durableAt <= now);
-      syncedCount = writes.length;
-      return before - writes.length;
-    },
-    damage(index) {
-      damaged = index;
-    },
-    get records() {
-      return recordsOf(left());
-    },
-    get legible() {
-      if (damaged === null) return recordsOf(left());
-      return isTorn(damaged) ? recordsOf(left(withoutLast())) : recordsOf(left()).slice(0, damaged);
-    },
-    clear() {
-      writes = [];
-      syncedCount = 0;
-    },
-    replay(node) {
-      const { length } = left();
-      if (damaged !== null && !isTorn(damaged))
-        throw new EnvironmentError(
-          "damaged-journal",
-          `the journal of node ${node} is damaged: record ${damaged + 1} of ${length} cannot be read, so the node does not start`,
-        );
-      if (damaged !== null) writes = withoutLast();
-      damaged = null;
-      return clone(recordsOf(left()));
-    },
-  };
+  /** What a crash has torn is what was written last; damage before that is found, and nothing is read. */
+  #isTorn(at: number): boolean {
+    return left(this.#writes)[at]?.group === this.#writes.at(-1)?.group;
+  }
+
+  #withoutLast(): Write<R>[] {
+    return this.#writes.filter((each) => each.group !== this.#writes.at(-1)?.group);
+  }
+
+  /** Of what has been replaced by something durable nothing can come back. */
+  #forget(slot: Slot): void {
+    const settled = this.#writes.findLastIndex(
+      (each, i) => each.replaces && each.slot === slot && i < this.#syncedCount,
+    );
+    const before = this.#writes.length;
+    this.#writes = this.#writes.filter((each, i) => each.slot !== slot || i >= settled);
+    this.#syncedCount -= before - this.#writes.length;
+  }
 }
+
+/** @param slotOf the part of an assembly that a record is of. */
+export const journal = <R>(slotOf: (record: R) => Slot = () => ""): Journal<R> => new SlottedJournal(slotOf);
+
+/** Without what has been replaced. */
+function left<R>(writes: readonly Write<R>[]): readonly Write<R>[] {
+  const replaced = new Set<Slot>();
+  return writes
+    .toReversed()
+    .filter(({ slot, replaces }) => {
+      const isLeft = !replaced.has(slot);
+      if (replaces) replaced.add(slot);
+      return isLeft;
+    })
+    .reverse();
+}
+
+const recordsOf = <R>(writes: readonly Write<R>[]): readonly R[] => writes.map(({ record }) => record);
 
 /** What a crash did to a journal. */
 interface Damage {

@@ -25,7 +25,7 @@ import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
 import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
-import { Histories } from "../trace/histories.ts";
+import { type Histories, historiesOf } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";
 import { type Sampler, sampler } from "./delay.ts";
 import { drawn } from "./duration.ts";
@@ -89,7 +89,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.isShared = this.trace !== null;
     this.slotOf = slotFinder(protocol);
     this.requestIn = requestFinder(protocol);
-    this.histories = new Histories(protocol.properties);
+    this.histories = historiesOf(protocol.properties);
     this.population = new Population(nodes, this, this.histories.empty);
     this.timers = stream("timers");
     this.choices = stream("choices");

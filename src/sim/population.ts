@@ -26,7 +26,7 @@ export class Population<V extends Vocabulary> {
     for (const id of named) nodes[this.placeOf(id)] = new SimulatedNode<V>(id, this.placeOf(id), effects);
     if (history.length > 0) for (const node of nodes) node.history = history;
     this.nodes = nodes;
-    this.world = this.seenByProperties();
+    this.world = new SeenByProperties(this);
   }
 
   private placeOf(id: NodeId): number {
@@ -61,18 +61,28 @@ export class Population<V extends Vocabulary> {
     this.alive = null;
   }
 
-  private seenByProperties(): World<StateOf<V>> {
-    const alive = (): readonly NodeId[] => {
-      this.alive ??= this.nodes.filter(({ state }) => state !== undefined).map(({ self }) => self);
-      return this.alive;
-    };
-    return {
-      get alive() {
-        return alive();
-      },
-      nodes: this.ids,
-      state: (id) => this.aliveNode(id).state,
-      history: (id) => this.node(id).history as never,
-    };
+  /** Ascending. */
+  get aliveIds(): readonly NodeId[] {
+    this.alive ??= this.nodes.filter(({ state }) => state !== undefined).map(({ self }) => self);
+    return this.alive;
+  }
+}
+
+/** What properties see of a population. They may pass `state` on by itself. */
+class SeenByProperties<V extends Vocabulary> implements World<StateOf<V>> {
+  readonly nodes: readonly NodeId[];
+  readonly state: (id: NodeId) => StateOf<V>;
+  readonly history: <H>(id: NodeId) => H;
+  readonly #population: Population<V>;
+
+  constructor(population: Population<V>) {
+    this.nodes = population.ids;
+    this.state = (id) => population.aliveNode(id).state;
+    this.history = (id) => population.node(id).history as never;
+    this.#population = population;
+  }
+
+  get alive(): readonly NodeId[] {
+    return this.#population.aliveIds;
   }
 }

@@ -5,8 +5,8 @@
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
-import type { CommandOf, EventOf, NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
-import { random } from "../core/random.ts";
+import type { CommandOf, EventOf, NodeId, Protocol, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import { type Random, random } from "../core/random.ts";
 import { dispatch } from "../core/step.ts";
 import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
@@ -18,7 +18,7 @@ import { requireSimulationOptions, type SimulationOptions } from "./options.ts";
 import { intoGroups, intoShape, type PartitionShape, type Separation } from "./partitions.ts";
 import { patience } from "./rest.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
-import { type Violation, watcher } from "./watcher.ts";
+import { type Violation, type Watcher, watcher } from "./watcher.ts";
 
 export interface Simulation<V extends Vocabulary> {
   /** Virtual milliseconds since the beginning. */
@@ -90,56 +90,226 @@ export interface Simulation<V extends Vocabulary> {
 /** @throws UsageError for an option that is out of range. */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
   requireSimulationOptions(options);
-  const protocol = options.byzantine === undefined ? options.protocol : byzantine(options.protocol, options.byzantine);
-  const kernel = new Kernel<V>(protocol, options);
-  const { population, network } = kernel;
-  const { world, ids, nodes } = population;
-  const watch = watcher(kernel.histories.shown(protocol.properties), world, (pendingTimers) =>
-    kernel.isQuiescent(pendingTimers),
-  );
-  const faults = random(options.seed).stream("faults");
-  const placeOf = (id: NodeId): number => population.node(id).place;
-  if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
+  return new KernelSimulation(options);
+}
+
+/** What is done to the nodes and links of a kernel, and what is to be seen of it. */
+class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
+  readonly world: World<StateOf<V>>;
+  readonly #protocol: Protocol<V>;
+  readonly #kernel: Kernel<V>;
+  readonly #watch: Watcher;
+  readonly #faults: Random;
+
+  constructor(options: SimulationOptions<V>) {
+    const { byzantine: liars, seed } = options;
+    this.#protocol = liars === undefined ? options.protocol : byzantine(options.protocol, liars);
+    const kernel = new Kernel<V>(this.#protocol, options);
+    this.#kernel = kernel;
+    this.world = kernel.population.world;
+    const watch = watcher(kernel.histories.shown(this.#protocol.properties), this.world, (pendingTimers) =>
+      kernel.isQuiescent(pendingTimers),
+    );
+    this.#watch = watch;
+    this.#faults = random(seed).stream("faults");
+    if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
+    kernel.fall = (node) => {
+      const fate = node.struck as CrashFate;
+      node.struck = null;
+      this.#fall(node, fate, { withinStep: true });
+    };
+  }
+
+  get now(): number {
+    return this.#kernel.now;
+  }
+
+  get messages(): Simulation<V>["messages"] {
+    const { total, byType } = this.#kernel.sent;
+    return { total, byType };
+  }
+
+  get datagrams(): number {
+    const { total, broadcasts } = this.#kernel.sent;
+    return total - broadcasts * (this.#ids.length - 1) + broadcasts;
+  }
+
+  get lost(): number {
+    return this.#kernel.lost;
+  }
+
+  get lostRecords(): number {
+    return this.#kernel.lostRecords;
+  }
+
+  get isOver(): boolean {
+    return this.#kernel.isOver;
+  }
+
+  get seen(): ReadonlySet<string> {
+    return this.#watch.seen;
+  }
+
+  get violations(): readonly Violation[] {
+    return this.#watch.violations;
+  }
+
+  events(id: NodeId): readonly EventOf<V>[] {
+    return this.#node(id).events ?? [];
+  }
+
+  replies(id: NodeId): readonly Answer<V>[] {
+    return this.#node(id).replies ?? [];
+  }
+
+  verdict(): readonly Violation[] {
+    return this.#watch.verdict(this.now);
+  }
+
+  wake(id: NodeId): void {
+    this.#boot(id, { idle: true });
+  }
+
+  start(id: NodeId): void {
+    this.#kernel.start(this.#boot(id, {}));
+  }
+
+  crash(id: NodeId, fate: CrashFate = { journal: "kept" }): void {
+    const node = this.#aliveNode(id);
+    if (this.#kernel.stepping === node) node.struck = fate;
+    else this.#fall(node, fate, {});
+  }
+
+  pause(id: NodeId): void {
+    const node = this.#aliveNode(id);
+    if (node.isPaused) throw new UsageError("node-paused", `expected node ${id} to be running, but it is paused`);
+    node.isPaused = true;
+    this.#kernel.record({ at: this.now, node: id, kind: "pause" });
+  }
+
+  resume(id: NodeId): void {
+    const node = this.#aliveNode(id);
+    if (!node.isPaused) throw new UsageError("node-running", `expected node ${id} to be paused, but it is running`);
+    node.isPaused = false;
+    this.#kernel.record({ at: this.now, node: id, kind: "resume" });
+    if (!node.isBusy && this.#kernel.hasWaiting(node)) this.#kernel.occupy(node, 0);
+  }
+
+  clockRate(id: NodeId, rate: number): void {
+    if (!(Number.isFinite(rate) && rate > 0))
+      throw new UsageError("bad-rate", unexpected("the clock rate", "a finite number > 0", rate));
+    const node = this.#node(id);
+    for (const [timer, { at }] of [...(node.armed ?? [])])
+      this.#kernel.arm(node, timer, this.now + (Math.max(0, at - this.now) * node.rate) / rate);
+    node.rate = rate;
+    this.#kernel.recordFault(node, () => `clock at ${rate} times the speed`);
+  }
+
+  command(id: NodeId, command: CommandOf<V>): void {
+    this.#kernel.command(this.#aliveNode(id), command);
+  }
+
+  cut(from: NodeId, to: NodeId): void {
+    this.#kernel.network.cut(this.#node(from), this.#node(to));
+    this.#kernel.recordFault(this.#node(from), () => `link to ${to} cut`);
+  }
+
+  mend(from: NodeId, to: NodeId): void {
+    this.#kernel.network.mend(this.#node(from), this.#node(to));
+    this.#kernel.recordFault(this.#node(from), () => `link to ${to} mended`);
+  }
+
+  partition(groups: readonly (readonly NodeId[])[]): void {
+    this.#separate(intoGroups(this.#ids.length, groups, (id) => this.#node(id).place));
+  }
+
+  partitionShape(shape: PartitionShape): void {
+    this.#separate(intoShape(this.#ids.length, shape, (id) => this.#node(id).place));
+  }
+
+  heal(): void {
+    this.#kernel.network.heal();
+    for (const node of this.#nodes) this.#kernel.recordFault(node, () => "all links mended");
+  }
+
+  setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void {
+    const [sender, receiver] = [this.#node(from), this.#node(to)];
+    this.#kernel.network.setLink(sender, receiver, model, this.#kernel.latestArrival(sender, receiver));
+    this.#kernel.recordFault(sender, () => `link to ${to} changed: ${JSON.stringify(model)}`);
+  }
+
+  step(untilMs = Number.POSITIVE_INFINITY): boolean {
+    return this.#kernel.step(untilMs);
+  }
+
+  run(untilMs = Number.POSITIVE_INFINITY): void {
+    const kernel = this.#kernel;
+    const happened = patience(this.#nodes.length, untilMs);
+    while (kernel.step(untilMs)) happened();
+    if (Number.isFinite(untilMs)) kernel.now = Math.max(kernel.now, untilMs);
+  }
+
+  adopt(snapshot: Snapshot<V>): void {
+    const { at, inFlight } = snapshot;
+    if (this.now !== 0 || this.world.alive.length > 0)
+      throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
+    const known = snapshot.nodes.map(({ id }) => id);
+    if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
+      throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));
+    this.#kernel.continueFrom(at);
+    for (const each of snapshot.nodes) this.#adoptNode(each);
+    for (const { id, from, to, message, delayMs } of inFlight) {
+      const receiver = this.#node(to);
+      const link = this.#kernel.network.link(this.#node(from), receiver);
+      this.#kernel.carry(receiver, from, id, message, link.arrival(message, at, delayMs ?? link.carrier.travel()));
+    }
+  }
+
+  get #ids(): readonly NodeId[] {
+    return this.#kernel.population.ids;
+  }
+
+  get #nodes(): readonly SimulatedNode<V>[] {
+    return this.#kernel.population.nodes;
+  }
+
+  #node(id: NodeId): SimulatedNode<V> {
+    return this.#kernel.population.node(id);
+  }
+
+  #aliveNode(id: NodeId): SimulatedNode<V> {
+    return this.#kernel.population.aliveNode(id);
+  }
 
   /** `idle`: as if it always had been up, so that its `start` does not run. */
-  function boot(id: NodeId, idle: { idle?: true }): SimulatedNode<V> {
-    const node = population.node(id);
+  #boot(id: NodeId, idle: { idle?: true }): SimulatedNode<V> {
+    const node = this.#node(id);
     if (node.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
-    const state = protocol.init(id, kernel.peers(node));
-    for (const record of node.journal?.replay(id) ?? []) dispatch(protocol, state, { kind: "replay", record }, node);
-    population.setState(node, state);
+    const state = this.#protocol.init(id, this.#kernel.peers(node));
+    for (const record of node.journal?.replay(id) ?? [])
+      dispatch(this.#protocol, state, { kind: "replay", record }, node);
+    this.#kernel.population.setState(node, state);
     // What was sent to it while it was down does not reach its next life either.
     if (node.incarnation > 0) node.incarnation += 1;
     node.events = null;
     node.replies = null;
-    kernel.record({ at: kernel.now, node: id, kind: "start", ...idle });
+    this.#kernel.record({ at: this.now, node: id, kind: "start", ...idle });
     return node;
   }
 
-  function crash(id: NodeId, fate: CrashFate): void {
-    const node = population.aliveNode(id) as SimulatedNode<V>;
-    if (kernel.stepping === node) node.struck = fate;
-    else fall(node, fate, {});
-  }
-
-  kernel.fall = (node) => {
-    const fate = node.struck as CrashFate;
-    node.struck = null;
-    fall(node, fate, { withinStep: true });
-  };
-
-  function fall(node: SimulatedNode<V>, fate: CrashFate, how: { withinStep?: true }): void {
+  #fall(node: SimulatedNode<V>, fate: CrashFate, how: { withinStep?: true }): void {
+    const kernel = this.#kernel;
     kernel.requireBetweenSteps();
     const id = node.self;
-    const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, faults);
-    population.setState(node, undefined);
+    const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, this.#faults);
+    kernel.population.setState(node, undefined);
     for (const request of node.requests?.keys() ?? []) node.requests?.set(request, "past");
     node.incarnation += 1;
     for (const timer of node.armed?.keys() ?? []) kernel.cancelTimer(node, timer);
     node.view = null;
     node.isPaused = false;
     node.isBusy = false;
-    watch.forget(id);
+    this.#watch.forget(id);
     // After a crash within a step not all that the step journals may be there.
     const isWhole = damage === null && (node.journal === null || how.withinStep === undefined);
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
@@ -152,121 +322,24 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     kernel.afterChange?.();
   }
 
-  function separate(separation: Separation): void {
-    network.separate(separation);
-    for (const node of nodes) {
-      kernel.recordFault(node, () => {
-        const heard = nodes.filter(({ place }) => place !== node.place && !separation(node.place, place));
+  #separate(separation: Separation): void {
+    this.#kernel.network.separate(separation);
+    for (const node of this.#nodes) {
+      this.#kernel.recordFault(node, () => {
+        const heard = this.#nodes.filter(({ place }) => place !== node.place && !separation(node.place, place));
         return `partition: reaches ${heard.length === 0 ? "nobody" : heard.map(({ self }) => self).join(", ")}`;
       });
     }
   }
 
-  function clockRate(id: NodeId, rate: number): void {
-    if (!(Number.isFinite(rate) && rate > 0))
-      throw new UsageError("bad-rate", unexpected("the clock rate", "a finite number > 0", rate));
-    const node = population.node(id);
-    for (const [timer, { at }] of [...(node.armed ?? [])])
-      kernel.arm(node, timer, kernel.now + (Math.max(0, at - kernel.now) * node.rate) / rate);
-    node.rate = rate;
-    kernel.recordFault(node, () => `clock at ${rate} times the speed`);
-  }
-
-  function adopt(snapshot: Snapshot<V>): void {
-    const { at, inFlight } = snapshot;
-    if (kernel.now !== 0 || world.alive.length > 0)
-      throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
-    const known = snapshot.nodes.map(({ id }) => id);
-    if (known.length !== ids.length || known.some((id) => !ids.includes(id)))
-      throw new UsageError("other-nodes", unexpected("the snapshot's nodes", ids.join(", "), known));
-    kernel.continueFrom(at);
-    for (const each of snapshot.nodes) adoptNode(each);
-    for (const { id, from, to, message, delayMs } of inFlight) {
-      const receiver = population.node(to);
-      const link = network.link(population.node(from), receiver);
-      kernel.carry(receiver, from, id, message, link.arrival(message, at, delayMs ?? link.carrier.travel()));
-    }
-  }
-
-  function adoptNode({ id, state, journal, timers }: NodeSnapshot<V>): void {
-    const node = population.node(id);
+  #adoptNode({ id, state, journal, timers }: NodeSnapshot<V>): void {
+    const kernel = this.#kernel;
+    const node = this.#node(id);
     for (const record of journal) kernel.journalOf(node).append(record, kernel.now);
     if (state === null) return;
     const own = clone(state);
-    population.setState(node, own);
-    node.view = protocol.view(own, id);
+    kernel.population.setState(node, own);
+    node.view = this.#protocol.view(own, id);
     for (const { timer, remainingMs } of timers) kernel.arm(node, timer, kernel.now + remainingMs);
   }
-
-  return {
-    get now() {
-      return kernel.now;
-    },
-    world,
-    get messages() {
-      return { total: kernel.sent.total, byType: kernel.sent.byType };
-    },
-    get datagrams() {
-      const { total, broadcasts } = kernel.sent;
-      return total - broadcasts * (ids.length - 1) + broadcasts;
-    },
-    get lost() {
-      return kernel.lost;
-    },
-    get lostRecords() {
-      return kernel.lostRecords;
-    },
-    get isOver() {
-      return kernel.isOver;
-    },
-    seen: watch.seen,
-    violations: watch.violations,
-    events: (id) => population.node(id).events ?? [],
-    replies: (id) => population.node(id).replies ?? [],
-    verdict: () => watch.verdict(kernel.now),
-    wake: (id) => void boot(id, { idle: true }),
-    start: (id) => kernel.start(boot(id, {})),
-    crash: (id, fate = { journal: "kept" }) => crash(id, fate),
-    pause(id) {
-      const node = population.aliveNode(id);
-      if (node.isPaused) throw new UsageError("node-paused", `expected node ${id} to be running, but it is paused`);
-      node.isPaused = true;
-      kernel.record({ at: kernel.now, node: id, kind: "pause" });
-    },
-    resume(id) {
-      const node = population.aliveNode(id);
-      if (!node.isPaused) throw new UsageError("node-running", `expected node ${id} to be paused, but it is running`);
-      node.isPaused = false;
-      kernel.record({ at: kernel.now, node: id, kind: "resume" });
-      if (!node.isBusy && kernel.hasWaiting(node)) kernel.occupy(node, 0);
-    },
-    clockRate,
-    adopt,
-    command: (id, command) => kernel.command(population.aliveNode(id), command),
-    cut(from, to) {
-      network.cut(population.node(from), population.node(to));
-      kernel.recordFault(population.node(from), () => `link to ${to} cut`);
-    },
-    mend(from, to) {
-      network.mend(population.node(from), population.node(to));
-      kernel.recordFault(population.node(from), () => `link to ${to} mended`);
-    },
-    partition: (groups) => separate(intoGroups(ids.length, groups, placeOf)),
-    partitionShape: (shape) => separate(intoShape(ids.length, shape, placeOf)),
-    heal() {
-      network.heal();
-      for (const node of nodes) kernel.recordFault(node, () => "all links mended");
-    },
-    setLink(from, to, model) {
-      const [sender, receiver] = [population.node(from), population.node(to)];
-      network.setLink(sender, receiver, model, kernel.latestArrival(sender, receiver));
-      kernel.recordFault(sender, () => `link to ${to} changed: ${JSON.stringify(model)}`);
-    },
-    step: (untilMs = Number.POSITIVE_INFINITY) => kernel.step(untilMs),
-    run(untilMs = Number.POSITIVE_INFINITY) {
-      const happened = patience(nodes.length, untilMs);
-      while (kernel.step(untilMs)) happened();
-      if (Number.isFinite(untilMs)) kernel.now = Math.max(kernel.now, untilMs);
-    },
-  };
 }

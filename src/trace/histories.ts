@@ -4,6 +4,7 @@ import type {
   CommandOf,
   EventOf,
   History,
+  NodeId,
   Property,
   ReplyOf,
   RequestId,
@@ -18,12 +19,26 @@ export type Remembered = readonly unknown[];
 /** What was shown, and as what it was declared: a search answers with what it was shown, which may be asked again. */
 const declared = new WeakMap<object, object>();
 
+/** Of all runs of a protocol. */
+const made = new WeakMap<object, Histories<Vocabulary>>();
+
+export function historiesOf<V extends Vocabulary>(properties: readonly Property<V>[]): Histories<V> {
+  const known = made.get(properties) as Histories<V> | undefined;
+  if (known !== undefined) return known;
+  const histories = new Histories(properties);
+  made.set(properties, histories as unknown as Histories<Vocabulary>);
+  return histories;
+}
+
 export class Histories<V extends Vocabulary> {
   /** Of a node that has emitted nothing. */
   readonly empty: Remembered;
+  readonly #own: readonly Property<V>[];
+  #ownShown: readonly Property<V>[] | null = null;
   readonly #kept: readonly History<V, unknown>[];
 
   constructor(properties: readonly Property<V>[]) {
+    this.#own = properties;
     this.#kept = [...new Set(properties.flatMap(({ history }) => history ?? []))];
     this.empty = this.#kept.map(({ empty }) => empty);
   }
@@ -49,6 +64,12 @@ export class Histories<V extends Vocabulary> {
 
   /** The same properties, to be asked of a driver's world. */
   shown(properties: readonly Property<V>[]): readonly Property<V>[] {
+    if (properties !== this.#own) return this.#allShown(properties);
+    this.#ownShown ??= this.#allShown(properties);
+    return this.#ownShown;
+  }
+
+  #allShown(properties: readonly Property<V>[]): readonly Property<V>[] {
     return properties.map((property) => {
       if (property.history === undefined) return property;
       const original = (declared.get(property) ?? property) as Property<V>;
@@ -67,14 +88,7 @@ export class Histories<V extends Vocabulary> {
     function seen(world: World<StateOf<V>>): World<StateOf<V>> {
       if (own !== null && world === last) return own;
       last = world;
-      own = {
-        get alive() {
-          return world.alive;
-        },
-        nodes: world.nodes,
-        state: (node) => world.state(node),
-        history: (node) => world.history<Remembered>(node)[place] as never,
-      };
+      own = new WithHistory(world, place);
       return own;
     }
     if (property.when !== "leadsTo")
@@ -84,5 +98,24 @@ export class Histories<V extends Vocabulary> {
       given: (world, node) => property.given(seen(world), node),
       holds: (world, node) => property.holds(seen(world), node),
     };
+  }
+}
+
+/** A driver's world to a property with a history: the one at `place` among those that are kept. */
+class WithHistory<S> implements World<S> {
+  readonly nodes: readonly NodeId[];
+  readonly state: (node: NodeId) => S;
+  readonly history: <H>(node: NodeId) => H;
+  readonly #world: World<S>;
+
+  constructor(world: World<S>, place: number) {
+    this.nodes = world.nodes;
+    this.state = (node) => world.state(node);
+    this.history = (node) => world.history<Remembered>(node)[place] as never;
+    this.#world = world;
+  }
+
+  get alive(): readonly NodeId[] {
+    return this.#world.alive;
   }
 }

@@ -19,7 +19,7 @@ import type { Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import type { TraceHeader } from "./header.ts";
-import { Histories, type Remembered } from "./histories.ts";
+import { type Histories, historiesOf, type Remembered } from "./histories.ts";
 import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
 import { ReplayedNode, type SavedNode } from "./replay-node.ts";
 import { type RecordedStep, type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
@@ -121,7 +121,7 @@ export class Replaying<V extends Vocabulary> {
     this.#nodes = new Map(
       ids.map((id) => [id, new ReplayedNode(protocol, id, ids, { hasRealSignatures, differing: states[id] ?? {} })]),
     );
-    this.#histories = new Histories(protocol.properties);
+    this.#histories = historiesOf(protocol.properties);
     this.#requestIn = requestFinder(protocol);
     this.#findings = new Findings(this.#histories.shown(protocol.properties));
     for (const id of ids) this.#remembered.set(id, this.#histories.empty);

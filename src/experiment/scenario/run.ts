@@ -40,6 +40,8 @@ export interface RunHooks {
   readonly place?: (path: Path) => string;
   /** Where the run goes on from, instead of beginning anew, and what runs: all nodes are as they were at that moment. */
   readonly from?: { readonly protocol: AnyProtocol; readonly snapshot: Snapshot<Vocabulary> };
+  /** Who plays, where it is known already: many runs of one scenario share its protocol. */
+  readonly cast?: Cast;
   /** `at the end` is faster with many nodes, and says less. */
   readonly properties?: "every step" | "at the end";
 }
@@ -67,7 +69,7 @@ export function runScenario(scenario: Scenario, hooks: RunHooks = {}): Result {
 
 /** The same in slices: it stops now and then to say how far it has come, and goes on when asked to. */
 export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<Result> {
-  const made = cast(scenario, hooks.from?.protocol);
+  const made = hooks.cast ?? cast(scenario, hooks.from?.protocol);
   const events: Emitted[] = [];
   const awaited = watch();
   const { properties = "every step" } = hooks;
