@@ -25,7 +25,7 @@ export interface Network<V extends Vocabulary> {
 
 /** @throws UsageError for a model that is none. */
 export function network<V extends Vocabulary>(options: SimulationOptions<V>, chance: LinkChance): Network<V> {
-  const usual: Carrier = carrier({ ...plainLink, delay: options.delayMs, ...options.link }, chance, "link");
+  const usual: Carrier = carrier({ delay: options.delayMs, ...plainLink, ...options.link }, chance, "link");
   /** Serves every pair of which nothing else is known, where no message waits for another. */
   const shared = usual.mayQueue ? null : new Link(usual);
   const cuts = new Set<Link>();

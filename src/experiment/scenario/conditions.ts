@@ -4,44 +4,40 @@ import type { Condition } from "./schema.ts";
 import { isTimer, typeOf } from "./words.ts";
 
 /** Counts how often a condition came true since it was set. */
-export interface Watch {
-  /** From now on this is looked for; undefined: nothing is. @param then what is done at the very moment in which it is met */
-  set(condition: Condition | undefined, then?: () => void): void;
-  see(entry: TraceEntry): void;
-  /** It has happened as often as it should. */
-  readonly hasHappened: boolean;
-  /** What to say of it if it never came: which events or roles there were, as no protocol lists its own. */
-  readonly inVain: string;
-}
+export class Watch {
+  #awaited: Condition | undefined;
+  #left = 0;
+  #met: () => void = () => undefined;
+  readonly #emitted = new Set<string>();
+  readonly #roles = new Set<string>();
 
-export function watch(): Watch {
-  let awaited: Condition | undefined;
-  let left = 0;
-  let met: () => void = () => undefined;
-  const emitted = new Set<string>();
-  const roles = new Set<string>();
-  return {
-    set(condition, then = () => undefined) {
-      awaited = condition;
-      met = then;
-      left = condition?.occurrence ?? 0;
-    },
-    see(entry) {
-      if (entry.kind === "event") emitted.add(typeOf(entry.event));
-      if (entry.kind === "view") roles.add(entry.view.role);
-      if (left === 0 || awaited === undefined || !matches(awaited, entry)) return;
-      left -= 1;
-      if (left === 0) met();
-    },
-    get hasHappened() {
-      return left === 0;
-    },
-    get inVain() {
-      if (awaited?.emits !== undefined) return neverWas(awaited.emits, "the events were", emitted);
-      if (awaited?.becomes !== undefined) return neverWas(awaited.becomes, "the roles were", roles);
-      return NEVER;
-    },
-  };
+  /** It has happened as often as it should. */
+  get hasHappened(): boolean {
+    return this.#left === 0;
+  }
+
+  /** What to say of it if it never came: which events or roles there were, as no protocol lists its own. */
+  get inVain(): string {
+    const { emits, becomes } = this.#awaited ?? {};
+    if (emits !== undefined) return neverWas(emits, "the events were", this.#emitted);
+    if (becomes !== undefined) return neverWas(becomes, "the roles were", this.#roles);
+    return NEVER;
+  }
+
+  /** From now on this is looked for; undefined: nothing is. @param then what is done at the very moment in which it is met */
+  set(condition: Condition | undefined, then: () => void = () => undefined): void {
+    this.#awaited = condition;
+    this.#met = then;
+    this.#left = condition?.occurrence ?? 0;
+  }
+
+  see(entry: TraceEntry): void {
+    if (entry.kind === "event") this.#emitted.add(typeOf(entry.event));
+    if (entry.kind === "view") this.#roles.add(entry.view.role);
+    if (this.#left === 0 || this.#awaited === undefined || !matches(this.#awaited, entry)) return;
+    this.#left -= 1;
+    if (this.#left === 0) this.#met();
+  }
 }
 
 const NEVER = "it never happened";

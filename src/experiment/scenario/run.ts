@@ -9,7 +9,7 @@ import { mergeInto } from "../../trace/differing-state.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
 import { type PropertyVerdict, verdictsOf } from "../verdicts.ts";
-import { conditionText, type Watch, watch } from "./conditions.ts";
+import { conditionText, Watch } from "./conditions.ts";
 import { type Judged, judge } from "./expectations.ts";
 import { fieldName, type Path } from "./problem.ts";
 import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
@@ -71,7 +71,7 @@ export function runScenario(scenario: Scenario, hooks: RunHooks = {}): Result {
 export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<Result> {
   const made = hooks.cast ?? cast(scenario, hooks.from?.protocol);
   const events: Emitted[] = [];
-  const awaited = watch();
+  const awaited = new Watch();
   const { properties = "every step" } = hooks;
   const isTraced = hooks.trace !== undefined || scenario.steps.some(({ when }) => when !== undefined);
   const sim = simulation<Vocabulary>({
