@@ -45,9 +45,8 @@ const CALL_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
 const EXPIRES_MS = 10_000;
 const FEW = 500;
-/** For ever, and soon: a server that has not answered two pings is connected to anew. */
+/** Once it is connected for ever, and soon: a server that has not answered two pings is connected to anew. */
 const RECONNECTING = {
-  waitOnFirstConnect: true,
   maxReconnectAttempts: -1,
   reconnectTimeWait: 200,
   timeout: 3_000,
@@ -55,10 +54,19 @@ const RECONNECTING = {
   maxPingOut: 2,
 } as const;
 
+interface Opened {
+  readonly connection: Connection;
+  readonly client: Client;
+  readonly manager: Manager;
+}
+
 export class JetStream implements Stream {
   readonly #name: string;
   readonly #replicas: number;
-  readonly #opened: Promise<{ connection: Connection; client: Client; manager: Manager }>;
+  readonly #connect: () => Promise<Opened>;
+  /** Null before the first call, and after a connection that came to nothing: the next call tries again. */
+  #opened: Promise<Opened> | null = null;
+  #isClosed = false;
   #maxBytes = MAX_BYTES;
   #isMade = false;
   #messages: Messages | null = null;
@@ -67,13 +75,13 @@ export class JetStream implements Stream {
   constructor(nats: NatsLibrary, js: JetStreamLibrary, options: object, stream: { name: string; replicas: number }) {
     this.#name = stream.name;
     this.#replicas = stream.replicas;
-    this.#opened = nats.connect({ ...options, ...RECONNECTING }).then(async (connection) => {
+    this.#connect = async () => {
+      const connection = await nats.connect({ ...options, ...RECONNECTING });
       this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
       void this.#stopWhen(["disconnect"], connection);
       const client = js.jetstream(connection);
       return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
-    });
-    this.#opened.catch(() => {}); // Each call says it.
+    };
   }
 
   get maxBytes(): number {
@@ -125,18 +133,23 @@ export class JetStream implements Stream {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#messages?.stop();
-    await this.#opened.then(({ connection }) => connection.close()).catch(() => {});
+    await this.#opened?.then(({ connection }) => connection.close()).catch(() => {});
   }
 
   get #subject(): string {
     return `${this.#name}.log`;
   }
 
-  async #open() {
+  async #open(): Promise<Opened> {
+    if (this.#isClosed) throw new StoreError("nats: it has been closed", false);
+    this.#opened ??= this.#connect();
+    const opened = this.#opened;
     try {
-      return await this.#opened;
+      return await opened;
     } catch (error) {
+      if (this.#opened === opened) this.#opened = null;
       throw failure(error as Error, false);
     }
   }

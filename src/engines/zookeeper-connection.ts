@@ -83,7 +83,8 @@ export class ZookeeperConnection {
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.destroy();
-        reject(new StoreError(`zookeeper: ${withPlace(error.message, place)}`, false, { cause: error }));
+        const { message, reason = message } = error as Error & { reason?: string }; // OpenSSL's, in a few words.
+        reject(new StoreError(`zookeeper: ${withPlace(reason, place)}`, false, { cause: error }));
       };
       const timer = setTimeout(() => fail(new Error(`no session within ${CONNECT_MS} ms`)), CONNECT_MS);
       socket.setNoDelay(true);

@@ -3,7 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** How an engine's server is started. */
 export interface ServerKind {
@@ -85,12 +85,33 @@ export const zookeeperServer: ServerKind = {
   },
 };
 
+/** To clients with certificates of an authority; a server proves by the same authority who it is. */
+export const zookeeperServerOverTls = (certificates: { readonly ca: string; readonly own: string }): ServerKind => ({
+  ...zookeeperServer,
+  args(folder, port) {
+    const [ca, own] = [join(folder, "ca.pem"), join(folder, "own.pem")];
+    writeFileSync(ca, certificates.ca);
+    writeFileSync(own, certificates.own);
+    return zookeeperArgs(
+      folder,
+      [
+        ...[`dataDir=${join(folder, "data")}`, `secureClientPort=${port}`, "secureClientPortAddress=127.0.0.1"],
+        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+        ...[`ssl.keyStore.location=${own}`, "ssl.keyStore.type=PEM"],
+        ...[`ssl.trustStore.location=${ca}`, "ssl.trustStore.type=PEM"],
+      ],
+      ["netty-codec.jar", "netty-resolver.jar"], // Which the manifest leaves out.
+    );
+  },
+});
+
 /** @param lines of its configuration. */
-export function zookeeperArgs(folder: string, lines: readonly string[]): string[] {
+export function zookeeperArgs(folder: string, lines: readonly string[], jars: readonly string[] = []): string[] {
   const file = join(folder, "zoo.cfg");
   writeFileSync(file, ["tickTime=2000", "admin.enableServer=false", ...lines, ""].join("\n"));
   const main = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
-  return ["-Xmx256m", "-XX:+UseSerialGC", "-cp", ZOOKEEPER.jar, main, file];
+  const path = [ZOOKEEPER.jar, ...jars.map((jar) => join(dirname(ZOOKEEPER.jar), jar))].join(":");
+  return ["-Xmx256m", "-XX:+UseSerialGC", "-cp", path, main, file];
 }
 
 /** What is killed, paused and started again: one server, or the leader among several. */

@@ -3,11 +3,12 @@
  * @module-tag long
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { issue, makeAuthority } from "../../../src/cluster/certificates.ts";
 import type { Store } from "../../../src/engines/store.ts";
 import { openZookeeper, zookeeper } from "../../../src/engines/zookeeper.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { join } from "../../../src/index.ts";
-import { EngineServer, zookeeperServer } from "./servers.ts";
+import { EngineServer, zookeeperServer, zookeeperServerOverTls } from "./servers.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -216,4 +217,23 @@ test("what the servers do not take is refused, and says why", async () => {
   await member.map("large").put("key", value.slice(0, 450_000));
   expect(await member.map("large").get("key")).toHaveLength(450_000);
   await member.leave();
+});
+
+test("over TLS each side proves who it is, and who cannot is told so", async () => {
+  const now = Date.now();
+  const authority = await makeAuthority("ours", now);
+  const own = await issue(authority, ["localhost"], 1, now);
+  const secure = await EngineServer.start(zookeeperServerOverTls({ ca: authority.cert, own: own.cert + own.key }));
+  const joined = (tls: object, timeoutMs = 1_000) =>
+    join({ engine: zookeeper({ servers: [address(secure.port)], tls }), timeoutMs });
+  const known = { servername: "localhost", ca: authority.cert, cert: own.cert, key: own.key };
+  const member = await joined(known, 60_000);
+  await member.map("secret").put("key", 1);
+  expect(await member.map("secret").get("key")).toBe(1);
+  await member.leave();
+  const strangers = await makeAuthority("strangers", now);
+  const stranger = await issue(strangers, ["localhost"], 1, now);
+  await expect(joined({ ...known, ca: strangers.cert })).rejects.toThrow(/: .*certificate/);
+  await expect(joined({ ...known, cert: stranger.cert, key: stranger.key })).rejects.toThrow(/: .*certificate/);
+  await secure.remove();
 });
