@@ -1,25 +1,28 @@
 /**
- * The replicated service of `join()` beside etcd: three members on loopback each, one disk, every write on the disks of a majority
- * before it is acknowledged. In turn, in one run: writes, linearizable reads and locks a second, how long the fail-over takes,
- * and memory. Medians with least and most, and how many times the peer's figure ours is. With `--api etcd` our members serve etcd's API,
- * and both are loaded by etcd's own client in Go.
+ * The replicated service of `join()` beside others: three members on loopback each, one disk, every write on the disks of a majority
+ * before it is acknowledged. In turn, in one run: writes, linearizable reads and locks a second, how long a watcher waits for a change,
+ * how long the fail-over takes, and memory. Medians with least and most, and how many times each peer's figure ours is. With
+ * `--api etcd` our members serve etcd's API, and etcd's own client in Go loads both.
  *
  *     node build/bench/cluster.js [--only writes --quick]
  */
 import { parseArgs } from "node:util";
 import { Coterie } from "./cluster/coterie.ts";
 import { CoterieServingEtcd } from "./cluster/coterie-etcd.ts";
-import { Etcd, etcdMissing, etcdVersion } from "./cluster/etcd.ts";
+import { Etcd, etcdMissing } from "./cluster/etcd.ts";
 import { failOver } from "./cluster/fail-over.ts";
-import { type Row, Rows, shown } from "./cluster/figures.ts";
+import { OURS, type Row, Rows, shown } from "./cluster/figures.ts";
+import { Redis, redisVersion } from "./cluster/redis.ts";
+import { Servers } from "./cluster/servers.ts";
 import type { EtcdWork, Loaded, Subject } from "./cluster/subject.ts";
+import { isZookeeperInstalled, Zookeeper } from "./cluster/zookeeper.ts";
 import { Group } from "./services/group.ts";
 import { helpIfAsked } from "./usage.ts";
 
 /** By what the members are loaded: `join()` in one of them, or etcd's API. */
 const SECTIONS_OF = {
-  join: ["writes", "reads", "locks", "fail-over"],
-  etcd: ["writes", "reads", "serializable-reads", "locks", "session-locks"],
+  join: ["writes", "reads", "locks", "watches", "fail-over"],
+  etcd: ["writes", "reads", "serializable-reads", "locks", "session-locks", "watches"],
 } as const;
 type Section = (typeof SECTIONS_OF)[keyof typeof SECTIONS_OF][number];
 type LoadSection = Exclude<Section, "fail-over">;
@@ -29,13 +32,17 @@ const IN_FLIGHT: Readonly<Record<LoadSection, readonly number[]>> = {
   "serializable-reads": [1, 16, 64, 256],
   locks: [1, 16],
   "session-locks": [1, 16],
+  watches: [1],
 };
+const PEERS = ["etcd", "zookeeper", "redis"] as const;
+type Peer = (typeof PEERS)[number];
 const MIB = 1_048_576;
 
 const { values } = parseArgs({
   options: {
     api: { type: "string", default: "join" },
     only: { type: "string" },
+    peers: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
     quick: { type: "boolean", default: false },
@@ -47,12 +54,13 @@ const options = {
   "--api etcd":
     "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
   "--only writes": `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
+  "--peers etcd": `some of ${PEERS.join(", ")}, or none; with --api etcd it is etcd (default: those that are installed)`,
   "--rounds 10": "how many rounds of each (default: 5; quick: 1)",
   "--seconds 2": "for how long each load lasts in a round (default: 2; quick: 0.3)",
   "--quick": "one short round of each",
-  "--json": "one object with the peer's version and one row for each figure",
+  "--json": "one object with the peers and their versions, and one row for each figure",
 };
-helpIfAsked(values.help, "cluster", options, "With its defaults it takes about six minutes.");
+helpIfAsked(values.help, "cluster", options, "With its defaults it takes about ten minutes.");
 
 function refuse(message: string): never {
   console.error(`coterie bench cluster: ${message}`);
@@ -76,8 +84,7 @@ const progress = (text: string): void => {
 };
 const endAll = (): void => {
   Group.endAll();
-  CoterieServingEtcd.endAll();
-  Etcd.endAll();
+  Servers.endAll();
 };
 for (const [signal, code] of [
   ["SIGINT", 130],
@@ -88,49 +95,52 @@ for (const [signal, code] of [
     process.exit(code);
   });
 
-type Side<S> = readonly ["ours" | "peers", S];
 const works: Readonly<Record<LoadSection, EtcdWork>> = {
   writes: "write",
   reads: "read",
   "serializable-reads": "serializable-read",
   locks: "lock",
   "session-locks": "session-lock",
+  watches: "watch",
 };
 
-async function loads(section: LoadSection, sides: readonly Side<Loaded<EtcdWork>>[]): Promise<Rows> {
+async function loads(section: LoadSection, systems: readonly Loaded<EtcdWork>[]): Promise<Rows> {
   const rows = new Rows(section);
   const work = works[section];
   for (let round = 0; round <= rounds; round++) {
     for (const inFlight of IN_FLIGHT[section]) {
-      for (const [side, subject] of sides) {
-        progress(`${section}, round ${round} of ${rounds}: ${subject.name}, ${inFlight} in flight`);
-        const { perSecond, p50, p99, errors } = await subject.load(work, inFlight, round === 0 ? ms / 4 : ms);
-        if (errors > 0) throw new Error(`${subject.name}: ${errors} ${section} failed`);
+      for (const system of systems) {
+        progress(`${section}, round ${round} of ${rounds}: ${system.name}, ${inFlight} in flight`);
+        const { perSecond, p50, p99, errors } = await system.load(work, inFlight, round === 0 ? ms / 4 : ms);
+        if (errors > 0) throw new Error(`${system.name}: ${errors} ${section} failed`);
         if (round === 0) continue; // It warms up.
-        rows.add(side, `${inFlight} in flight`, "/s", perSecond);
-        rows.add(side, `${inFlight} in flight, p50`, "ms", p50);
-        rows.add(side, `${inFlight} in flight, p99`, "ms", p99);
+        const what = section === "watches" ? "from a write to a watcher of another member" : `${inFlight} in flight`;
+        if (section !== "watches") rows.add(system.name, what, "/s", perSecond);
+        rows.add(system.name, `${what}, p50`, "ms", p50);
+        rows.add(system.name, `${what}, p99`, "ms", p99);
       }
     }
   }
-  for (const [side, subject] of sides) rows.add(side, "memory of three members", "MiB", subject.residentBytes() / MIB);
+  for (const system of systems) rows.add(system.name, "memory of all members", "MiB", system.residentBytes() / MIB);
   return rows;
 }
 
-async function failOvers(sides: readonly Side<Subject>[]): Promise<Rows> {
+async function failOvers(systems: readonly Subject[]): Promise<Rows> {
   const rows = new Rows("fail-over");
   for (let round = 1; round <= rounds; round++)
     for (const deed of ["SIGKILL", "SIGSTOP"] as const)
-      for (const [side, subject] of sides) {
-        progress(`fail-over, round ${round} of ${rounds}: ${subject.name}, ${deed}`);
-        rows.add(side, `${deed} of the leader until the next write`, "ms", await failOver(subject, deed));
+      for (const system of systems) {
+        progress(`fail-over, round ${round} of ${rounds}: ${system.name}, ${deed}`);
+        rows.add(system.name, `${deed} of the leader until the next write`, "ms", await failOver(system, deed));
       }
   return rows;
 }
 
-function print(section: Section, rows: readonly Row[], peer: string): void {
-  const lines = [[section, "Coterie", peer, "times"], ...rows.map(shown)];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...lines.map((line) => (line[column] as string).length)));
+function print(section: Section, rows: readonly Row[]): void {
+  const peers = [...new Set(rows.flatMap(({ figures }) => Object.keys(figures)))].filter((name) => name !== OURS);
+  const head = [section, OURS, ...peers.flatMap((peer) => [peer, "times"])];
+  const lines = [head, ...rows.map((row) => shown(row, peers))];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] as string).length)));
   console.log();
   for (const line of lines)
     console.log(
@@ -141,23 +151,60 @@ function print(section: Section, rows: readonly Row[], peer: string): void {
     );
 }
 
+/** Why a peer cannot be measured here; null if it can. */
+async function missing(peer: Peer): Promise<string | null> {
+  if (peer === "etcd") return etcdMissing();
+  if (peer === "redis") return (await redisVersion()) === null ? "Redis is not installed (Debian: redis-server)" : null;
+  return isZookeeperInstalled() ? null : "ZooKeeper is not installed (Debian: zookeeper default-jre-headless)";
+}
+
+/** Those that are asked for, or that are there. */
+async function chosenPeers(): Promise<readonly Peer[]> {
+  const asked = values.peers?.split(",").filter((peer) => peer !== "none");
+  const stray = asked?.find((peer) => !PEERS.includes(peer as Peer));
+  if (stray !== undefined) refuse(`expected --peers to be some of ${PEERS.join(", ")}, or none, got ${stray}`);
+  const chosen: Peer[] = [];
+  for (const peer of (asked as readonly Peer[] | undefined) ?? PEERS) {
+    const why = await missing(peer);
+    if (why === null) chosen.push(peer);
+    else if (asked === undefined) progress(`without a peer: ${why}\n`);
+    else refuse(why);
+  }
+  return chosen;
+}
+
+interface Systems {
+  readonly systems: readonly Loaded<EtcdWork>[];
+  /** Those of them that have a leader which can fail. */
+  readonly led: readonly Subject[];
+}
+
+async function byJoin(): Promise<Systems> {
+  const peers = await chosenPeers();
+  const led: Subject[] = [await Coterie.start()];
+  if (peers.includes("etcd")) led.push(await Etcd.start());
+  if (peers.includes("zookeeper")) led.push(await Zookeeper.start());
+  return { systems: peers.includes("redis") ? [...led, await Redis.start()] : led, led };
+}
+
+async function byEtcd(): Promise<Systems> {
+  const why = await etcdMissing();
+  if (why !== null) refuse(why); // Its client loads ours as well.
+  return { systems: [await CoterieServingEtcd.start(), await Etcd.start()], led: [] };
+}
+
 try {
-  const missing = await etcdMissing();
-  const peer = missing === null ? `etcd ${await etcdVersion()}` : "etcd";
-  if (missing !== null && values.api === "etcd") refuse(missing); // Its client loads ours as well.
-  if (missing !== null) progress(`without a peer: ${missing}\n`);
-  const peers: Side<Etcd>[] = missing === null ? [["peers", await Etcd.start()]] : [];
-  const byJoin: Side<Subject>[] = values.api === "join" ? [["ours", await Coterie.start()], ...peers] : [];
-  const sides: Side<Loaded<EtcdWork>>[] =
-    values.api === "join" ? byJoin : [["ours", await CoterieServingEtcd.start()], ...peers];
+  const { systems, led } = values.api === "join" ? await byJoin() : await byEtcd();
   const all: Row[] = [];
   for (const section of sections) {
-    const { all: rows } = section === "fail-over" ? await failOvers(byJoin) : await loads(section, sides);
+    const able = section === "watches" ? systems.filter(({ hasWatches }) => hasWatches !== false) : systems;
+    const { all: rows } = section === "fail-over" ? await failOvers(led) : await loads(section, able);
     if (isWatched) progress("");
     all.push(...rows);
-    if (!values.json) print(section, rows, peer);
+    if (!values.json) print(section, rows);
   }
-  if (values.json) console.log(JSON.stringify({ peer: missing === null ? peer : null, rows: all }, null, 2));
+  const peers = systems.map(({ name }) => name).filter((name) => name !== OURS);
+  if (values.json) console.log(JSON.stringify({ peers, rows: all }, null, 2));
 } finally {
   endAll();
 }

@@ -2,9 +2,9 @@
 import { join } from "../src/cluster/join.ts";
 import type { Grant, Leadership } from "../src/cluster/services/api.ts";
 import type { Channel, Order } from "../src/cluster/services/channel-api.ts";
+import { loadOf } from "./cluster/load.ts";
 import type { Throughput, Work } from "./cluster/subject.ts";
 import { type Answers, type Ask, type Being, type Note, ROOM, type Standing, sharedNowMs } from "./services/asks.ts";
-import { quantile } from "./services/figures.ts";
 
 /** Enough for batches to grow, and less than may wait. */
 const IN_FLIGHT = 2_000;
@@ -23,6 +23,7 @@ const member = await join({ id, members, dataDir, timing, cluster: "bench", tls:
 const channels = new Map<string, Channel<string>>();
 const campaigns = new Map<string, Wish<Leadership>>();
 const locks = new Map<string, Wish<Grant>>();
+let watched: { until(count: number): Promise<number[]> } | null = null;
 let turns: { goOn: boolean; longestGapMs: number; over: Promise<void> } | null = null;
 
 const tell = (note: Note): void => void process.send?.(note);
@@ -164,30 +165,50 @@ async function endTurns(): Promise<number> {
 const VALUE = "x".repeat(64);
 const KEYS = 100;
 
-async function load(work: Work, inFlight: number, ms: number): Promise<Throughput> {
+function load(work: Exclude<Work, "watch">, inFlight: number, ms: number): Promise<Throughput> {
   const [map, lock] = [member.map<string>("bench"), member.mutex("bench", { algorithm: "raft" })];
-  const deeds: Readonly<Record<Work, (client: number, turn: number) => Promise<unknown>>> = {
+  const deeds: Readonly<Record<typeof work, (client: number, turn: number) => Promise<unknown>>> = {
     write: (client, turn) => map.put(`key-${client}-${turn % KEYS}`, VALUE),
     read: (client, turn) => map.get(`key-${client}-${turn % KEYS}`),
     lock: () => lock.use(() => {}),
   };
-  const took: number[] = [];
-  let errors = 0;
-  const began = performance.now();
-  const client = async (number: number): Promise<void> => {
-    for (let turn = 0; performance.now() - began < ms; turn++) {
-      const since = performance.now();
-      try {
-        await deeds[work](number, turn);
-        took.push(performance.now() - since);
-      } catch {
-        errors += 1;
-      }
+  return loadOf(inFlight, ms, deeds[work]);
+}
+
+const WATCHED = "watched";
+
+async function beginWatch(): Promise<void> {
+  const map = member.map<number>(WATCHED);
+  const end = new AbortController();
+  const watch = map.watch({ after: await map.put(WATCHED, 0), signal: end.signal });
+  const cameAt: number[] = [];
+  let come: () => void = () => {};
+  const hear = async (): Promise<void> => {
+    for await (const _ of watch) {
+      cameAt.push(sharedNowMs());
+      come();
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, (_, number) => client(number)));
-  const perSecond = took.length / ((performance.now() - began) / 1_000);
-  return { perSecond, p50: quantile(took, 0.5), p99: quantile(took, 0.99), errors };
+  const over = hear().catch(() => {}); // It ends as it is asked to, or with the member.
+  watched = {
+    async until(count) {
+      while (cameAt.length < count) await new Promise<void>((resolve) => (come = resolve));
+      end.abort();
+      await over;
+      return cameAt;
+    },
+  };
+}
+
+async function writeWatched(ms: number): Promise<number[]> {
+  const map = member.map<number>(WATCHED);
+  const beganAt: number[] = [];
+  const until = sharedNowMs() + ms;
+  while (sharedNowMs() < until) {
+    beganAt.push(sharedNowMs());
+    await map.put(WATCHED, beganAt.length);
+  }
+  return beganAt;
 }
 
 async function write(timeoutMs: number): Promise<boolean> {
@@ -242,6 +263,13 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
       return { longestGapMs: await endTurns() };
     case "load":
       return load(ask.work, ask.inFlight, ask.ms);
+    case "begin-watch":
+      await beginWatch();
+      return null;
+    case "end-watch":
+      return { cameAt: (await watched?.until(ask.count)) ?? [] };
+    case "write-watched":
+      return { beganAt: await writeWatched(ask.ms) };
     case "write":
       return { isAccepted: await write(ask.timeoutMs) };
     case "leave": {

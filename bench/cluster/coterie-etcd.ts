@@ -1,56 +1,44 @@
 /** Three members of Coterie that serve etcd's API, as `coterie node --etcd` runs them. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { freePorts } from "../multicast/group.ts";
+import { OURS } from "./figures.ts";
 import { EtcdLoad } from "./go-program.ts";
-import { residentBytesOf } from "./resident.ts";
-import type { EtcdWork, Loaded, Throughput } from "./subject.ts";
+import { Servers } from "./servers.ts";
+import { type EtcdWork, type Loaded, type Throughput, untilLed } from "./subject.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url)).replace("/build/dist/", "/dist/");
 const IDS = [1, 2, 3];
-const PATIENCE_MS = 20_000;
-const LOOK_EVERY_MS = 50;
 
 export class CoterieServingEtcd implements Loaded<EtcdWork> {
-  static readonly #all = new Set<CoterieServingEtcd>();
-  readonly name = "Coterie";
-  readonly #folder = mkdtempSync(join(tmpdir(), "coterie-serving-etcd-"));
-  readonly #children: ChildProcess[] = [];
+  readonly name = OURS;
+  readonly #servers = new Servers("serving-etcd", process.execPath);
   #load!: EtcdLoad;
 
   /** @param ports of each member three: for the others, for admin pages, for etcd's API */
-  private constructor(private readonly ports: readonly number[]) {
-    CoterieServingEtcd.#all.add(this);
-  }
+  private constructor(private readonly ports: readonly number[]) {}
 
   static async start(): Promise<CoterieServingEtcd> {
     const cluster = new CoterieServingEtcd(await freePorts(3 * IDS.length));
-    cluster.#load = await EtcdLoad.built(cluster.#folder);
-    cluster.#begin();
+    cluster.#load = await EtcdLoad.built(cluster.#servers.folder);
+    await cluster.#begin();
     await cluster.#leader();
     return cluster;
   }
 
-  static endAll(): void {
-    for (const cluster of CoterieServingEtcd.#all) cluster.end();
-  }
-
   async load(work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
-    return this.#load.run(this.#placeOf(await this.#leader(), "etcd"), work, inFlight, ms);
+    const leader = await this.#leader();
+    const other = IDS.find((id) => id !== leader) as number;
+    return this.#load.run(this.#placeOf(leader, "etcd"), work, inFlight, ms, this.#placeOf(other, "etcd"));
   }
 
   residentBytes(): number {
-    return residentBytesOf(this.#children);
+    return this.#servers.residentBytes();
   }
 
   end(): void {
-    for (const child of this.#children) child.kill("SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
-    CoterieServingEtcd.#all.delete(this);
+    this.#servers.end();
   }
 
   #placeOf(id: number, door: "peer" | "admin" | "etcd"): string {
@@ -58,28 +46,25 @@ export class CoterieServingEtcd implements Loaded<EtcdWork> {
     return `127.0.0.1:${this.ports[offset + id - 1]}`;
   }
 
-  #begin(): void {
-    const config = join(this.#folder, "coterie.json");
+  async #begin(): Promise<void> {
+    const config = join(this.#servers.folder, "coterie.json");
     const members = IDS.map((id) => [id, { address: this.#placeOf(id, "peer"), admin: this.#placeOf(id, "admin") }]);
     const fields = { cluster: "bench", dataDir: "data-{id}", members: Object.fromEntries(members) };
     writeFileSync(config, JSON.stringify(fields));
-    for (const id of IDS) {
-      const words = ["node", "--config", config, "--id", String(id), "--etcd", this.#placeOf(id, "etcd")];
-      this.#children.push(spawn(process.execPath, [CLI, ...words], { stdio: "ignore" }));
-    }
+    for (const id of IDS)
+      await this.#servers.start(String(id), [
+        ...[CLI, "node", "--config", config],
+        ...["--id", String(id), "--etcd", this.#placeOf(id, "etcd")],
+      ]);
   }
 
   /** Which leads the log, once one does and serves. */
   async #leader(): Promise<number> {
-    const until = performance.now() + PATIENCE_MS;
-    while (performance.now() < until) {
-      for (const id of IDS) {
-        const leader = await leaderAsToldAt(this.#placeOf(id, "admin"));
-        if (leader === id) return id;
-      }
-      await sleep(LOOK_EVERY_MS);
-    }
-    throw new Error(`nobody leads the log within ${PATIENCE_MS} ms`);
+    const leader = await untilLed(this.name, async () => {
+      for (const id of IDS) if ((await leaderAsToldAt(this.#placeOf(id, "admin"))) === id) return String(id);
+      return null;
+    });
+    return Number(leader);
   }
 }
 

@@ -1,14 +1,14 @@
 /** Three members of `join()` in processes of their own. The load runs in one of them, as in an application. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { Group } from "../services/group.ts";
+import { OURS } from "./figures.ts";
+import { throughputOf } from "./load.ts";
 import { residentBytesOf } from "./resident.ts";
-import type { Subject, Throughput, Work } from "./subject.ts";
+import { type Subject, type Throughput, untilLed, type Work } from "./subject.ts";
 
 const PATIENCE_MS = 20_000;
-const LOOK_EVERY_MS = 20;
 
 export class Coterie implements Subject {
-  readonly name = "Coterie";
+  readonly name = OURS;
   readonly #group: Group;
 
   private constructor(group: Group) {
@@ -27,20 +27,33 @@ export class Coterie implements Subject {
     return this.#group.ids.map(String);
   }
 
-  async leader(among: readonly string[] = this.members): Promise<string> {
-    const until = performance.now() + PATIENCE_MS;
-    while (performance.now() < until) {
+  leader(among: readonly string[] = this.members): Promise<string> {
+    return untilLed(this.name, async () => {
       for (const member of among) {
         const { logLeader } = await this.#group.ask(Number(member), { ask: "standing" });
         if (String(logLeader) === member) return member;
       }
-      await sleep(LOOK_EVERY_MS);
-    }
-    throw new Error(`nobody leads the log within ${PATIENCE_MS} ms`);
+      return null;
+    });
   }
 
   async load(work: Work, inFlight: number, ms: number): Promise<Throughput> {
-    return this.#group.ask(Number(await this.leader()), { ask: "load", work, inFlight, ms });
+    const leader = Number(await this.leader());
+    if (work === "watch") return this.#watched(leader, ms);
+    return this.#group.ask(leader, { ask: "load", work, inFlight, ms });
+  }
+
+  /** Both read the clock that the processes of a machine share. */
+  async #watched(leader: number, ms: number): Promise<Throughput> {
+    const other = this.#group.ids.find((id) => id !== leader) as number;
+    await this.#group.ask(other, { ask: "begin-watch" });
+    const { beganAt } = await this.#group.ask(leader, { ask: "write-watched", ms });
+    const { cameAt } = await this.#group.ask(other, { ask: "end-watch", count: beganAt.length });
+    return throughputOf(
+      beganAt.map((at, turn) => (cameAt[turn] as number) - at),
+      ms,
+      0,
+    );
   }
 
   async write(member: string, timeoutMs: number): Promise<boolean> {

@@ -1,20 +1,14 @@
 /** etcd as Debian packages it: three members on loopback, and its own client in Go for the load. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { freePorts } from "../multicast/group.ts";
 import { EtcdLoad, goMissing } from "./go-program.ts";
-import { residentBytesOf } from "./resident.ts";
-import type { EtcdWork, Loaded, Subject, Throughput } from "./subject.ts";
+import { Servers } from "./servers.ts";
+import { type EtcdWork, type Loaded, type Subject, type Throughput, untilLed } from "./subject.ts";
 
 const run = promisify(execFile);
 
 const MEMBERS = 3;
-const PATIENCE_MS = 20_000;
-const LOOK_EVERY_MS = 50;
 const QUOTA_BYTES = 8_589_934_592;
 
 interface Place {
@@ -40,50 +34,45 @@ export async function etcdVersion(): Promise<string | null> {
 }
 
 export class Etcd implements Subject, Loaded<EtcdWork> {
-  readonly name = "etcd";
-  static readonly #all = new Set<Etcd>();
-  readonly #folder = mkdtempSync(join(tmpdir(), "coterie-etcd-"));
   readonly #places: readonly Place[];
-  readonly #children = new Map<string, ChildProcess>();
+  readonly #servers = new Servers("etcd", "etcd");
   #load!: EtcdLoad;
 
-  private constructor(ports: readonly number[]) {
+  private constructor(
+    readonly name: string,
+    ports: readonly number[],
+  ) {
     this.#places = Array.from({ length: MEMBERS }, (_, at) => ({
       name: `m${at}`,
       client: `http://127.0.0.1:${ports[2 * at]}`,
       peer: `http://127.0.0.1:${ports[2 * at + 1]}`,
     }));
-    Etcd.#all.add(this);
   }
 
   /** Builds the client and starts the members. */
   static async start(): Promise<Etcd> {
-    const etcd = new Etcd(await freePorts(2 * MEMBERS));
-    etcd.#load = await EtcdLoad.built(etcd.#folder);
-    for (const place of etcd.#places) etcd.#begin(place);
+    const etcd = new Etcd(`etcd ${await etcdVersion()}`, await freePorts(2 * MEMBERS));
+    etcd.#load = await EtcdLoad.built(etcd.#servers.folder);
+    for (const { name } of etcd.#places) await etcd.startAgain(name);
     await etcd.leader();
     return etcd;
   }
 
-  static endAll(): void {
-    for (const etcd of Etcd.#all) etcd.end();
-  }
-
-  async leader(among: readonly string[] = this.members): Promise<string> {
-    const until = performance.now() + PATIENCE_MS;
-    while (performance.now() < until) {
+  leader(among: readonly string[] = this.members): Promise<string> {
+    return untilLed(this.name, async () => {
       for (const place of this.#places.filter(({ name }) => among.includes(name))) {
         const standing = await standingOf(place.client);
         if (standing !== null && standing.leader === standing.self && standing.leader !== undefined) return place.name;
       }
-      await sleep(LOOK_EVERY_MS);
-    }
-    throw new Error(`etcd has no leader within ${PATIENCE_MS} ms`);
+      return null;
+    });
   }
 
   async load(work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
-    const { client } = this.#place(await this.leader());
-    return this.#load.run(client.replace("http://", ""), work, inFlight, ms);
+    const leader = await this.leader();
+    const other = this.members.find((member) => member !== leader) as string;
+    const endpoint = (name: string): string => this.#place(name).client.replace("http://", "");
+    return this.#load.run(endpoint(leader), work, inFlight, ms, endpoint(other));
   }
 
   async write(name: string, timeoutMs: number): Promise<boolean> {
@@ -101,37 +90,15 @@ export class Etcd implements Subject, Loaded<EtcdWork> {
   }
 
   signal(name: string, signal: NodeJS.Signals): void {
-    this.#children.get(name)?.kill(signal);
+    this.#servers.signal(name, signal);
   }
 
-  async startAgain(name: string): Promise<void> {
-    const child = this.#children.get(name) as ChildProcess;
-    if (child.exitCode === null && child.signalCode === null)
-      await new Promise((resolve) => child.once("exit", resolve));
-    this.#begin(this.#place(name));
-  }
-
-  residentBytes(): number {
-    return residentBytesOf([...this.#children.values()]);
-  }
-
-  end(): void {
-    for (const child of this.#children.values()) child.kill("SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
-    Etcd.#all.delete(this);
-  }
-
-  #place(name: string): Place {
-    return this.#places.find((place) => place.name === name) as Place;
-  }
-
-  #begin({ name, client, peer }: Place): void {
-    const folder = join(this.#folder, name);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  startAgain(member: string): Promise<void> {
+    const { name, client, peer } = this.#place(member);
     const cluster = this.#places.map((place) => `${place.name}=${place.peer}`).join();
     const words = {
       name,
-      "data-dir": folder,
+      "data-dir": this.#servers.folderOf(name),
       "listen-client-urls": client,
       "advertise-client-urls": client,
       "listen-peer-urls": peer,
@@ -140,14 +107,22 @@ export class Etcd implements Subject, Loaded<EtcdWork> {
       "quota-backend-bytes": String(QUOTA_BYTES),
       "log-level": "error",
     };
-    const child = spawn(
-      "etcd",
+    return this.#servers.start(
+      name,
       Object.entries(words).flatMap(([word, value]) => [`--${word}`, value]),
-      {
-        stdio: "ignore",
-      },
     );
-    this.#children.set(name, child);
+  }
+
+  residentBytes(): number {
+    return this.#servers.residentBytes();
+  }
+
+  end(): void {
+    this.#servers.end();
+  }
+
+  #place(name: string): Place {
+    return this.#places.find((place) => place.name === name) as Place;
   }
 }
 

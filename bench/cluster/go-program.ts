@@ -32,9 +32,10 @@ export class EtcdLoad {
     return new EtcdLoad(program);
   }
 
-  /** @param endpoint `host:port` */
-  async run(endpoint: string, work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
-    const words = ["-endpoint", endpoint, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
+  /** @param endpoint `host:port` of the leader, and `watched` of another member, where a watcher is */
+  async run(endpoint: string, work: EtcdWork, inFlight: number, ms: number, watched: string): Promise<Throughput> {
+    const places = ["-endpoint", endpoint, "-watched", watched];
+    const words = [...places, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
     const { stdout, stderr } = await run(this.program, words);
     const found = JSON.parse(stdout) as Throughput;
     if (found.errors > 0) throw new Error(`${found.errors} of ${work} failed, the first with ${stderr.trim()}`);

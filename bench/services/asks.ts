@@ -31,7 +31,12 @@ export type Ask =
   /** Takes a lock and gives it back again and again, until it is asked for the longest time between two grants. */
   | { ask: "begin-turns" | "end-turns"; name: string }
   /** So many clients write to the shared map, read from it, or take one lock of the replicated log in turn, for so long. */
-  | { ask: "load"; work: Work; inFlight: number; ms: number }
+  | { ask: "load"; work: Exclude<Work, "watch">; inFlight: number; ms: number }
+  /** Watches one key of the shared map, until so many writes have come. */
+  | { ask: "begin-watch" }
+  | { ask: "end-watch"; count: number }
+  /** Writes to that key for so long, one write after the other. */
+  | { ask: "write-watched"; ms: number }
   /** One write to the shared map; whether it was acknowledged in time. */
   | { ask: "write"; timeoutMs: number }
   | { ask: "leave" };
@@ -63,6 +68,10 @@ export interface Answers {
   "begin-turns": null;
   "end-turns": { longestGapMs: number };
   load: Throughput;
+  "begin-watch": null;
+  /** On the clock that all processes of the machine share, one of each write. */
+  "end-watch": { cameAt: number[] };
+  "write-watched": { beganAt: number[] };
   write: { isAccepted: boolean };
   leave: { tookMs: number };
 }

@@ -7,57 +7,77 @@
 import { expect, test } from "vitest";
 import { etcdMissing } from "../../bench/cluster/etcd.ts";
 import { type Row, shown, timesBetter } from "../../bench/cluster/figures.ts";
+import { redisVersion } from "../../bench/cluster/redis.ts";
+import { isZookeeperInstalled } from "../../bench/cluster/zookeeper.ts";
 import { coterie } from "./cluster-under-test.ts";
 
-test("coterie bench cluster: writes, reads, locks and fail-over, of both in one run", async () => {
+interface Measured {
+  readonly peers: readonly string[];
+  readonly rows: readonly Row[];
+}
+
+const whatIn = ({ rows }: Measured, section: string): string[] =>
+  rows.filter((row) => row.section === section).map((row) => row.what);
+
+/** One figure above 0 of each system that has this row. */
+function isMeasured({ peers, rows }: Measured, has: (peer: string, row: Row) => boolean): void {
+  for (const row of rows) {
+    const systems = ["Coterie", ...peers.filter((peer) => has(peer, row))];
+    expect(Object.keys(row.figures), row.what).toEqual(systems);
+    for (const figures of Object.values(row.figures)) expect(figures, row.what).toEqual([expect.any(Number)]);
+    for (const [figure] of Object.values(row.figures)) expect(figure, row.what).toBeGreaterThan(0);
+  }
+}
+
+test("coterie bench cluster: writes, reads, locks, watches and fail-over, of all in one run", async () => {
+  expect([await etcdMissing(), isZookeeperInstalled(), (await redisVersion()) !== null]).toEqual([null, true, true]);
   const { code, stdout, stderr } = await coterie("bench", "cluster", "--quick", "--json");
   expect(code, stderr).toBe(0);
-  const { peer, rows } = JSON.parse(stdout) as { peer: string | null; rows: Row[] };
-  const isBeside = (await etcdMissing()) === null;
-  expect(peer === null).toBe(!isBeside);
-  const what = (section: string): string[] => rows.filter((row) => row.section === section).map((row) => row.what);
-  expect(what("writes")).toContain("256 in flight, p99");
-  expect(what("reads")).toContain("1 in flight");
-  expect(what("locks")).toContain("16 in flight, p50");
-  expect(what("fail-over")).toEqual([
+  const measured = JSON.parse(stdout) as Measured;
+  expect(measured.peers).toEqual([
+    expect.stringMatching(/^etcd \d+\.\d+\.\d+$/),
+    expect.stringMatching(/^ZooKeeper \d+\.\d+\.\d+$/),
+    expect.stringMatching(/^Redis \d+\.\d+\.\d+, one server$/),
+  ]);
+  expect(whatIn(measured, "writes")).toContain("256 in flight, p99");
+  expect(whatIn(measured, "reads")).toContain("1 in flight");
+  expect(whatIn(measured, "locks")).toContain("16 in flight, p50");
+  expect(whatIn(measured, "watches")).toContain("from a write to a watcher of another member, p50");
+  expect(whatIn(measured, "fail-over")).toEqual([
     "SIGKILL of the leader until the next write",
     "SIGSTOP of the leader until the next write",
   ]);
-  for (const row of rows) {
-    for (const figures of isBeside ? [row.ours, row.peers] : [row.ours]) {
-      expect(figures, row.what).toHaveLength(1);
-      expect(figures[0], row.what).toBeGreaterThan(0);
-    }
-  }
+  isMeasured(measured, (peer, { section }) => !peer.startsWith("Redis") || !["watches", "fail-over"].includes(section));
 });
 
 test("coterie bench cluster --api etcd: both through etcd's API, by one client", async () => {
   expect(await etcdMissing()).toBeNull();
   const { code, stdout, stderr } = await coterie("bench", "cluster", "--api", "etcd", "--quick", "--json");
   expect(code, stderr).toBe(0);
-  const { rows } = JSON.parse(stdout) as { rows: Row[] };
-  const sections = new Set(rows.map(({ section }) => section));
-  expect([...sections]).toEqual(["writes", "reads", "serializable-reads", "locks", "session-locks"]);
-  for (const { ours, peers, what } of rows)
-    for (const figure of [...ours, ...peers]) expect(figure, what).toBeGreaterThan(0);
-  for (const { ours, peers, what } of rows) expect([ours.length, peers.length], what).toEqual([1, 1]);
+  const measured = JSON.parse(stdout) as Measured;
+  const sections = new Set(measured.rows.map(({ section }) => section));
+  expect([...sections]).toEqual(["writes", "reads", "serializable-reads", "locks", "session-locks", "watches"]);
+  isMeasured(measured, () => true);
 });
 
 test("for people: how many times the peer's figure ours is, more a second and fewer milliseconds alike", () => {
   const row = { section: "writes", what: "1 in flight" };
-  expect(timesBetter({ ...row, unit: "/s", ours: [30], peers: [10] })).toBe(3);
-  expect(timesBetter({ ...row, unit: "ms", ours: [1], peers: [2] })).toBe(2);
-  expect(timesBetter({ ...row, unit: "ms", ours: [1], peers: [] })).toBeNull();
-  expect(shown({ ...row, unit: "ms", ours: [3, 1, 2], peers: [] })).toEqual([
+  expect(timesBetter({ ...row, unit: "/s", figures: { Coterie: [30], etcd: [10] } }, "etcd")).toBe(3);
+  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1], etcd: [2] } }, "etcd")).toBe(2);
+  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1] } }, "etcd")).toBeNull();
+  expect(shown({ ...row, unit: "ms", figures: { Coterie: [3, 1, 2], etcd: [4] } }, ["etcd", "Redis"])).toEqual([
     "1 in flight, ms",
     "2.00 [1.00–3.00]",
+    "4.00 [4.00–4.00]",
+    "2.00",
     "–",
     "–",
   ]);
 });
 
 test.each([
-  ["--only", "some", "some of writes, reads, locks, fail-over, got some"],
+  ["--only", "some", "some of writes, reads, locks, watches, fail-over, got some"],
+  ["--peers", "some", "some of etcd, zookeeper, redis, or none, got some"],
   ["--api", "other", "join or etcd, got other"],
   ["--rounds", "0", "a whole number from 1 to 100, got 0"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +48,8 @@ func lockOnce(ctx context.Context, client *clientv3.Client) error {
 
 func main() {
 	endpoint := flag.String("endpoint", "127.0.0.1:2379", "where the leader listens")
-	work := flag.String("work", "write", "write, read, serializable-read, lock or session-lock")
+	watched := flag.String("watched", "127.0.0.1:2379", "where another member listens, for a watcher")
+	work := flag.String("work", "write", "write, read, serializable-read, lock, session-lock or watch")
 	inFlight := flag.Int("in-flight", 1, "clients, each with one request under way")
 	ms := flag.Int("ms", 1000, "for how long")
 	flag.Parse()
@@ -73,6 +75,15 @@ func main() {
 		}
 	}
 	ctx := context.Background()
+	var events clientv3.WatchChan
+	if *work == "watch" {
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{*watched}, DialTimeout: 5 * time.Second})
+		if err != nil {
+			fail(err)
+		}
+		events = client.Watch(ctx, "watched", clientv3.WithCreatedNotify())
+		<-events
+	}
 	do := func(client, turn int) error {
 		through := clients[client%len(clients)]
 		key := fmt.Sprintf("key-%d-%d", client, turn%100)
@@ -88,6 +99,12 @@ func main() {
 			return err
 		case "session-lock":
 			return lockOnce(ctx, through)
+		case "watch":
+			if _, err := through.Put(ctx, "watched", strconv.Itoa(turn)); err != nil {
+				return err
+			}
+			event := <-events
+			return event.Err()
 		default:
 			if err := locks[client].Lock(ctx); err != nil {
 				return err
