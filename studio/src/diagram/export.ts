@@ -6,6 +6,7 @@ import { ScreenSurface, type Surface, SvgSurface } from "./surface.ts";
 
 export interface Shown {
   readonly title: string;
+  nameOf(node: number): string;
   readonly picture: Picture;
   /** Where only what belongs to the cursor is plain, that; all else is dimmed. */
   readonly related: Picture | null;
@@ -77,12 +78,12 @@ function canvasOf(width: number, height: number): [HTMLCanvasElement, CanvasRend
   return [canvas, context];
 }
 
-function paintNames(surface: Surface, { title, picture, namesPx, unit }: Shown, { theme }: Paint): void {
+function paintNames(surface: Surface, { title, nameOf, picture, namesPx, unit }: Shown, { theme }: Paint): void {
   surface.words(title, 14, 27, { colour: theme("--ink"), px: 17, family: "serif", italic: true });
   const edge = namesPx - 8;
   for (const node of picture.frame.nodes) {
     const look = { colour: theme("--ink"), px: 12.5, family: "sans", weight: 600, anchor: "end" } as const;
-    surface.words(`node ${node}`, edge, TITLE_PX + (yOf(node, picture.frame) ?? 0) + 4.5, look);
+    surface.words(nameOf(node), edge, TITLE_PX + (yOf(node, picture.frame) ?? 0) + 4.5, look);
   }
   const soft = { colour: theme("--ink-soft"), px: 12, family: "sans", anchor: "end" } as const;
   surface.words(unit, edge, TITLE_PX + picture.height - AXIS_PX + 19, soft);
