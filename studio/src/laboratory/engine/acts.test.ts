@@ -133,6 +133,30 @@ test("a slow link takes 100 ms in both directions, and the others what they took
   expect(took.every(([link, ms]) => link === 1 || (ms ?? 0) < 100)).toBe(true);
 });
 
+test("what is done before all have begun keeps nobody from beginning", async () => {
+  const words = { protocol: "bully", nodes: "4" };
+  const startsIn = ({ steps }: ShownRun) => steps.flatMap(({ node, lines }) => (lines[0] === "starts" ? [node] : []));
+  const first = await laboratory.run({ ...words, fork: "1 pause 0" });
+  expect(startsIn(first)).toEqual([0, 1, 2, 3]);
+  const recovered = await laboratory.run({ ...words, fork: "0 start 2" });
+  expect(startsIn(recovered).toSorted()).toEqual([0, 1, 2, 3]);
+  const crashed = await laboratory.run({ ...words, fork: "2 crash 3" });
+  expect((await laboratory.look(crashed.steps.length - 1)).nodes.map(({ condition }) => condition)).toEqual([
+    "up",
+    "up",
+    "up",
+    "down",
+  ]);
+});
+
+test("nor do those that send something as they begin", async () => {
+  const words = { protocol: "view-synchrony", nodes: "3" };
+  const run = await laboratory.run(words);
+  const fork = await laboratory.run({ ...words, fork: `${run.steps[0]?.entries} pause 0` });
+  const look = await laboratory.look(fork.steps.length - 1);
+  expect(look.nodes.map(({ condition }) => condition)).toEqual(["paused", "up", "up"]);
+});
+
 test("a timer that was fired runs out, whatever is done at the same moment", async () => {
   const words = { protocol: "bully", nodes: "4" };
   const run = await laboratory.run(words);

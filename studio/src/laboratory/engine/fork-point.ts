@@ -89,7 +89,7 @@ function doneTo(snapshot: Snapshot, { act, node, what }: Fork, { protocol, nodes
     case "crash":
       return steps({ crash: [node] });
     case "start":
-      return steps({ start: [node] });
+      return snapshot.nodes.some(({ id, state }) => id === node && state !== null) ? steps() : steps({ start: [node] });
     case "pause":
       return steps({ pause: [node] });
     case "resume":

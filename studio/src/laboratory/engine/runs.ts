@@ -155,13 +155,21 @@ function playedOut(made: Staged, entries: TraceEntry[], turns: Turn[], onEvents:
 /** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
   const { nodes } = trace.header;
-  const before = trace.entries.slice(0, fork.entries + lossesAt(fork.entries, trace, run.forks));
+  const place = fork.entries + lossesAt(fork.entries, trace, run.forks);
+  const before = trace.entries.slice(0, place + idleAfter(place, trace));
   const until = before.at(-1)?.at ?? 0;
   const paused = pausedIn(before);
   const { point, done } = forkedAt(trace, { ...fork, entries: before.length }, { until, paused, earlier: run.forks });
   const earlier = run.turns.filter(({ at }) => at <= until);
   const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
-  const standing = [...paused.map((node): Step => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
+  const beginning = beginningAt(until, trace.entries, before.length).filter(
+    (node) => !(fork.act === "start" && fork.node === node),
+  );
+  const standing: Step[] = [
+    ...paused.map((node) => ({ pause: [node] })),
+    ...earlier.map(({ step }) => step),
+    ...(beginning.length === 0 ? [] : [{ start: beginning }]),
+  ];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
   const scenario: Scenario = { ...continuationOf(point, words), steps: [...standing, ...done.steps] };
   const entries = [...before, ...done.entries];
@@ -186,6 +194,24 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
     formulas: [],
     forks: [...run.forks, fork],
   };
+}
+
+/** How many entries further on all are up that always have been: whatever is done, it is done after that. */
+function idleAfter(place: number, { entries }: Trace): number {
+  const at = entries[place]?.at;
+  const isUp = (entry: TraceEntry): boolean =>
+    entry.at === at && (entry.kind === "view" || (entry.kind === "start" && entry.idle === true));
+  const later = entries.slice(place);
+  const count = later.findIndex((entry) => !isUp(entry));
+  const passed = later.slice(0, count === -1 ? later.length : count);
+  return passed.some(({ kind }) => kind === "start") ? passed.length : 0;
+}
+
+/** Nodes that begin at this moment, and have not yet after so many entries. */
+function beginningAt(moment: number, entries: readonly TraceEntry[], count: number): number[] {
+  return entries
+    .slice(count)
+    .flatMap((entry) => (entry.kind === "start" && entry.idle !== true && entry.at === moment ? [entry.node] : []));
 }
 
 /** How many messages were lost there by hand: what is done at the same place is done after that. */
