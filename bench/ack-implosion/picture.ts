@@ -1,4 +1,5 @@
 /** Acknowledgements against members, and how long the sender is at work with them, as SVG: a line for each method. */
+import { inDark } from "../../src/trace/picture/dark.ts";
 import { type Figures, methods } from "./figures.ts";
 
 const SIDE = 330;
@@ -36,13 +37,13 @@ export function picture(figures: readonly Figures[], processing: number): string
     panel(0, "acknowledgements at the sender", counts, figures, ({ acknowledgements }) => acknowledgements),
     panel(1, "until the sender is done, message times", times, figures, ({ doneAfter }) => doneAfter),
   ];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
+  return inDark(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
 <title>Acknowledgements of one multicast at its sender, against the number of members</title>
-<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
+<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>
 ${panels.join("\n")}
 ${legend(processing)}
 </svg>
-`;
+`);
 }
 
 function panel(

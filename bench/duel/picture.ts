@@ -1,4 +1,5 @@
 /** Which share of the runs is undecided after some time, as SVG: a line for each setting, on logarithmic axes. */
+import { inDark } from "../../src/trace/picture/dark.ts";
 import { type Figures, NODES, UNTIL_MS } from "./figures.ts";
 
 const WIDTH = 760;
@@ -6,7 +7,7 @@ const LEFT = 74;
 const TOP = 52;
 const ACROSS = WIDTH - LEFT - 30;
 const HIGH = 300;
-const HEIGHT = TOP + HIGH + 128;
+const HEIGHT = TOP + HIGH + 156;
 
 const INK = "#1c2733";
 const FAINT = "#d5dde5";
@@ -22,9 +23,9 @@ const FROM_MS = 10;
 const LEAST = 1e-4;
 
 export function picture(figures: readonly Figures[]): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
+  return inDark(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
 <title>Duelling proposers of Paxos: the share of runs that are undecided, against time</title>
-<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
+<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>
 <text x="${LEFT}" y="26" font-size="14" font-weight="bold" fill="${INK}">share of runs in which nobody has decided yet</text>
 <g transform="translate(${LEFT} ${TOP})">
 ${grid()}
@@ -33,7 +34,7 @@ ${figures.map(line).join("\n")}
 </g>
 ${figures.map(legend).join("\n")}
 </svg>
-`;
+`);
 }
 
 function line({ decidedAt }: Figures, i: number): string {
@@ -70,8 +71,8 @@ function grid(): string {
 
 function legend({ name, decidedAt }: Figures, i: number): string {
   const { colour, dash } = LINES[i] as (typeof LINES)[number];
-  const x = LEFT + (i % 2) * (ACROSS / 2);
-  const y = TOP + HIGH + 66 + 24 * Math.floor(i / 2);
+  const x = LEFT;
+  const y = TOP + HIGH + 66 + 22 * i;
   const undecided = decidedAt.filter((at) => at === null).length;
   const rest = undecided === 0 ? "all decide" : `${undecided} undecided after ${UNTIL_MS / 1_000} s`;
   const runs = decidedAt.length === 1 ? "1 run" : `${number.format(decidedAt.length)} seeds`;

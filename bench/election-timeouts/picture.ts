@@ -1,4 +1,5 @@
 /** The figure as SVG: of how many trials the time without a leader was no longer than that, above by spread, below by length. */
+import { inDark } from "../../src/trace/picture/dark.ts";
 import { type Line, nameOf } from "./figures.ts";
 
 const WIDTH = 720;
@@ -29,13 +30,13 @@ const linear = (to: number, step: number): Axis => ({
 
 export function picture(above: readonly Line[], below: readonly Line[]): string {
   const height = TOP + 2 * PLOT.height + GAP + 56;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="DejaVu Sans, Verdana, sans-serif" font-size="12">
+  return inDark(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="DejaVu Sans, Verdana, sans-serif" font-size="12">
 <title>Time without a leader against the spread and the length of election time-outs: Raft, five servers</title>
-<rect width="${WIDTH}" height="${height}" fill="#fff"/>
+<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>
 ${panel(TOP, "election time-outs with more and more randomness", above, logarithmic(70, 20_000, [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000]))}
 ${panel(TOP + PLOT.height + GAP, "shorter and shorter election time-outs", below, linear(600, 100))}
 </svg>
-`;
+`);
 }
 
 function panel(top: number, title: string, lines: readonly Line[], axis: Axis): string {

@@ -1,5 +1,6 @@
 /** Both methods side by side, as SVG: the ring with its super-peers, and the plane, where each node is tied to its own. */
 import type { NodeId } from "../../src/core/protocol.ts";
+import { inDark } from "../../src/trace/picture/dark.ts";
 import type { Assignment } from "./figures.ts";
 import { type DhtRun, type Elected, plane, ring, type TokenRun, type Wanted } from "./methods.ts";
 
@@ -39,20 +40,20 @@ export function picture(wanted: Wanted, dht: DhtRun, tokens: TokenRun, lots: Ele
     step === 1
       ? `${count.format(wanted.nodes.length)} nodes`
       : `${count.format(wanted.nodes.length)} nodes, of which every ${ordinal(step)} is drawn`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
+  return inDark(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">
 <title>Super-peers elected by two methods, and as many drawn by lot</title>
-<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
+<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>
 <text x="${GAP}" y="26" font-size="13" fill="${INK}">${note}</text>
 ${legend()}
 ${panels.join("\n")}
 </svg>
-`;
+`);
 }
 
 function legend(): string {
   const x = WIDTH - GAP - 330;
   return `<circle cx="${x}" cy="22" r="1.6" fill="${FAINT}"/><text x="${x + 8}" y="26" font-size="12" fill="${INK}">node, tied to its super-peer</text>
-<path d="${diamond(x + 230, 22)}" fill="${MARK}" stroke="#fff" stroke-width="0.8"/><text x="${x + 240}" y="26" font-size="12" fill="${INK}">super-peer</text>`;
+<path d="${diamond(x + 230, 22)}" fill="${MARK}" stroke="#ffffff" stroke-width="0.8"/><text x="${x + 240}" y="26" font-size="12" fill="${INK}">super-peer</text>`;
 }
 
 function panel(column: number, title: string, shapes: string, captions: readonly string[]): string {
@@ -121,7 +122,7 @@ function dotPath(dots: readonly { readonly x: number; readonly y: number }[]): s
 }
 
 const markPath = (marks: readonly string[]): string =>
-  `<path d="${marks.join("")}" fill="${MARK}" stroke="#fff" stroke-width="0.8"/>`;
+  `<path d="${marks.join("")}" fill="${MARK}" stroke="#ffffff" stroke-width="0.8"/>`;
 
 function diamond(x: number, y: number, size = MARK_PX): string {
   const side = short(size);

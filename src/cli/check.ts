@@ -16,8 +16,8 @@ import type { CheckAnswer, CheckProgress, CheckTask } from "../experiment/explor
 import { sharedRuns } from "../experiment/shared-runs.ts";
 import { answerTogether, progressTogether } from "../experiment/together.ts";
 import { faultWords, searchWords, systemWords, workloadWords } from "../experiment/words.ts";
+import { drawnAs } from "../protocols/drawn-as.ts";
 import { protocolNames } from "../protocols/index.ts";
-import { messageInksOf } from "../protocols/message-inks.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
@@ -93,7 +93,7 @@ async function check(protocol: string, options: CheckOptions, invocation: Invoca
   const run = counterexampleTrace(outcome);
   if (options.trace !== undefined && run !== null) write("--trace", options.trace, writeTrace(run.header, run.entries));
   if (options.svg !== undefined && run !== null)
-    write("--svg", options.svg, drawSvg(excerptOf(run), { inks: messageInksOf(run.header.protocol) }));
+    write("--svg", options.svg, drawSvg(excerptOf(run), drawnAs(run.header.protocol)));
   if (options.json === true) stdout.write(`${JSON.stringify(explorationReport(outcome))}\n`);
   else stdout.write(`${checkText(outcome, paintFor(stdout))}${hint(options, outcome.answer, stdout)}`);
   const { verdict, property } = outcome.answer;

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
-import { messageInksOf } from "../protocols/message-inks.ts";
+import { drawnAs } from "../protocols/drawn-as.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file.ts";
@@ -41,7 +41,7 @@ export function writeTraceFile(file: string, header: TraceHeader, entries: reado
 
 /** @throws UsageError if the file cannot be written. */
 export function writeSvgFile(file: string, trace: Trace): void {
-  writeParts(file, "--svg", () => [drawSvg(excerptOf(trace), { inks: messageInksOf(trace.header.protocol) })]);
+  writeParts(file, "--svg", () => [drawSvg(excerptOf(trace), drawnAs(trace.header.protocol))]);
 }
 
 const LINES_AT_ONCE = 10_000;

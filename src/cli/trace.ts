@@ -6,7 +6,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import { asShown } from "../experiment/showing.ts";
-import { messageInksOf } from "../protocols/message-inks.ts";
+import { drawnAs } from "../protocols/drawn-as.ts";
 import { clockText } from "../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";
@@ -118,7 +118,7 @@ async function trace(file: string, options: TraceOptions, { stdout, stderr }: In
 }
 
 function svgOf(excerpt: Excerpt, options: TraceOptions): string {
-  return drawSvg(excerpt, { ...options, inks: messageInksOf(excerpt.header.protocol) });
+  return drawSvg(excerpt, { ...options, ...drawnAs(excerpt.header.protocol) });
 }
 
 function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string {

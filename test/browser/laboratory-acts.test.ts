@@ -5,10 +5,12 @@
  */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import { actsAt } from "../../studio/src/laboratory/acts.ts";
 import { Causes } from "../../studio/src/laboratory/causes.ts";
 import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
-import { placeOf } from "../../studio/src/laboratory/engine/recipe.ts";
+import { hashOf as hashOfPlace, placeOf, type Words } from "../../studio/src/laboratory/engine/recipe.ts";
 import { noBrowser } from "./chromium.ts";
+import { drawn } from "./drawn.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
 import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
@@ -21,6 +23,22 @@ const cases = [
   ["paxos", 3],
   ["heartbeat", 3],
 ] as const;
+
+/** Of each family one that has timers, and a ring, which has none. */
+const onMessages = ["Lose", "Duplicate", "Delay"] as const;
+const messageCases = [
+  ["bully", 4, [...onMessages, "Fire"]],
+  ["chang-roberts", 4, onMessages],
+  ["ricart-agrawala", 3, [...onMessages, "Fire"]],
+  ["view-synchrony", 3, [...onMessages, "Fire"]],
+  ["paxos", 3, [...onMessages, "Fire"]],
+  ["heartbeat", 3, [...onMessages, "Fire"]],
+] as const;
+
+/** Whose messages are not drawn, as they only keep coming. */
+const folds: ReadonlySet<string> = new Set(["heartbeat"]);
+
+const sorted = (ways: readonly object[]): string[] => ways.map((way) => JSON.stringify(way)).toSorted();
 
 describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
   const laboratory = laboratoryForTests();
@@ -77,20 +95,57 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expectSame(page);
   });
 
-  test("a message is lost, doubled and delayed, a timer fired, by right click and by keyboard", async () => {
-    const words = { protocol: "bully", nodes: "4" };
+  /** The first step after all have started at which there is something of that name to be done, and what it is called. */
+  async function firstOf(
+    name: string,
+    words: Words,
+  ): Promise<{ readonly step: number; readonly label: string } | null> {
     const run = await node.run(words);
-    const asked = run.drawing.messages[0]?.sent ?? 0;
-    for (const name of ["Lose", "Duplicate", "Delay", "Fire"]) {
-      const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
-      await ready(page);
-      await act(page, name);
-      await expectSame(page);
-      // Also beside a message and its double, which are called the same.
-      await act(page, "pause node 0");
-      await expectSame(page);
-      await page.close();
+    for (let step = run.steps.findLastIndex(({ lines }) => lines[0] === "starts"); step < run.steps.length; step++) {
+      const act = actsAt(await node.look(step), run).find(({ label }) => label.startsWith(name));
+      if (act !== undefined) return { step, label: act.label };
     }
+    return null;
+  }
+
+  test.each(messageCases)(
+    "%s: a message is lost, doubled and delayed, a timer fired now",
+    async (protocol, nodes, verbs) => {
+      const words = { protocol, nodes: String(nodes) };
+      const page = await laboratory.open(hashOfPlace({ page: "run", words }));
+      await page.setViewportSize({ width: 1_900, height: 1_000 });
+      await ready(page);
+      for (const verb of verbs) {
+        const first = await firstOf(verb, words);
+        if (first === null) throw new Error(`expected something to ${verb}, got nothing`);
+        await page.evaluate(
+          `location.hash = ${JSON.stringify(hashOfPlace({ page: "run", words: { ...words, at: String(first.step) } }))}`,
+        );
+        await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(first.step);
+        await act(page, first.label);
+        await expectSame(page);
+        // Also beside a message and its double, which are called the same; and what was done is not forgotten.
+        await act(page, "pause node 0");
+        await expectSame(page);
+        await page.getByRole("button", { name: "Whole run" }).click();
+        const run = await node.run(placeOf(await hashOf(page)).words);
+        const ways = run.drawing.messages.map(({ name, from, to, lost }) => ({
+          type: name.short,
+          from,
+          to,
+          lost: lost !== null,
+        }));
+        await expect
+          .poll(async () => sorted((await drawn(page))?.messages ?? []), { timeout: PATIENCE_MS })
+          .toEqual(sorted(ways));
+        if (verb === "Lose" && !folds.has(protocol)) expect(ways.some(({ lost }) => lost)).toBe(true);
+      }
+    },
+  );
+
+  test("what is pointed at is done something to by right click, and what the cursor is at by a key", async () => {
+    const run = await node.run({ protocol: "bully", nodes: "4" });
+    const asked = run.drawing.messages[0]?.sent ?? 0;
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
     await ready(page);
     await settled(page);

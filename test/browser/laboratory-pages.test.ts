@@ -148,17 +148,24 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.getByRole("button", { name: /El nodo 7/ }).click();
     await page.waitForSelector('[data-testid="answer"][data-right="b"].wrong');
     expect(await page.getByTestId("headline").innerText()).toBe(
-      "Nodes 4 and 5 hold an election, while 6 leads; 7 is down.",
+      "Los nodos 4 y 5 celebran una elección, mientras lidera 6; 7 está caído.",
     );
-    await page.getByRole("button", { name: "Atrás" }).click();
+    // Nor is anything else of it in English, but the names of the algorithm.
+    const claim = page.getByRole("button", { name: /^E1 seguridad ?: se cumple$/ });
+    await claim.click();
+    expect(await page.getByTestId("claim").innerText()).toMatch(/^E1 seguridad: en reposo, nadie sigue a un nodo vivo/);
+    expect(await page.getByTestId("cursor").innerText()).toMatch(/^paso \d+ de \d+ · \d+ ms, nodo \d$/);
+    await page.getByRole("button", { name: "Toda la ejecución" }).waitFor();
+    expect(await page.locator(".names text").first().textContent()).toBe("nodo 0");
+    await page.getByRole("button", { name: "Atrás", exact: true }).click();
     await page.getByRole("button", { name: /El nodo 6/ }).click();
     await page.waitForSelector('[data-testid="answer"][data-right="b"]:not(.wrong)');
     await page.getByLabel("Idioma").selectOption("ru");
     await expect.poll(() => page.locator("h1").innerText(), { timeout: PATIENCE_MS }).toBe("Молчание — тоже ответ");
-    await page.getByRole("button", { name: "Дальше" }).click();
+    await page.getByRole("button", { name: "Дальше", exact: true }).click();
     await expect
       .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
-      .toBe("Node 6 leads; 7 is down.");
+      .toBe("Лидер — узел 6; 7 не работает.");
   });
 
   test("an embedded run is bare, and leads to the whole page", async () => {

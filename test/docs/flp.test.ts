@@ -7,7 +7,7 @@ import { requestFrom } from "../../src/experiment/check-request.ts";
 import { counterexampleTrace } from "../../src/experiment/exploration-report.ts";
 import { answerTo } from "../../src/experiment/explore.ts";
 import { sharedRuns } from "../../src/experiment/shared-runs.ts";
-import { messageInksOf } from "../../src/protocols/message-inks.ts";
+import { drawnAs } from "../../src/protocols/drawn-as.ts";
 import { excerptOf } from "../../src/trace/excerpt.ts";
 import type { Trace } from "../../src/trace/file.ts";
 import { drawSvg } from "../../src/trace/picture/svg.ts";
@@ -23,9 +23,7 @@ test("the picture of two proposers that refuse each other for ever is what the c
     () => 0,
   );
   expect([answer.verdict, answer.property?.name]).toEqual(["violated", "termination"]);
-  const drawn = drawSvg(excerptOf(counterexampleTrace({ request, answer, seconds: 0 }) as Trace), {
-    inks: messageInksOf("paxos"),
-  });
+  const drawn = drawSvg(excerptOf(counterexampleTrace({ request, answer, seconds: 0 }) as Trace), drawnAs("paxos"));
   if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, drawn);
   expect(readFileSync(file, "utf8")).toBe(drawn);
 });

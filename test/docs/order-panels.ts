@@ -1,6 +1,7 @@
 /** One scenario under several orders of delivery, side by side in one picture: a panel for each, with a common axis of time. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Scenario } from "../../src/experiment/scenario/index.ts";
+import { darkStyle } from "../../src/trace/picture/dark.ts";
 import { markPaths } from "../../src/trace/picture/marks.ts";
 import { escaped, round } from "../../src/trace/picture/svg-shapes.ts";
 import { textWidth } from "../../src/trace/picture/text-width.ts";
@@ -250,14 +251,17 @@ function legend(y: number): string {
 }
 
 function framed(scenario: Scenario, width: number, height: number, parts: readonly string[]): string {
+  const drawn = [
+    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+    `<text class="title" x="${MARGIN}" y="${MARGIN + TITLE_PX - 4}">${escaped(scenario.name)}</text>`,
+    ...parts,
+  ].join("\n");
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" id="orders" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
     `<title>${escaped(scenario.name)}</title>`,
     `<desc>${escaped(scenario.about.trim())}</desc>`,
-    `<style>${style}</style>`,
-    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    `<text class="title" x="${MARGIN}" y="${MARGIN + TITLE_PX - 4}">${escaped(scenario.name)}</text>`,
-    ...parts,
+    `<style>${style}\n${darkStyle(style, drawn, "#orders ")}</style>`,
+    drawn,
     "</svg>",
   ].join("\n")}\n`;
 }

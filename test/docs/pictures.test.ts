@@ -8,8 +8,8 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { cast, labelled, parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
+import { drawnAs } from "../../src/protocols/drawn-as.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { messageInksOf } from "../../src/protocols/message-inks.ts";
 import { vectorClocks } from "../../src/trace/causality.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
@@ -78,9 +78,8 @@ function drawn({ scenario: file, selection }: Mark): string {
     violation: null,
   };
   const named = labelled(entries, scenario);
-  return drawSvg(excerptOf({ header, entries: named, clocks: vectorClocks(entries) }, selection), {
-    inks: messageInksOf(scenario.protocol),
-  });
+  const excerpt = excerptOf({ header, entries: named, clocks: vectorClocks(entries) }, selection);
+  return drawSvg(excerpt, drawnAs(scenario.protocol));
 }
 
 const files = readdirSync(join(root, pages)).map((file) => `${pages}/${file}`);

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import type { Snapshot } from "../../src/trace/snapshot.ts";
-import { ClusterUnderTest, coterie, endAll, until } from "./cluster-under-test.ts";
+import { ClusterUnderTest, coterie, endAll } from "./cluster-under-test.ts";
+import { recorded } from "./recorded.ts";
 
 afterEach(endAll);
 
@@ -35,15 +36,6 @@ function isLateAnywhere(entries: readonly TraceEntry[]): boolean {
     if (entry.kind !== "event") return false;
     const { type = "", node } = (entry.event as { body?: { type: string; node?: number } }).body ?? {};
     return type === "suspected" && (node === 1 || (node === 2 && index < end));
-  });
-}
-
-/** Resolves when the file says that the node follows that leader, or leads, in what it says of it last. */
-async function recorded(file: string, node: number, leader: number): Promise<void> {
-  await until(`the file says that node ${node} follows ${leader}`, () => {
-    const lines = readFileSync(file, "utf8").split("\n").slice(1, -1);
-    const views = lines.map((line) => JSON.parse(line) as TraceEntry).filter((entry) => entry.kind === "view");
-    return views.findLast((entry) => entry.node === node)?.view.leader === leader;
   });
 }
 

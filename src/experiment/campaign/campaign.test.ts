@@ -76,6 +76,8 @@ test("the page says what failed and draws it", async () => {
   const page = campaignPage(campaignSummary(campaign, [{ ...summary, failures }]), 1);
   expect(page).toContain("<h2>walks: E1 safety</h2>");
   expect(page).toContain("<svg");
+  // As dark as its reader prefers, the page as well as its picture.
+  expect(page.match(/prefers-color-scheme: dark/g)).toHaveLength(2);
 });
 
 test("who is stopped has no result", async () => {

@@ -1,5 +1,5 @@
 /** The report of a campaign as one page of HTML, with a picture of each run that was kept. */
-import { messageInksOf } from "../../protocols/message-inks.ts";
+import { drawnAs } from "../../protocols/drawn-as.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { readTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
@@ -19,11 +19,13 @@ export function campaignPage(summary: CampaignSummary, seconds: number): string 
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <title>Campaign ${escaped(campaign)}</title>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
 table { border-collapse: collapse } th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, td.text { text-align: left } figure { margin: 1rem 0; overflow-x: auto }
+@media screen and (prefers-color-scheme: dark) { body { color: #ece7dc; background: #1a1d22 } th, td { border-color: #3b434c } }
 </style>
 <h1>Campaign ${escaped(campaign)}</h1>
 <p>${counted(runs, RUNS)} in ${figure(Math.round(seconds))} s: ${verdict}. Digest <code>${digest}</code>.</p>
@@ -65,9 +67,8 @@ function keptRun({ seed, moves, shrunkTo, trace }: SmallestRun): string {
   const run = readTrace(trace);
   const made = shrunkTo === null ? "as it was" : `shrunk from ${figure(moves ?? 0)} to ${figure(shrunkTo)} moves`;
   const drawn = drawSvg(excerptOf(run), {
-    inks: messageInksOf(run.header.protocol),
+    ...drawnAs(run.header.protocol),
     maxEntries: MAX_DRAWN,
-    dark: false,
   });
   return `
 <p>The smallest has seed ${seed}; here it is ${made}.</p>

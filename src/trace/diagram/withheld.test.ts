@@ -1,8 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { headerFor } from "../../../test/trace/small-traces.ts";
 import { parseScenario, runScenario } from "../../experiment/index.ts";
+import { drawnAs } from "../../protocols/drawn-as.ts";
 import { protocolNamed } from "../../protocols/index.ts";
+import { vectorClocks } from "../causality.ts";
 import type { TraceEntry } from "../entry.ts";
+import { excerptOf } from "../excerpt.ts";
+import { drawSvg } from "../picture/svg.ts";
 import { stepsOf } from "../steps.ts";
 import { withheldIn } from "./withheld.ts";
 
@@ -30,4 +35,14 @@ test("Ricart–Agrawala: of each two that ask at once one defers the other's req
 test("a server's queue; an algorithm that withholds nothing has none", () => {
   expect(heldIn("central-server-one-waits").tracks).toMatchObject([{ node: 1, text: "4’s request" }]);
   expect(heldIn("ring-two-callers").tracks).toEqual([]);
+});
+
+test("a rendered picture has them where the presentation says which, and says what the sign means", () => {
+  const { entries } = heldIn("ricart-agrawala-two-at-once");
+  const header = headerFor([1, 2, 3], { protocol: "ricart-agrawala" });
+  const trace = excerptOf({ header, entries, clocks: vectorClocks(entries) });
+  const drawn = drawSvg(trace, drawnAs(header.protocol));
+  expect(drawn).toContain("<title>3’s request is held back</title>");
+  expect(drawn).toMatch(/class="key"[^>]*>held back</);
+  expect(drawSvg(trace)).not.toContain("held back");
 });

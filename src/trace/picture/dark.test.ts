@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { everyKind } from "../../../test/trace/small-traces.ts";
 import { excerptOf } from "../excerpt.ts";
-import { darkStyle } from "./dark.ts";
+import { darkStyle, inDark } from "./dark.ts";
 import { drawSvg } from "./svg.ts";
 
 /** Of WCAG: how bright a colour is, 0 … 1. */
@@ -30,6 +30,17 @@ describe("a picture in the dark", () => {
 
   it("refuses a colour that has no dark one", () => {
     expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a colour with a dark one beside it");
+  });
+
+  it("of measured figures has its lines and words in colours that stand out, and its ground beneath them", () => {
+    const lines = ["#1d4ed8", "#0f766e", "#7c3aed", "#c2410c", "#b45309", "#15803d", "#0369a1", "#1c2733"];
+    const drawn = lines.map((colour) => `<path stroke="${colour}"/>`).join("");
+    const svg = inDark(`<svg><title>t</title><rect fill="#ffffff"/>${drawn}</svg>`);
+    expect(svg).toMatch(/^<svg><title>t<\/title>\n<style>\n@media screen and \(prefers-color-scheme: dark\) \{/);
+    const ground = /\[fill="#ffffff"\] \{ fill: (#\w+) \}/.exec(svg)?.[1] as string;
+    const colours = [...svg.matchAll(/\[stroke="#\w+"\] \{ stroke: (#\w+) \}/g)].map(([, colour]) => colour as string);
+    expect(new Set(colours).size).toBe(lines.length);
+    for (const colour of colours) expect.soft(contrast(colour, ground), colour).toBeGreaterThan(4.5);
   });
 
   it("can be read: what is written, and every ink, stands out from the ground", () => {

@@ -37,12 +37,26 @@ const DARK: Readonly<Record<string, string>> = {
   "#8c1d18": "#f2a297",
   "#fdeceb": "#3d211f",
   "#e2a29e": "#8f4a45",
+  "#fbdcd8": "#43221f",
+  "#efe6f5": "#32263d",
   // Operations and their order.
   "#dcebfa": "#1f3247",
   "#2f6fab": "#85b6f2",
   "#17446f": "#b9d6f5",
   "#8a6d00": "#d9b64f",
   "#6b5500": "#d9b64f",
+  // Lines of measured figures, their grid, and dots.
+  "#d5dde5": "#343b43",
+  "#c3ccd6": "#3b434c",
+  "#8fa0b3": "#6b7884",
+  "#5b6b7c": "#a5b2bf",
+  "#1d4ed8": "#8aaefb",
+  "#0f766e": "#4fc4b6",
+  "#7c3aed": "#bb98f8",
+  "#c2410c": "#f28f5c",
+  "#b45309": "#e0a452",
+  "#15803d": "#5fca86",
+  "#0369a1": "#63bdf0",
 };
 
 const COLOUR = /#[\da-f]{6}\b/g;
@@ -59,6 +73,12 @@ export function darkStyle(style: string, elements: string, prefix = ""): string 
     return `${prefix}[${attribute}] { ${property}: ${darkOf(colour)} }`;
   });
   return ["@media screen and (prefers-color-scheme: dark) {", ...own, ...rules, "}"].join("\n");
+}
+
+/** A picture whose elements name their colours themselves, with those for the dark as its style. */
+export function inDark(svg: string): string {
+  const style = darkStyle("", svg);
+  return svg.replace("</title>", `</title>\n<style>\n${style}\n</style>`);
 }
 
 function darkOf(colour: string): string {

@@ -13,7 +13,7 @@ import { banded } from "./bands.ts";
 import { type Box, uprightBox } from "./boxes.ts";
 import { MARK_PITCH } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
-import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
+import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, type Told, timelineOf } from "./timeline.ts";
 import { type PlacedTrack, placeTracks, trackBox } from "./track-places.ts";
 
 export interface Picture {
@@ -76,12 +76,12 @@ const WISHED_HEIGHT_PX = 496;
 /** How wide a repeat sign is, its points included. */
 const SIGN_PX = 16;
 
-export function layOut(excerpt: Excerpt, bandWidth: number, clocks = false): Picture {
+export function layOut(excerpt: Excerpt, bandWidth: number, told: Told = {}): Picture {
   const { nodes } = excerpt.header;
   const pitch = Math.min(MOST_PITCH_PX, Math.max(LEAST_PITCH_PX, WISHED_HEIGHT_PX / Math.max(1, nodes.length)));
   const loopFrom = excerpt.header.violation?.loopFrom ?? null;
   const top = TOP_PX + (loopFrom === null ? 0 : REPEAT_TOP_PX);
-  const { timeline, edges } = banded(timelineOf(excerpt, clocks), bandWidth);
+  const { timeline, edges } = banded(timelineOf(excerpt, told), bandWidth);
   const { lanes, bottom } = lanesOf(nodes, { top, pitch }, depthsOf(timeline.tracks));
   const places = new Map(lanes.map(({ node, y }) => [node, y]));
   const yOf = (node: NodeId): number => places.get(node) ?? 0;

@@ -40,12 +40,12 @@ export interface SvgOptions {
   readonly maxEntries?: number;
   /** Whether each step shows its vector clock. */
   readonly clocks?: boolean;
-  /** The place of each message's ink, by its full name: `messageInksOf()` of the protocol. */
+  /** The place of each message's ink, by its full name: `drawnAs()` of the protocol. */
   readonly inks?: Readonly<Record<string, number>>;
+  /** By a request's short name that of its answer: between both it is held back at the node that received it. */
+  readonly withheld?: Readonly<Record<string, string>>;
   /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
   readonly prefix?: string;
-  /** Whether it is dark where the reader prefers that. True unless told: for a page that is always light. */
-  readonly dark?: boolean;
 }
 
 const FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
@@ -60,10 +60,10 @@ const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
-  const { width = 1_200, maxEntries = 3_000, clocks = false, inks, dark = true } = options;
+  const { width = 1_200, maxEntries = 3_000, clocks = false, inks, withheld = {} } = options;
   const excerpt = beginningOf(whole, maxEntries);
   const nodeWidth = Math.max(...excerpt.header.nodes.map((node) => textWidth(`node ${node}`, NODE_PX)), 0) + 10;
-  const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth, clocks);
+  const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth, { clocks, withheld });
   const widest = picture.bands.reduce((most, { left, right }) => Math.max(most, right - left), 0);
   const inner = Math.max(LEAST_WIDTH_PX, Math.ceil(nodeWidth + widest));
   const inkwell = new Inkwell(inks);
@@ -90,7 +90,7 @@ export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
     ].join("\n");
   const prefix = options.prefix ?? `t${hash(inside("")).toString(36)}`;
   const rules = style(prefix) + (clocks ? `\n#${prefix} .clock { fill: #1f5fa8 }` : "");
-  return framed(inside(prefix), { ...size, prefix, rules, dark }, titleOf(whole), notes);
+  return framed(inside(prefix), { ...size, prefix, rules }, titleOf(whole), notes);
 }
 
 interface Frame {
@@ -98,12 +98,11 @@ interface Frame {
   readonly height: number;
   readonly prefix: string;
   readonly rules: string;
-  readonly dark: boolean;
 }
 
 function framed(
   inside: string,
-  { width, height, prefix, rules, dark }: Frame,
+  { width, height, prefix, rules }: Frame,
   title: string,
   notes: readonly string[],
 ): string {
@@ -114,7 +113,7 @@ function framed(
     inside,
     "</g>",
   ].join("\n");
-  const style = dark ? `${rules}\n${darkStyle(rules, hatch + drawn, `#${prefix} `)}` : rules;
+  const style = `${rules}\n${darkStyle(rules, hatch + drawn, `#${prefix} `)}`;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" id="${prefix}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
     `<title>${escaped(title)}</title>`,

@@ -6,6 +6,7 @@
 import type { NodeId } from "../../core/protocol.ts";
 import { clockText, type Diagram, diagramOf } from "../diagram/diagram.ts";
 import { depthsOf, type Track } from "../diagram/held-back.ts";
+import { withheldIn } from "../diagram/withheld.ts";
 import type { Excerpt } from "../excerpt.ts";
 import type { Flight } from "../flights.ts";
 import { labelOf } from "../naming.ts";
@@ -76,9 +77,18 @@ export const REPEAT_PX = 44;
 
 type InscribedStep = Pick<PlacedStep, "step" | "inscription" | "after" | "arrival">;
 
-export function timelineOf(excerpt: Excerpt, clocks = false): Timeline {
+/** What is told beside what every picture tells. */
+export interface Told {
+  /** With each step its vector clock. */
+  readonly clocks?: boolean;
+  /** By a request's short name that of its answer: between both it is held back. */
+  readonly withheld?: Readonly<Record<string, string>>;
+}
+
+export function timelineOf(excerpt: Excerpt, { clocks = false, withheld = {} }: Told = {}): Timeline {
   const diagram = diagramOf(excerpt);
-  const { arrows: flights, heldBack: tracks } = diagram;
+  const { arrows: flights, heldBack } = diagram;
+  const tracks = [...heldBack, ...withheldIn(excerpt.steps, excerpt.entries, withheld)];
   const steps = inscribed(diagram, clocks);
   const walk = walkOf(excerpt, flights);
   const depths = depthsOf(tracks);

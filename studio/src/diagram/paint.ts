@@ -14,14 +14,16 @@ export interface Paint {
   inkOf(name: string): Ink;
   /** What comes after this x has not happened yet. */
   readonly until?: number;
+  /** How much of it is hidden, 1 for all; mostly unless said. */
+  readonly veil?: number;
 }
 
 export function paint(surface: Surface, picture: Picture, how: Paint): void {
   paintThings(surface, picture, how);
-  const { theme, until = Number.POSITIVE_INFINITY } = how;
+  const { theme, until = Number.POSITIVE_INFINITY, veil = VEIL } = how;
   if (until < picture.frame.width) {
     const left = Math.max(0, until);
-    surface.box(left, 0, picture.frame.width - left, picture.height, { fill: theme("--sheet"), opacity: VEIL });
+    surface.box(left, 0, picture.frame.width - left, picture.height, { fill: theme("--sheet"), opacity: veil });
   }
   paintWords(surface, picture, how);
 }

@@ -185,11 +185,15 @@ export class SvgSurface implements Surface {
     this.#elements.push(`<text ${look.join(" ")}>${escaped(text)}</text>`);
   }
 
-  /** What `draw` draws stands so many pixels further right. */
-  moved(x: number, draw: () => void): void {
-    this.#elements.push(`<g transform="translate(${short(x)} 0)">`);
+  /** What `draw` draws stands in a window of its own, and nothing of it beside that. */
+  inside(
+    { x, y, width, height, opacity }: { x: number; y: number; width: number; height: number; opacity: number },
+    draw: () => void,
+  ): void {
+    const size = `x="${short(x)}" y="${short(y)}" width="${width}" height="${height}"`;
+    this.#elements.push(`<g${opacity === 1 ? "" : ` opacity="${opacity}"`}><svg ${size} overflow="hidden">`);
     draw();
-    this.#elements.push("</g>");
+    this.#elements.push("</svg></g>");
   }
 
   /** A whole document of that size, on a ground of that colour. */

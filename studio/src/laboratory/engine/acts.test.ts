@@ -1,5 +1,6 @@
 /** What is done at the cursor makes another run: the same up to there, and from there on what was asked for. */
 import { describe, expect, test } from "vitest";
+import type { ShownRun } from "./answers.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
 import type { ActKind } from "./recipe.ts";
 
@@ -27,7 +28,8 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     if (flight === undefined) throw new Error("expected a message on its way");
     const { entries } = run.steps[step] as { entries: number };
     const fork = await laboratory.run({ ...words, fork: `${entries} ${act} ${node} ${what(flight)}`.trim() });
-    expect(fork.steps.slice(0, step + 1)).toEqual(run.steps.slice(0, step + 1));
+    const same = act === "lose" ? step : step + 1; // That it is lost is told where it was sent.
+    expect(fork.steps.slice(0, same)).toEqual(run.steps.slice(0, same));
     const later = fork.steps.slice(step + 1);
     return { fork, flight, later, lines: later.flatMap(({ lines }) => lines), at: run.steps[step]?.at ?? 0 };
   }
@@ -62,6 +64,35 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     const delayed = fork.drawing.messages.find(({ id }) => id.startsWith(`${flight.id} `));
     const arrival = fork.steps[delayed?.ended ?? -1];
     expect(arrival?.at).toBeCloseTo(at + 100, 6);
+  });
+
+  /** No message is called so, so nothing is done. */
+  const leftAlone = (fork: ShownRun, entries: number) =>
+    laboratory.run({ ...words, fork: `${fork.words.fork};${entries} delay 0 none` });
+  const happenings = ({ steps }: ShownRun) => steps.map(({ at, node, lines }) => [at, node, ...lines].join(" "));
+
+  // Raft's time-outs are drawn anew after each act.
+  const kept = protocol === "raft" ? [] : (["lose", "duplicate", "delay"] as const);
+  test.each(kept)("to %s a message holds, whatever is done next", async (act) => {
+    const { fork, later } = await forked(act, ({ id }) => id);
+    for (const { entries } of [...fork.forks, ...later.slice(0, 3)]) {
+      const again = await leftAlone(fork, entries);
+      expect(happenings(again).slice(0, fork.steps.length)).toEqual(happenings(fork));
+    }
+  });
+
+  test("a lost message is told as lost, and its double is not", async () => {
+    const { fork, flight } = await forked("lose", ({ id }) => id);
+    const ways = ({ drawing }: ShownRun) => drawing.messages.filter(({ id }) => id.startsWith(`${flight.id} `));
+    expect(ways(fork).map(({ lost }) => lost)).toEqual(["dropped"]);
+    const double = await forked("duplicate", ({ id }) => id);
+    expect(ways(double.fork).map(({ lost }) => lost)).toEqual([null, null]);
+    const [{ entries = 0 } = {}] = fork.forks;
+    const one = await laboratory.run({
+      ...words,
+      fork: `${double.fork.words.fork};${entries} lose ${flight.to} ${flight.id}`,
+    });
+    expect(ways(one).map(({ lost }) => lost)).toEqual(["dropped", null]);
   });
 
   test("nodes that are none of the run are refused", async () => {
@@ -100,4 +131,37 @@ test("a slow link takes 100 ms in both directions, and the others what they took
   ]);
   expect(took.filter(([link]) => link === 1).map(([, ms]) => ms)).toEqual([100, 100]);
   expect(took.every(([link, ms]) => link === 1 || (ms ?? 0) < 100)).toBe(true);
+});
+
+test("what is done before all have begun keeps nobody from beginning", async () => {
+  const words = { protocol: "bully", nodes: "4" };
+  const startsIn = ({ steps }: ShownRun) => steps.flatMap(({ node, lines }) => (lines[0] === "starts" ? [node] : []));
+  const first = await laboratory.run({ ...words, fork: "1 pause 0" });
+  expect(startsIn(first)).toEqual([0, 1, 2, 3]);
+  const recovered = await laboratory.run({ ...words, fork: "0 start 2" });
+  expect(startsIn(recovered).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3]);
+  const crashed = await laboratory.run({ ...words, fork: "2 crash 3" });
+  expect((await laboratory.look(crashed.steps.length - 1)).nodes.map(({ condition }) => condition)).toEqual([
+    "up",
+    "up",
+    "up",
+    "down",
+  ]);
+});
+
+test("nor do those that send something as they begin", async () => {
+  const words = { protocol: "view-synchrony", nodes: "3" };
+  const run = await laboratory.run(words);
+  const fork = await laboratory.run({ ...words, fork: `${run.steps[0]?.entries} pause 0` });
+  const look = await laboratory.look(fork.steps.length - 1);
+  expect(look.nodes.map(({ condition }) => condition)).toEqual(["paused", "up", "up"]);
+});
+
+test("a timer that was fired runs out, whatever is done at the same moment", async () => {
+  const words = { protocol: "bully", nodes: "4" };
+  const run = await laboratory.run(words);
+  const { entries = 0 } = run.steps[run.drawing.messages[0]?.sent ?? 0] ?? {};
+  const fired = await laboratory.run({ ...words, fork: `${entries} timer 0 answer;${entries} pause 3` });
+  const at = ({ lines }: ShownRun["steps"][number]) => lines[0] === "times out: answer";
+  expect(fired.steps.find(at)).toMatchObject({ node: 0, at: 0 });
 });

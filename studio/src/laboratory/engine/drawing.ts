@@ -4,7 +4,6 @@ import type { View } from "../../../../src/core/protocol.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
 import { clockText } from "../../../../src/trace/diagram/diagram.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
-import { withheldIn } from "../../../../src/trace/diagram/withheld.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Excerpt } from "../../../../src/trace/excerpt.ts";
 import type { Name } from "../../../../src/trace/naming.ts";
@@ -87,9 +86,9 @@ export function drawingOf(
   inks: ShownDrawing["inks"],
   networks: readonly NetworkTurn[],
 ): ShownDrawing {
-  const timed = timelineOf(excerpt);
+  const timed = timelineOf(excerpt, { withheld });
   const isChecked = excerpt.header.madeBy === "checker";
-  const counted = isChecked ? timed : timelineOf(byEvents(excerpt));
+  const counted = isChecked ? timed : timelineOf(byEvents(excerpt), { withheld });
   return {
     nodes: excerpt.header.nodes,
     inks,
@@ -98,7 +97,7 @@ export function drawingOf(
     marks: timed.steps.flatMap(marksOf),
     lives: excerpt.header.nodes.flatMap((node) => livesOf(node, excerpt, timed.steps)),
     states: excerpt.header.nodes.flatMap((node) => statesOf(node, timed.steps, spans)),
-    held: [...timed.tracks, ...withheldIn(excerpt.steps, excerpt.entries, withheld)],
+    held: timed.tracks,
     clocks: excerpt.steps.map(({ indices }) => clockText(clockOf(excerpt, indices), excerpt.header.nodes)),
   };
 }

@@ -1,7 +1,6 @@
 /** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import type { Experiment } from "../../../../src/experiment/experiment.ts";
-import { snapshotFrom } from "../../../../src/experiment/recording.ts";
 import { playScenario, type Result } from "../../../../src/experiment/scenario/run.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
@@ -14,6 +13,7 @@ import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import type { NetworkTurn } from "./drawing.ts";
+import { forkedAt } from "./fork-point.ts";
 import { turnedBy } from "./network-turns.ts";
 import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 
@@ -39,8 +39,6 @@ interface Turn {
   readonly step: Step;
 }
 
-/** How late a message comes that is delayed by hand, and each on a slow link, in milliseconds. */
-const LATE_MS = 100;
 /** So long a fork goes on, in milliseconds. */
 const FORK_MS = 1_000;
 
@@ -157,17 +155,24 @@ function playedOut(made: Staged, entries: TraceEntry[], turns: Turn[], onEvents:
 /** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
   const { nodes } = trace.header;
-  const before = trace.entries.slice(0, fork.entries);
-  const point = snapshotFrom({ ...trace, entries: before }, "this run", { entries: fork.entries });
-  const done = doneTo(point.snapshot, fork, trace.header);
+  const place = fork.entries + lossesAt(fork.entries, trace, run.forks);
+  const before = trace.entries.slice(0, place + idleAfter(place, trace));
   const until = before.at(-1)?.at ?? 0;
+  const paused = pausedIn(before);
+  const { point, done } = forkedAt(trace, { ...fork, entries: before.length }, { until, paused, earlier: run.forks });
   const earlier = run.turns.filter(({ at }) => at <= until);
   const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
-  const paused = pausedIn(before);
-  const standing = [...paused.map((node): Step => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
+  const beginning = beginningAt(until, trace.entries, before.length).filter(
+    (node) => !(fork.act === "start" && fork.node === node),
+  );
+  const standing: Step[] = [
+    ...paused.map((node) => ({ pause: [node] })),
+    ...earlier.map(({ step }) => step),
+    ...(beginning.length === 0 ? [] : [{ start: beginning }]),
+  ];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
   const scenario: Scenario = { ...continuationOf(point, words), steps: [...standing, ...done.steps] };
-  const entries = [...before];
+  const entries = [...before, ...done.entries];
   let known = paused.length; // That they pause stands in the trace already.
   const slices = playScenario(scenario, {
     from: { protocol: point.protocol, snapshot: done.snapshot },
@@ -191,6 +196,34 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   };
 }
 
+/** How many entries further on all are up that always have been: whatever is done, it is done after that. */
+function idleAfter(place: number, { entries }: Trace): number {
+  const at = entries[place]?.at;
+  const isUp = (entry: TraceEntry): boolean =>
+    entry.at === at && (entry.kind === "view" || (entry.kind === "start" && entry.idle === true));
+  const later = entries.slice(place);
+  const count = later.findIndex((entry) => !isUp(entry));
+  const passed = later.slice(0, count === -1 ? later.length : count);
+  return passed.some(({ kind }) => kind === "start") ? passed.length : 0;
+}
+
+/** Nodes that begin at this moment, and have not yet after so many entries. */
+function beginningAt(moment: number, entries: readonly TraceEntry[], count: number): number[] {
+  return entries
+    .slice(count)
+    .flatMap((entry) => (entry.kind === "start" && entry.idle !== true && entry.at === moment ? [entry.node] : []));
+}
+
+/** How many messages were lost there by hand: what is done at the same place is done after that. */
+function lossesAt(place: number, { entries }: Trace, forks: readonly Fork[]): number {
+  let count = 0;
+  for (const { act, what, entries: at } of forks) {
+    const told = entries[place + count];
+    if (act === "lose" && at === place && told?.kind === "lost" && told.id === what) count++;
+  }
+  return count;
+}
+
 /** What of a step turns the network. */
 function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] {
   const all = Object.entries({ partition, cut, mend, heal, link }).filter(([, value]) => value !== undefined);
@@ -210,58 +243,4 @@ function pausedIn(entries: readonly TraceEntry[]): number[] {
     else if (kind === "resume" || kind === "crash") paused.delete(node);
   }
   return [...paused];
-}
-
-type Snapshot = ReturnType<typeof snapshotFrom>["snapshot"];
-
-/** What to begin with, and what to do then. */
-function doneTo(
-  snapshot: Snapshot,
-  { act, node, what }: Fork,
-  { protocol, nodes }: Trace["header"],
-): { readonly snapshot: Snapshot; readonly steps: Scenario["steps"] } {
-  const { inFlight } = snapshot;
-  const other = Number(what);
-  if (!nodes.includes(node) || ((act === "cut" || act === "slow") && !nodes.includes(other)))
-    throw new UsageError("bad-argument", `expected nodes of the run in ${act}, got ${node} ${what}`);
-  const steps = (...own: Step[]) => ({ snapshot, steps: own });
-  const flying = (left: Snapshot["inFlight"]) => ({ snapshot: { ...snapshot, inFlight: left }, steps: [] });
-  switch (act) {
-    case "crash":
-      return steps({ crash: [node] });
-    case "start":
-      return steps({ start: [node] });
-    case "pause":
-      return steps({ pause: [node] });
-    case "resume":
-      return steps({ resume: [node] });
-    case "command": {
-      const command = protocolNamed(protocol).family.ask(node, 1);
-      return command === null ? steps() : steps({ command: { node: [node], command } });
-    }
-    case "timer":
-      return { snapshot: { ...snapshot, nodes: snapshot.nodes.map((each) => ringing(each, node, what)) }, steps: [] };
-    case "lose":
-      return flying(inFlight.filter(({ id }) => id !== what));
-    case "duplicate":
-      return flying(inFlight.flatMap((each) => (each.id === what ? [each, each] : [each])));
-    case "delay":
-      return flying(inFlight.map((each) => (each.id === what ? { ...each, delayMs: LATE_MS } : each)));
-    case "cut":
-      return steps({ cut: { from: [node], to: [other] } }, { cut: { from: [other], to: [node] } });
-    case "isolate":
-      return steps({ partition: [[node], nodes.filter((each) => each !== node)] });
-    case "slow":
-      return steps(
-        { link: { from: [node], to: [other], delayMs: LATE_MS } },
-        { link: { from: [other], to: [node], delayMs: LATE_MS } },
-      );
-    case "heal":
-      return steps({ heal: "all" });
-  }
-}
-
-function ringing(each: Snapshot["nodes"][number], node: number, name: string): Snapshot["nodes"][number] {
-  if (each.id !== node) return each;
-  return { ...each, timers: each.timers.map((timer) => (timer.timer === name ? { ...timer, remainingMs: 0 } : timer)) };
 }

@@ -1,6 +1,9 @@
 /** Tours are held to what runs show: nothing of an answer is written down. */
 import { describe, expect, it } from "vitest";
 import { TestedLaboratory } from "../engine/laboratory-under-test.ts";
+import type { Words } from "../engine/recipe.ts";
+import { phrasesIn } from "./phrases.ts";
+import { type Language, languages } from "./texts.ts";
 import { placesOf, rightOf } from "./tour.ts";
 import { tours } from "./tours.ts";
 
@@ -8,6 +11,27 @@ const laboratory = new TestedLaboratory();
 
 /** The rest is in the long run: some of their runs take seconds. */
 const QUICK: ReadonlySet<string> = new Set(["one-lap"]);
+
+const numbersIn = (text: string): string[] => (text.match(/\d+/g) ?? []).toSorted();
+
+/** Wherever somebody moves the cursor, headline and properties are in each language, with the numbers that they have in English. */
+async function expectSpoken(runs: readonly Words[]): Promise<void> {
+  const texts = new Set<string>();
+  for (const words of runs) {
+    const run = await laboratory.run(words);
+    for (const { name, claim, why } of run.properties)
+      for (const text of [name, claim, ...(why === "" ? [] : [why])]) texts.add(text);
+    for (let step = -1; step < run.steps.length; step++) texts.add((await laboratory.look(step)).headline);
+  }
+  for (const language of Object.keys(languages) as Language[]) {
+    const phrases = await phrasesIn(language);
+    const said = [...texts].map((text) => [text, phrases.of(text)] as const);
+    expect(said.filter(([, own]) => own === null)).toEqual([]);
+    if (language === "en") expect(said.filter(([text, own]) => own !== text)).toEqual([]);
+    else expect(said.filter(([text, own]) => own === text)).toEqual([]);
+    for (const [text, own] of said) expect(numbersIn(own ?? ""), own ?? "").toEqual(numbersIn(text));
+  }
+}
 
 describe.each(tours)("the tour $name", (tour) => {
   it("goes to places that its runs have, shows what is there, and asks what they answer", {
@@ -37,6 +61,8 @@ describe.each(tours)("the tour $name", (tour) => {
           `${tour.name} ${index + 1} ${field}`,
         ).toBe(true);
     }
+
+    await expectSpoken(tour.runs);
 
     const asked = tour.steps.flatMap(({ ask }, index) => (ask === undefined ? [] : [index]));
     expect(asked).toHaveLength(1);

@@ -1,0 +1,59 @@
+/** What the laboratory says beside a tour: each phrase in each language, and each word of the components that a tour shows. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it, test } from "vitest";
+import { phrasesIn } from "./phrases.ts";
+import { type Language, languages, type Texts } from "./texts.ts";
+
+const fileOf = (language: string): Texts =>
+  JSON.parse(readFileSync(new URL(`phrases/${language}.json`, import.meta.url), "utf8"));
+const english = fileOf("en");
+const others = (Object.keys(languages) as Language[]).filter((name) => name !== "en");
+const placeholders = (text: string): string[] => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
+
+describe("phrases", () => {
+  it("are told apart by their English text", () => {
+    const texts = Object.values(english);
+    expect(new Set(texts).size).toBe(texts.length);
+  });
+
+  it.each(others)(
+    "are complete in %s: the same keys, the same placeholders, none empty, none left in English",
+    (language) => {
+      const own = fileOf(language);
+      expect(Object.keys(own)).toEqual(Object.keys(english));
+      for (const [key, text] of Object.entries(own)) {
+        expect(text.trim(), key).not.toBe("");
+        expect(placeholders(text), key).toEqual(placeholders(english[key] ?? ""));
+        expect(text, key).not.toBe(english[key]);
+      }
+    },
+  );
+});
+
+test("every word that a component says by them is there", async () => {
+  const phrases = await phrasesIn("en");
+  const folder = new URL("../", import.meta.url);
+  const said = readdirSync(folder)
+    .filter((file) => file.endsWith(".svelte"))
+    .flatMap((file) => {
+      const text = readFileSync(new URL(file, folder), "utf8");
+      return [...text.matchAll(/\bsay\((?:"([^"]+)"|`([^`]+)`)\)/g)].map(([, plain, made]) => plain ?? made ?? "");
+    })
+    .map((text) => text.replace(/^lost \(.*\)$/, "lost (cut)").replaceAll(/\$\{[^}]+\}/g, "7"));
+  expect(said.length).toBeGreaterThan(20);
+  expect(said.filter((text) => phrases.of(text) === null)).toEqual([]);
+});
+
+test("sentences are made of clauses, and lists of numbers are joined as in the language", async () => {
+  const [es, pt, ru] = [await phrasesIn("es"), await phrasesIn("pt"), await phrasesIn("ru")];
+  const sentence = "Nodes 4 and 5 hold an election, while 6 leads; 1, 2 and 7 are down.";
+  expect(es.of(sentence)).toBe("Los nodos 4 y 5 celebran una elección, mientras lidera 6; 1, 2 y 7 están caídos.");
+  expect(pt.of(sentence)).toBe("Os nós 4 e 5 fazem uma eleição, enquanto 6 lidera; 1, 2 e 7 estão em baixo.");
+  expect(ru.of(sentence)).toBe("Узлы 4 и 5 проводят выборы, а лидер — 6; 1, 2 и 7 не работают.");
+  expect(es.of("Node 0 has decided “attack”, but node 1 has decided “stay and wait”.")).toBe(
+    "El nodo 0 ha decidido «attack», pero el nodo 1 ha decidido «stay and wait».",
+  );
+  expect(ru.of("1,377 entries that only keep coming are folded.")).toBe("Свёрнуты повторяющиеся записи: 1\u202f377.");
+  expect(es.of("election: E2 liveness")).toBe("election: E2 vivacidad");
+  expect(es.of("Nobody has ever said this.")).toBeNull();
+});

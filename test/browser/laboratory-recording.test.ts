@@ -1,0 +1,78 @@
+/**
+ * A real cluster whose leader is killed, as the laboratory shows its recording, and what would have been otherwise.
+ *
+ * @module-tag long
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
+import { placeOf } from "../../studio/src/laboratory/engine/recipe.ts";
+import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { recorded } from "../e2e/recorded.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(endAll);
+
+/** Three members of which the leader, node 2, is killed, and node 1 takes over. */
+async function failover(file: string): Promise<void> {
+  const cluster = await ClusterUnderTest.up("--protocol", "bully", "--nodes", "3", "--record", file);
+  await cluster.agreed(2, [0, 1, 2]);
+  cluster.kill(2);
+  await cluster.agreed(1, [0, 1]);
+  await recorded(file, 0, 1);
+  await recorded(file, 1, 1);
+  cluster.signal("SIGINT");
+  await cluster.finished;
+}
+
+describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
+  const laboratory = laboratoryForTests();
+  const node = new TestedLaboratory();
+
+  /** The last step as the page and as Node have it. */
+  async function expectEnd(page: Page, sentence: string): Promise<void> {
+    await page.getByRole("button", { name: "To the end" }).click();
+    await settled(page);
+    const run = await node.run(placeOf(await hashOf(page)).words);
+    expect(await stepOf(page)).toBe(run.steps.length - 1);
+    const look = await node.look(run.steps.length - 1);
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe(look.headline);
+    expect(look.headline).toBe(sentence);
+    const rows = await page.locator("tbody button").allInnerTexts();
+    expect(rows).toEqual(run.steps.slice(-rows.length).map(({ lines }) => lines.join("; ")));
+  }
+
+  test("is opened, and forked before its leader was killed: it leads on, and another crashes", async () => {
+    const file = join(folder, "failover.jsonl");
+    await failover(file);
+    await node.open("failover.jsonl", readFileSync(file, "utf8"));
+    const page = await laboratory.open("#/gallery");
+    await page.getByLabel("Open a recording").setInputFiles(file);
+    await ready(page);
+    await expectEnd(page, "Node 1 leads; 2 is down.");
+
+    const { steps } = await node.run({ recording: "failover.jsonl", protocol: "bully" });
+    const killed = steps.findIndex((step) => step.node === 2 && step.lines.includes("crashes"));
+    const row = page.locator(`tr[data-row="${killed}"] button`);
+    // The table is that around the cursor.
+    for (let presses = 0; presses < steps.length && (await row.count()) === 0; presses++)
+      await page.keyboard.press("ArrowLeft");
+    await row.click();
+    await page.locator("h1").click();
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads/);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "What to do" }).fill("crash node 1");
+    await page.getByRole("option", { name: "Crash node 1" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('[data-testid="state-1"][data-condition="down"]');
+    await expectEnd(page, "Node 2 leads; 1 is down.");
+  });
+});
