@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { asChunkResult, type ChunkResult } from "../experiment/campaign/chunk.ts";
 import { type Campaign, chunksOf } from "../experiment/campaign/file.ts";
-import type { CampaignQueue } from "./campaign-queue.ts";
+import type { CampaignQueue, Show } from "./campaign-queue.ts";
 import type { Hands } from "./campaign-threads.ts";
 
 export class CampaignFolder implements CampaignQueue {
+  readonly foundJobs: number;
   readonly #campaign: Campaign;
   readonly #results = new Map<string, ChunkResult>();
   readonly #file: number;
@@ -41,14 +42,11 @@ export class CampaignFolder implements CampaignQueue {
       );
     }
     for (const line of lines) this.#take(parsed(line));
+    this.foundJobs = this.#results.size;
     if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Of a line that was cut short.
   }
 
-  async work(
-    hands: Hands,
-    isStopped: () => boolean,
-    show: (done: number) => void,
-  ): Promise<readonly ChunkResult[] | null> {
+  async work(hands: Hands, isStopped: () => boolean, show: Show): Promise<readonly ChunkResult[] | null> {
     const left = chunksOf(this.#campaign)
       .filter(({ experiment, chunk }) => !this.#results.has(`${experiment}.${chunk}`))
       .values();

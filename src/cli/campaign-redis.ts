@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { asChunkResult, type ChunkResult, isChunkOf } from "../experiment/campaign/chunk.ts";
 import { type Campaign, type Chunk, chunksOf } from "../experiment/campaign/file.ts";
-import type { CampaignQueue } from "./campaign-queue.ts";
+import type { CampaignQueue, Show } from "./campaign-queue.ts";
 import type { Hands } from "./campaign-threads.ts";
 
 /** What is used of `bullmq`. */
@@ -22,7 +22,9 @@ interface Library {
 }
 interface Closable {
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** Waits for Redis. */
   close(): Promise<unknown>;
+  disconnect(): Promise<unknown>;
 }
 interface Queue extends Closable {
   addBulk(jobs: readonly { name: string; data: Chunk; opts: object }[]): Promise<unknown>;
@@ -46,11 +48,16 @@ const LOOK_FOR_DEAD_MS = 2_000;
 const MAX_DEATHS = 10;
 const LOOK_MS = 200;
 const CONNECT_MS = 10_000;
+/** A Redis that says nothing for so long is said to be away. */
+const SILENT_MS = 2_000;
+/** What is at work goes back to the queue within it, or when its lock runs out. */
+const CLOSE_MS = 5_000;
 const AT_ONCE = 1_000;
 /** Loaded where it is used: most have no use for it. */
 const LIBRARY: string = "bullmq";
 
 export class CampaignOnRedis implements CampaignQueue {
+  foundJobs = 0;
   readonly #campaign: Campaign;
   readonly #name: string;
   readonly #library: Library;
@@ -76,22 +83,20 @@ export class CampaignOnRedis implements CampaignQueue {
     const library = await loaded();
     const connection = { url, maxRetriesPerRequest: null };
     const opened = new CampaignOnRedis(campaign, `campaign-${campaign.name}-${identity}`, library, connection);
-    const late = new AbortController();
-    const reached = opened.#queue.waitUntilReady().then(() => true);
-    const isReached = await Promise.race([reached, sleep(CONNECT_MS, false, { signal: late.signal })]);
-    late.abort();
-    if (isReached) return opened;
-    void opened.close().catch(() => {});
+    if (
+      (await soon(
+        opened.#queue.waitUntilReady().then(() => true),
+        CONNECT_MS,
+      )) === true
+    )
+      return opened;
+    await opened.close();
     throw new EnvironmentError("unreachable", `${unexpected("--redis", "the address of a Redis that answers", url)}`);
   }
 
-  async work(
-    hands: Hands,
-    isStopped: () => boolean,
-    show: (done: number) => void,
-  ): Promise<readonly ChunkResult[] | null> {
+  async work(hands: Hands, isStopped: () => boolean, show: Show): Promise<readonly ChunkResult[] | null> {
     const total = chunksOf(this.#campaign).length;
-    for (const job of await this.#queue.getFailed(0, -1)) await job.retry();
+    for (const job of await this.#queue.getFailed(0, -1)) await retry(job);
     const worker = new this.#library.Worker(this.#name, (job, token) => this.#carryOut(job, token, hands), {
       connection: this.#connection,
       concurrency: hands.count,
@@ -101,11 +106,14 @@ export class CampaignOnRedis implements CampaignQueue {
     });
     worker.on("error", () => {}); // It connects again, or somebody else has the job now.
     try {
+      let known: number | null = null;
       for (;;) {
-        const counts = await this.#queue.getJobCounts();
+        const counts = await this.#counts(isStopped, () => show(known ?? 0, "for Redis, which does not answer"));
+        if (counts === null) return null;
         const { completed = 0, failed = 0 } = counts;
+        if (known === null) this.foundJobs = completed;
+        known = completed;
         show(completed);
-        if (isStopped()) return null;
         if (failed > 0) throw await this.#failure();
         if (completed >= total) return await this.#results(total);
         // At first, and where Redis has forgotten some: a job that is known is not added again.
@@ -114,12 +122,23 @@ export class CampaignOnRedis implements CampaignQueue {
       }
     } finally {
       hands.stop(); // What is still at work goes back to the queue.
-      await worker.close();
+      await closed(worker);
     }
   }
 
-  async close(): Promise<void> {
-    await this.#queue.close();
+  close(): Promise<void> {
+    return closed(this.#queue);
+  }
+
+  /** How many jobs are in which state; null once it was stopped, whether Redis answers or not. */
+  async #counts(isStopped: () => boolean, away: () => void): Promise<Readonly<Record<string, number>> | null> {
+    const asked = this.#queue.getJobCounts();
+    for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+      const counts = await soon(asked, LOOK_MS);
+      if (isStopped()) return null;
+      if (counts !== null) return counts;
+      if (waitedMs >= SILENT_MS) away();
+    }
   }
 
   async #carryOut(job: Job, token: string, hands: Hands): Promise<ChunkResult> {
@@ -156,6 +175,34 @@ export class CampaignOnRedis implements CampaignQueue {
     const [job] = await this.#queue.getFailed(0, 0);
     const where = `job ${job?.data.experiment}-${job?.data.chunk}`;
     return new EnvironmentError("job-failed", `${where} cannot be done: ${job?.failedReason}; start again to retry it`);
+  }
+}
+
+/** @returns null if it has not come within that time */
+async function soon<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  const late = new AbortController();
+  try {
+    return await Promise.race([promise, sleep(ms, null, { signal: late.signal })]);
+  } finally {
+    late.abort();
+  }
+}
+
+/** In order, or at once if Redis does not answer. */
+async function closed(closable: Closable): Promise<void> {
+  const isInOrder = await soon(
+    closable.close().then(() => true),
+    CLOSE_MS,
+  ).catch(() => null);
+  if (isInOrder === null) await closable.disconnect().catch(() => {});
+}
+
+/** Several that begin again at a time find the same jobs: each is given back once. */
+async function retry(job: Job): Promise<void> {
+  try {
+    await job.retry();
+  } catch (error) {
+    if (!/not in the failed state/.test((error as Error).message)) throw error;
   }
 }
 

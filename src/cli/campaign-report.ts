@@ -3,12 +3,24 @@ import { type CampaignSummary, type ExperimentSummary, RUNS } from "../experimen
 import { counted, figure } from "../experiment/paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
-/** @param folder where the reports are. */
+interface Printed {
+  readonly seconds: number;
+  /** Where the reports are. */
+  readonly folder: string;
+  readonly file: string;
+  /** What was done before, and is not done again. */
+  readonly found: { readonly jobs: number; readonly of: number; readonly where: string };
+}
+
 export function campaignText(
   { campaign, runs, digest, experiments }: CampaignSummary,
-  { seconds, folder, file }: { readonly seconds: number; readonly folder: string; readonly file: string },
+  { seconds, folder, file, found }: Printed,
   paint: Paint,
 ): string {
+  const before =
+    found.jobs === 0
+      ? ""
+      : `; ${figure(found.jobs)} of ${figure(found.of)} jobs were in ${found.where} before, and were not done again`;
   const rows = experiments.map(({ name, kind, runs: own, messages, moves, failures }) => [
     `  ${failures.length === 0 ? "✓" : "✗"} ${name}`,
     kind,
@@ -16,7 +28,7 @@ export function campaignText(
     spread(messages, "messages") + spread(moves, "moves"),
   ]);
   return [
-    `${paint("bold", campaign)}: ${counted(runs, RUNS)} in ${figure(seconds)} s, digest ${digest}`,
+    `${paint("bold", campaign)}: ${counted(runs, RUNS)} in ${figure(seconds)} s, digest ${digest}${before}`,
     "",
     ...table(rows, (cell) => cell),
     ...experiments.flatMap((each) => failureLines(each, file, paint)),

@@ -35,18 +35,17 @@ export interface Hands {
 export class Threads implements Hands {
   readonly count: number;
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
+  readonly #source: CampaignSource;
+  readonly #all = new Set<Worker>();
   readonly #idle: Worker[] = [];
-  readonly #all: readonly Worker[];
-  readonly #waiting: ((worker: Worker) => void)[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #atWork = 0;
 
   /** @param source of the campaign, which every thread reads for itself. */
   constructor(source: CampaignSource, count: number) {
     this.count = count;
-    const workerData: CampaignThreadData = { source, stop: this.#stop };
-    const file = new URL("./campaign-thread.js", import.meta.url);
-    this.#all = Array.from({ length: count }, () => new Worker(file, { workerData }));
-    for (const worker of this.#all) worker.on("error", () => {}); // Who waits for its answer hears of it.
-    this.#idle.push(...this.#all);
+    this.#source = source;
+    for (let n = 0; n < count; n++) this.#idle.push(this.#begun());
   }
 
   chunk(chunk: Chunk): Promise<ChunkResult | null> {
@@ -62,20 +61,36 @@ export class Threads implements Hands {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#all.map((worker) => worker.terminate()));
+    await Promise.all([...this.#all].map((worker) => worker.terminate()));
   }
 
   async #ask(task: CampaignTask): Promise<CampaignAnswer> {
-    const worker = this.#idle.pop() ?? (await new Promise<Worker>((resolve) => this.#waiting.push(resolve)));
+    while (this.#atWork === this.count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#atWork += 1;
+    const worker = this.#idle.pop() ?? this.#begun();
     const answer = answerOf(worker);
     worker.postMessage(task);
     try {
       return await answer;
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#idle.push(worker);
-      else next(worker);
+      this.#atWork -= 1;
+      if (this.#all.has(worker)) this.#idle.push(worker);
+      this.#waiting.shift()?.();
     }
+  }
+
+  /** In place of one that has died, too. */
+  #begun(): Worker {
+    const workerData: CampaignThreadData = { source: this.#source, stop: this.#stop };
+    const worker = new Worker(new URL("./campaign-thread.js", import.meta.url), { workerData });
+    this.#all.add(worker);
+    const forget = (): void => {
+      this.#all.delete(worker);
+      const at = this.#idle.indexOf(worker);
+      if (at >= 0) this.#idle.splice(at, 1);
+    };
+    worker.once("exit", forget).on("error", forget); // Who waits for its answer hears of it.
+    return worker;
   }
 }
 

@@ -1,8 +1,9 @@
 /** `coterie campaign`: many seeds of experiments, over the threads of this process or over machines, and a report. */
-import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createHash, type Hash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
@@ -81,7 +82,10 @@ async function campaign(file: string, options: CampaignOptions, invocation: Invo
   writeReport(folder, summary, seconds);
   const { stdout } = invocation;
   if (options.json === true) stdout.write(`${JSON.stringify({ ...summary, seconds })}\n`);
-  else stdout.write(campaignText(summary, { seconds, folder, file }, paintFor(stdout)));
+  else {
+    const found = { jobs: queue.foundJobs, of: chunksOf(campaign).length, where: options.redis ?? folder };
+    stdout.write(campaignText(summary, { seconds, folder, file, found }, paintFor(stdout)));
+  }
   const failing = summary.experiments.filter(({ failures }) => failures.length > 0).map(({ name }) => name);
   if (failing.length > 0) throw new InvariantViolation("not-as-expected", `runs failed: ${failing.join(", ")}`);
 }
@@ -112,9 +116,10 @@ async function worked(
     const results = await queue.work(
       hands,
       () => isStopped,
-      (jobs) => {
+      (jobs, waitsFor) => {
         done = jobs;
-        line.show(() => `${figure(jobs)} of ${figure(total)} jobs`);
+        const waits = waitsFor === undefined ? "" : `, waiting ${waitsFor}`;
+        line.show(() => `${figure(jobs)} of ${figure(total)} jobs${waits}`);
       },
     );
     if (results === null)
@@ -172,13 +177,19 @@ function sourceOf(file: string, chosen: string | undefined): CampaignSource {
   return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
 }
 
-/** Results are of this text, these scenarios and this release; the name of the file is no matter. */
+/** Results are of this text, these scenarios and this code; the name of the file is no matter. */
 function identityOf({ text, scenarios }: CampaignSource): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  const whole = canonical({ version, campaign: JSON.parse(text) as object, scenarios });
-  return createHash("sha256").update(whole).digest("hex").slice(0, 16);
+  const whole = canonical({ campaign: JSON.parse(text) as object, scenarios });
+  return codeHash().update(whole).digest("hex").slice(0, 16);
+}
+
+/** Of all that a run may use: in a checkout that is built anew, runs may come out differently, though no version says so. */
+function codeHash(): Hash {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const hash = createHash("sha256");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /[.][jt]s$/.test(file));
+  for (const file of files.sort()) hash.update(`${file.split(sep).join("/")}\n`).update(readFileSync(join(root, file)));
+  return hash;
 }
 
 function textOf(file: string, what: string): string {

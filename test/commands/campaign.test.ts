@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
+import type { Hands } from "../../src/cli/campaign-threads.ts";
 import { coterie } from "./run-here.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
@@ -52,6 +53,23 @@ test("what fails is named, kept, and found again by the command that is printed"
   const trace = await coterie("trace", join(out, "walks-1.jsonl"), "--check");
   expect(trace.stdout).toContain("E1 safety");
   expect(readFileSync(join(out, "report.html"), "utf8")).toContain("<svg");
+});
+
+test("what was done before is not done again, and that is said", async () => {
+  const file = fileOf({ ...mixed, experiments: mixed.experiments.slice(0, 1) });
+  const out = join(folder, "twice");
+  expect((await coterie("campaign", file, "--out", out)).stdout).not.toContain("not done again");
+  const { stdout } = await coterie("campaign", file, "--out", out);
+  expect(stdout).toContain(`; 2 of 2 jobs were in ${out} before, and were not done again\n`);
+});
+
+test("a thread that dies fails its job, and the next job has another", async () => {
+  const { Threads } = (await import(new URL("../../dist/cli/campaign-threads.js", import.meta.url).href)) as {
+    Threads: new (source: object, count: number) => Hands;
+  };
+  const threads = new Threads({ file: "none.json", text: "which no thread can read", scenarios: {} }, 1);
+  for (const chunk of [0, 1, 2]) await expect(threads.chunk({ experiment: 0, chunk })).rejects.toThrow();
+  await threads.close();
 });
 
 test("threads come to the summary of one, and so does who was killed and started again", {

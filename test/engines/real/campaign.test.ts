@@ -104,3 +104,26 @@ test("who is stopped gives its jobs back, and who comes later finds what is done
     await server.kill();
   }
 });
+
+test("where Redis is killed, it is said to be away; Ctrl-C ends, and the rest is done once it is back", async () => {
+  const server = await EngineServer.start(redisServer);
+  const redis = new Redis(server.port);
+  redis.on("error", () => {}); // It is killed.
+  try {
+    const file = fileOf("killed-redis", 8_000);
+    const words = ["--redis", `redis://127.0.0.1:${server.port}`, "--workers", "1"];
+    const [stopped, waiting] = [started(file, "--out", "gone-1", ...words), started(file, "--out", "gone-2", ...words)];
+    let told = "";
+    for (const { child } of [stopped, waiting]) child.stderr.on("data", (data: Buffer) => (told += data.toString()));
+    await until("some jobs are done", async () => (await done(redis)) >= 5);
+    await server.kill();
+    await until("it is said", async () => told.includes("waiting for Redis, which does not answer"));
+    stopped.child.kill("SIGINT");
+    expect(await stopped.code).toBe(1);
+    await server.start();
+    expect(await waiting.summary()).toBe(await started(file, "--out", "alone-3", "--workers", "1").summary());
+  } finally {
+    redis.disconnect();
+    await server.kill();
+  }
+});
