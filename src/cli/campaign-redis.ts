@@ -22,9 +22,8 @@ interface Library {
 }
 interface Closable {
   on(event: "error", listener: (error: Error) => void): unknown;
-  /** Waits for Redis. */
+  /** Waits for Redis, as long as it is connected to anew. */
   close(): Promise<unknown>;
-  disconnect(): Promise<unknown>;
 }
 interface Queue extends Closable {
   addBulk(jobs: readonly { name: string; data: Chunk; opts: object }[]): Promise<unknown>;
@@ -50,8 +49,9 @@ const LOOK_MS = 200;
 const CONNECT_MS = 10_000;
 /** A Redis that says nothing for so long is said to be away. */
 const SILENT_MS = 2_000;
+const AGAIN_MS = 500;
 /** What is at work goes back to the queue within it, or when its lock runs out. */
-const CLOSE_MS = 5_000;
+const CLOSE_MS = 3_000;
 const AT_ONCE = 1_000;
 /** Loaded where it is used: most have no use for it. */
 const LIBRARY: string = "bullmq";
@@ -63,13 +63,16 @@ export class CampaignOnRedis implements CampaignQueue {
   readonly #library: Library;
   readonly #connection: object;
   readonly #queue: Queue;
+  /** A Redis that is away is not waited for any more. */
+  #isLeft = false;
 
-  private constructor(campaign: Campaign, name: string, library: Library, connection: object) {
+  private constructor(campaign: Campaign, name: string, library: Library, url: string) {
     this.#campaign = campaign;
     this.#name = name;
     this.#library = library;
-    this.#connection = connection;
-    this.#queue = new library.Queue(name, { connection });
+    const retryStrategy = (): number | null => (this.#isLeft ? null : AGAIN_MS);
+    this.#connection = { url, maxRetriesPerRequest: null, retryStrategy };
+    this.#queue = new library.Queue(name, { connection: this.#connection });
     this.#queue.on("error", () => {}); // It connects again.
   }
 
@@ -81,8 +84,7 @@ export class CampaignOnRedis implements CampaignQueue {
     if (!/^rediss?:\/\/\S+$/.test(url))
       throw new UsageError("bad-argument", unexpected("--redis", "such as redis://127.0.0.1:6379", url));
     const library = await loaded();
-    const connection = { url, maxRetriesPerRequest: null };
-    const opened = new CampaignOnRedis(campaign, `campaign-${campaign.name}-${identity}`, library, connection);
+    const opened = new CampaignOnRedis(campaign, `campaign-${campaign.name}-${identity}`, library, url);
     if (
       (await soon(
         opened.#queue.waitUntilReady().then(() => true),
@@ -122,12 +124,23 @@ export class CampaignOnRedis implements CampaignQueue {
       }
     } finally {
       hands.stop(); // What is still at work goes back to the queue.
-      await closed(worker);
+      await this.#closed(worker);
     }
   }
 
   close(): Promise<void> {
-    return closed(this.#queue);
+    return this.#closed(this.#queue);
+  }
+
+  /** In order, or without Redis if it does not answer. */
+  async #closed(closable: Closable): Promise<void> {
+    const closing = closable.close().then(
+      () => true,
+      () => true, // What was asked of a Redis that is left.
+    );
+    if ((await soon(closing, this.#isLeft ? 0 : CLOSE_MS)) === true) return;
+    this.#isLeft = true;
+    await soon(closing, CLOSE_MS);
   }
 
   /** How many jobs are in which state; null once it was stopped, whether Redis answers or not. */
@@ -186,15 +199,6 @@ async function soon<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   } finally {
     late.abort();
   }
-}
-
-/** In order, or at once if Redis does not answer. */
-async function closed(closable: Closable): Promise<void> {
-  const isInOrder = await soon(
-    closable.close().then(() => true),
-    CLOSE_MS,
-  ).catch(() => null);
-  if (isInOrder === null) await closable.disconnect().catch(() => {});
 }
 
 /** Several that begin again at a time find the same jobs: each is given back once. */

@@ -110,7 +110,7 @@ test("where Redis is killed, it is said to be away; Ctrl-C ends, and the rest is
   const redis = new Redis(server.port);
   redis.on("error", () => {}); // It is killed.
   try {
-    const file = fileOf("killed-redis", 8_000);
+    const file = fileOf("killed-redis", 40_000);
     const words = ["--redis", `redis://127.0.0.1:${server.port}`, "--workers", "1"];
     const [stopped, waiting] = [started(file, "--out", "gone-1", ...words), started(file, "--out", "gone-2", ...words)];
     let told = "";
