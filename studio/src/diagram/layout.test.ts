@@ -286,11 +286,12 @@ describe("spans", () => {
       { since: 400, words: "split: 0 | 1, 2; 0 → 1: 100 ms of delay" },
       { since: 600, words: "" },
     ];
-    const { spans } = layOut({ messages: [], marks: [], lives: new Map(), networks }, frame);
-    expect(spans.map(({ kind, x1, x2, lane }) => [kind, x1, x2, lane])).toEqual([
-      ["loss", 0, 400, 0],
-      ["cut", 200, 600, 1],
-      ["delay", 400, 600, 0],
+    const { spans } = layOut({ messages: [], marks: [], lives: new Map(), networks }, { ...frame, top: 38 });
+    // The first row is at y = 88, and what there is room for stands above it.
+    expect(spans.map(({ kind, x1, x2, y }) => [kind, x1, x2, y])).toEqual([
+      ["loss", 0, 400, 19],
+      ["cut", 200, 600, 34],
+      ["delay", 400, 600, 19],
     ]);
     expect(lanesOf(networks, frame.nodes)).toBe(2);
   });

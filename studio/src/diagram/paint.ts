@@ -4,7 +4,7 @@ import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
 import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
 import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
-import { type FaultKind, LANE_PX, type PlacedSpan } from "./spans.ts";
+import type { FaultKind, PlacedSpan } from "./spans.ts";
 import { type PlacedState, STATE_COLOURS, STATE_PX } from "./states.ts";
 import type { Lettering, Manner, Surface } from "./surface.ts";
 import type { Theme } from "./theme.ts";
@@ -64,7 +64,7 @@ function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: P
     surface.box(x - 5, top, 10, bottom - top, { fill: theme("--rule"), opacity: 0.3 });
     surface.shape("M-5 5L1 -5M1 5L7 -5", { stroke: { colour: theme("--ink-soft"), width: 1.3 }, x, y: bottom });
   }
-  for (const span of spans) paintSpan(surface, span, top, bottom, theme);
+  for (const span of spans) paintSpan(surface, span, bottom, theme);
 }
 
 /** Told apart by their upper edge as well: cut links have a line, loss has dashes, delay has dots. */
@@ -76,15 +76,9 @@ const FAULTS: Readonly<
   delay: { colour: "--gold", opacity: 0.05, dash: "2 3" },
 };
 
-function paintSpan(
-  surface: Surface,
-  { kind, x1, x2, lane, text }: PlacedSpan,
-  top: number,
-  bottom: number,
-  theme: Theme,
-): void {
+function paintSpan(surface: Surface, { kind, x1, x2, y, text }: PlacedSpan, bottom: number, theme: Theme): void {
   const { colour, opacity, dash } = FAULTS[kind];
-  const [width, y] = [Math.max(x2 - x1, 1), top + lane * LANE_PX];
+  const width = Math.max(x2 - x1, 1);
   surface.box(x1, y, width, bottom - y, { fill: theme(colour), opacity });
   surface.lines([x1, y, x1 + width, y], { stroke: { colour: theme(colour), width: 2.4, ...(dash && { dash }) } });
   if (text !== "")

@@ -11,8 +11,8 @@ export interface PlacedSpan {
   readonly kind: FaultKind;
   readonly x1: number;
   readonly x2: number;
-  /** Faults at the same time lie below each other: 0 is at the top. */
-  readonly lane: number;
+  /** Of its upper edge: faults at the same time lie below each other. */
+  readonly y: number;
   /** As much of the title as has room. */
   readonly text: string;
   readonly title: string;
@@ -20,8 +20,10 @@ export interface PlacedSpan {
 
 export const LANE_PX = 15;
 /** What else there is at the same time is told in the lowest lane only. */
-export const MOST_LANES = 3;
+const MOST_LANES = 3;
 
+/** Of the room above the first row, where a span begins, and how much of it there is at least. */
+const [BELOW_TOP_PX, LEAST_TOP_PX] = [4, 14];
 /** The mean width of a letter. */
 const CHARACTER_PX = 6.4;
 const PADDING_PX = 10;
@@ -43,10 +45,15 @@ interface Fault {
 }
 
 export function placeSpans(networks: Networks, frame: Frame): PlacedSpan[] {
-  return faultsIn(networks, frame.nodes).flatMap(({ title, since, until, lane }): PlacedSpan[] => {
+  const faults = faultsIn(networks, frame.nodes);
+  const lanes = Math.max(0, ...faults.map(({ lane }) => lane));
+  // As many as have room stand above where a single one does.
+  const first = frame.top - BELOW_TOP_PX - LANE_PX * Math.min(lanes, Math.floor((frame.top - LEAST_TOP_PX) / LANE_PX));
+  return faults.flatMap(({ title, since, until, lane }): PlacedSpan[] => {
     const [x1, x2] = [Math.max(0, xOf(since, frame)), Math.min(frame.width, xOf(until, frame))];
     if (x2 <= x1) return [];
-    return [{ key: `${since} ${title}`, kind: kindOf(title), x1, x2, lane, text: fitting(title, x2 - x1), title }];
+    const y = first + lane * LANE_PX;
+    return [{ key: `${since} ${title}`, kind: kindOf(title), x1, x2, y, text: fitting(title, x2 - x1), title }];
   });
 }
 
