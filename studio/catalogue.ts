@@ -7,7 +7,6 @@ import type { Catalogue, Exhibit } from "./src/laboratory/catalogue.ts";
 
 const MODULE = "virtual:catalogue";
 const NODES = 5;
-const MOST_GUARANTEES = 2;
 const folder = new URL("../scenarios/", import.meta.url);
 
 /** Gives `virtual:catalogue` to the page. */
@@ -30,13 +29,14 @@ function made(): Catalogue {
   return protocolNames.map((name): Exhibit => {
     const { summary, family, model, presentation } = protocolNamed(name);
     const { properties, costs } = model();
-    const safety = properties.filter(({ when }) => when === "always" || when === "quiescent");
+    const isSafety = (when: string): boolean => when === "always" || when === "quiescent";
+    const ordered = properties.toSorted((a, b) => Number(isSafety(b.when)) - Number(isSafety(a.when)));
     return {
       name,
       summary,
       family: family.name,
       topology: presentation.topology,
-      guarantees: safety.slice(0, MOST_GUARANTEES).map(({ claim }) => claim),
+      guarantees: ordered.map(({ claim }) => claim),
       costs: costs.map(({ when, messages }) => ({ when, count: messages(NODES) })).filter(({ count }) => count >= 0),
       scenarios: scenarios.flatMap(({ protocol, shown }) => (protocol === name ? [shown] : [])),
     };

@@ -11,7 +11,7 @@ import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { postCommand, putFaults } from "./admin-client.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { headlineOf, spansOf } from "./headline.ts";
+import { headlineOf, presentedOf, spansOf } from "./headline.ts";
 import { exchange } from "./http-exchange.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
@@ -132,6 +132,7 @@ export class AttachedCluster {
       inks,
       spans: spansOf(protocol),
       headline: headlineOf(protocol, nodes, null),
+      ...presentedOf(protocol, [...this.#members.keys()], undefined),
     };
   }
 
@@ -210,7 +211,7 @@ export class AttachedCluster {
 
   async #command(node: NodeId, command: string): Promise<void> {
     const { admin, status } = this.#memberNamed(node);
-    await postCommand(admin, commandNamed(status.commands, command, `greeting ${++this.#greetings}`));
+    await postCommand(admin, commandNamed(status.commands, command, ++this.#greetings));
   }
 
   async #disturb(act: Parameters<typeof networkAfter>[1]): Promise<void> {

@@ -3,6 +3,7 @@
  * one `FeedEvent` as JSON) and acts by `POST /api/act` (one `Act` as JSON; 200 `{}`, or 4xx `{ "error": sentence }`).
  */
 import type { NodeId, View } from "../core/protocol.ts";
+import type { Topology } from "../protocols/presentation.ts";
 import type { Spans } from "../protocols/spans.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
@@ -40,6 +41,19 @@ export interface ClusterPicture {
   readonly spans: Spans;
   /** How things stand, in a sentence of the protocol's own; null where it has none that pictures tell. */
   readonly headline?: string | null;
+  /** How its nodes stand to each other, and what the literature says that it costs; absent for what is not in the registry. */
+  readonly presented?: Presented;
+}
+
+export interface Presented {
+  readonly topology: Topology;
+  /** The ids of the nodes in the order in which they stand: on a ring, clockwise. */
+  readonly rows: readonly NodeId[];
+  /** Short names of messages that carry what a node can have. */
+  readonly carriers: readonly string[];
+  /** What its family does: of it the messages are counted. */
+  readonly work: "election" | "entry" | "multicast" | "decision" | null;
+  readonly costs: readonly { readonly when: string; readonly count: number }[];
 }
 
 /** What the network was like from a moment on, until the next one. */

@@ -1,8 +1,10 @@
 /** What the live page gets of a protocol's presentation: which states it draws, and a sentence that tells how things stand. */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
-import { protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
-import type { NodePicture } from "./feed.ts";
+import { type Family, protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
+import { ledView } from "../protocols/position.ts";
+import { rowsOf } from "../protocols/presentation.ts";
+import type { NodePicture, Presented } from "./feed.ts";
 
 /** In these what was delivered, decided or suspected counts, and no picture tells that. */
 const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership", "names"]);
@@ -16,7 +18,9 @@ export function headlineOf(
   if (!protocolNames.includes(protocol)) return null;
   const { family, presentation } = protocolNamed(protocol);
   if (events === null && TOLD_BY_EVENTS.has(family.part)) return null;
-  const shown = nodes.map(({ id: node, process, view }) => ({ node, view, condition: conditions[process] }));
+  const shown = nodes.map(({ id: node, process, view }) => {
+    return { node, view: view && ledView(view), condition: conditions[process] };
+  });
   return presentation.headline({ nodes: shown, events: events ?? [] });
 }
 
@@ -25,6 +29,35 @@ export function spansOf(protocol: string): Spans {
   if (!protocolNames.includes(protocol)) return { spans: "section", term: "epoch" };
   const { spans, term } = protocolNamed(protocol).presentation;
   return { spans, term };
+}
+
+const works: Readonly<Record<Family["name"], Presented["work"]>> = {
+  election: "election",
+  "mutual exclusion": "entry",
+  multicast: "multicast",
+  consensus: "decision",
+  membership: null,
+};
+
+/** What does not change: it is told once. Absent for what is not in the registry. */
+export function presentedOf(
+  protocol: string,
+  nodes: readonly NodeId[],
+  options: unknown,
+): { readonly presented?: Presented } {
+  if (!protocolNames.includes(protocol)) return {};
+  const { presentation, family, model } = protocolNamed(protocol);
+  const published = nodes.length === 1 ? [] : model().costs;
+  const costs = published.map(({ when, messages }) => ({ when, count: messages(nodes.length) }));
+  return {
+    presented: {
+      topology: presentation.topology,
+      rows: rowsOf(presentation, nodes, options),
+      carriers: presentation.carriers,
+      work: works[family.name],
+      costs: costs.filter(({ count }) => count >= 0),
+    },
+  };
 }
 
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;

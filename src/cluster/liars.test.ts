@@ -74,7 +74,7 @@ async function beside(protocol: string, liar: number, behaviour: BehaviourName, 
     for (const { admin } of members) {
       const { commands } = (await (await fetch(`${admin}/status`)).json()) as NodeStatus;
       for (const name of offeredCommands(commands)) {
-        const command = commandNamed(commands, name, `greeting ${taken}`);
+        const command = commandNamed(commands, name, taken);
         if ((await post(`${admin}/command`, command)).ok) taken += 1;
       }
     }

@@ -12,7 +12,7 @@ import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { headlineOf, spansOf, ToldEvents } from "./headline.ts";
+import { headlineOf, presentedOf, spansOf, ToldEvents } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
@@ -99,6 +99,7 @@ export class LocalCluster {
   /** What the network was like in the last minute and is now. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
   private readonly inks: Readonly<Record<string, number>>;
+  private readonly presented: ReturnType<typeof presentedOf>;
   private readonly events = new ToldEvents();
   private headline: string | null | undefined;
   private reconsidering: NodeJS.Timeout | null = null;
@@ -116,6 +117,7 @@ export class LocalCluster {
   constructor(private readonly options: LocalClusterOptions) {
     const { config, launch, restarts, log, recorder } = options;
     this.inks = messageInksOf(config.protocol);
+    this.presented = presentedOf(config.protocol, Object.keys(config.members).map(Number), config.options);
     const around: Surroundings = {
       launch,
       restarts,
@@ -144,12 +146,24 @@ export class LocalCluster {
   get picture(): ClusterPicture {
     const { config, restarts } = this.options;
     const nodes = [...this.members.values()].map((member) => member.picture);
-    const { network, inks } = this;
+    const { network, inks, presented } = this;
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
     const [headline, spans] = [headlineOf(protocol, nodes, this.events.all), spansOf(protocol)];
-    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, inks, spans, headline };
+    return {
+      name,
+      protocol,
+      now: Date.now(),
+      ...kind,
+      nodes,
+      network,
+      networkSince,
+      inks,
+      spans,
+      headline,
+      ...presented,
+    };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */

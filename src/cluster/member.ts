@@ -8,6 +8,7 @@ import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import { bodyOf } from "../core/wrapping.ts";
 import { type BehaviourName, behaviourSummaries, byzantine, onProcesses } from "../protocols/byzantine.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
+import { withPositions } from "../protocols/position.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
 import { type FaultInjector, faultInjector } from "../runtime/fault-injector.ts";
@@ -73,7 +74,8 @@ const FIRST_CONTACT_MS = 250;
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   placeOf(id, config);
-  const declared = protocolNamed(config.protocol).node(config.options);
+  const { node, presentation } = protocolNamed(config.protocol);
+  const declared = withPositions(node(config.options), presentation.position, config.options);
   const honest = options.alter?.(declared) ?? declared;
   const { liar } = options;
   const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));

@@ -32,7 +32,7 @@ export function copiesOf<V extends Vocabulary>(protocol: Protocol<V>): Copies<V>
   const known = made.get(protocol) as Copies<V> | undefined;
   if (known !== undefined) return known;
   const copies = makeCopies(protocol);
-  made.set(protocol, copies as unknown as Copies<Vocabulary>);
+  made.set(protocol, copies);
   return copies;
 }
 

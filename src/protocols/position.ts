@@ -2,7 +2,8 @@
  * Where a node stands among the others, what it has and what it waits for, told from its state: what the drawing of a
  * topology is made from. Plain data, so a page of a live cluster can be sent it, and no reader knows an algorithm.
  */
-import type { NodeId } from "../core/protocol.ts";
+import { clone } from "../core/plain.ts";
+import type { NodeId, Protocol, View, Vocabulary } from "../core/protocol.ts";
 
 /** What is left out is not so, or not known. */
 export interface Position {
@@ -20,6 +21,8 @@ export interface Position {
   readonly towards?: NodeId;
   /** On the identifier circle one number, clockwise; on the plane two. From 0 to below 1. */
   readonly at?: readonly number[];
+  /** Who serves it, where there are many that serve, and a picture of a real process names no leader. */
+  readonly follows?: NodeId;
   /** Where the part of the identifier circle begins to which the node belongs. */
   readonly region?: number;
 }
@@ -42,4 +45,27 @@ export function partIn(whole: unknown, part: string): unknown {
 /** With what there is alone. */
 export function present(position: { readonly [K in keyof Position]: Position[K] | null | undefined }): Position {
   return Object.fromEntries(Object.entries(position).filter(([, value]) => value != null)) as Position;
+}
+
+/** The picture of a real process, whose state nobody else has: it tells where the node stands, too, if that is anything special. */
+export type PlacedView = View & { readonly position?: Position };
+
+/** With the leader that only the position names. */
+export function ledView(view: PlacedView): View {
+  const leader = view.leader ?? view.position?.follows;
+  return leader === undefined ? view : { ...view, leader };
+}
+
+/** The protocol with such pictures. */
+export function withPositions<P extends Pick<Protocol<Vocabulary>, "view">>(
+  protocol: P,
+  rule: PositionRule,
+  options: unknown,
+): P {
+  const view = (state: object, self: NodeId): PlacedView => {
+    // It may be a piece of the state, which goes on changing.
+    const [shown, position] = [protocol.view(state, self), clone(rule(state, self, options))];
+    return Object.keys(position).length === 0 ? shown : { ...shown, position };
+  };
+  return { ...protocol, view };
 }

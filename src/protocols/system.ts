@@ -5,7 +5,7 @@
 import { type Assembly, assemble, type Parts } from "../core/assemble.ts";
 import { InvariantViolation } from "../core/errors.ts";
 import type { Protocol } from "../core/protocol.ts";
-import { requireParts } from "./options.ts";
+import { inPart, requireParts, withFixed } from "./options.ts";
 
 // Parts are looked up by name; naming a system's type bag says what it is.
 // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -30,7 +30,9 @@ export const composed =
   <P extends Parts, O extends object = { [N in keyof P]?: object }>({ parts, wires, algorithm }: System) =>
   (options?: O): Protocol<Assembly<P>> => {
     const given: Any = options ?? {};
-    const made: Any = Object.fromEntries(Object.entries(parts).map(([of, make]) => [of, make(given[of] as never)]));
+    const made: Any = Object.fromEntries(
+      Object.entries(parts).map(([of, make]) => [of, inPart(of, () => make(given[of] as never))]),
+    );
     const { name } = made[algorithm];
     requireParts(name, given, Object.keys(parts));
     return assemble<P>(name, made, wires as Any, { face: algorithm });
@@ -53,7 +55,7 @@ export function joined(...tables: readonly WireTable[]): WireTable {
 export const settled =
   (make: AnyMaker, settings: object): AnyMaker =>
   (options?: object) =>
-    make({ ...options, ...settings } as never);
+    withFixed(Object.keys(settings), () => make({ ...options, ...settings } as never));
 
 /** The same with other defaults. */
 export const defaulting =

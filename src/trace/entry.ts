@@ -56,7 +56,7 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "gap"; readonly dropped: number }
   /**
    * The node's picture changed in the step that the entries before this one belong to. `state` may be absent where it
-   * changed only in what is held back or in how far its log is, which may be at every message.
+   * changed only in what is held back, in how far its log is or in its position, which may be at every message.
    */
   | { readonly kind: "view"; readonly view: View; readonly state?: unknown };
 

@@ -26,7 +26,7 @@ export function historiesOf<V extends Vocabulary>(properties: readonly Property<
   const known = made.get(properties) as Histories<V> | undefined;
   if (known !== undefined) return known;
   const histories = new Histories(properties);
-  made.set(properties, histories as unknown as Histories<Vocabulary>);
+  made.set(properties, histories);
   return histories;
 }
 

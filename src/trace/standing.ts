@@ -1,4 +1,5 @@
 /** How a node stands at a moment of a trace: whether its process runs, and what its picture shows. */
+import { equal } from "../core/plain.ts";
 import type { NodeId, View } from "../core/protocol.ts";
 import type { TraceEntry } from "./entry.ts";
 
@@ -49,15 +50,22 @@ export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
 
+/** Of a real process: its place among the others, which readers of traces draw and do not read. */
+type Placed = View & { readonly position?: object };
+
 /**
- * Whether two pictures differ: not at all, in their logs alone, in what is held back or in certificates alone, or in how the node
- * stands. Asked at every step of a traced run.
+ * Whether two pictures differ: not at all, in their logs alone, in what is held back, in certificates or in where it stands among
+ * the others alone, or in how the node stands. Asked at every step of a traced run.
  */
-export function differenceOf(before: View | null, after: View): "none" | "log" | "held" | "certificates" | "standing" {
+export function differenceOf(
+  before: Placed | null,
+  after: Placed,
+): "none" | "log" | "held" | "certificates" | "position" | "standing" {
   if (before === null || before.role !== after.role || before.leader !== after.leader || before.term !== after.term)
     return "standing";
   if (!areSame(before.held, after.held)) return "held";
   if (!areEqual(before.certificates, after.certificates)) return "certificates";
+  if (!equal(before.position, after.position)) return "position";
   return before.log?.decided === after.log?.decided && before.log?.last === after.log?.last ? "none" : "log";
 }
 

@@ -1,5 +1,5 @@
 /**
- * axe-core finds nothing to complain of on any page of the laboratory, in light and in dark.
+ * axe-core finds nothing to complain of on any page of the laboratory, in light and in dark, and on a phone.
  *
  * @module-tag long
  */
@@ -21,8 +21,18 @@ const pages: readonly (readonly [string, string])[] = [
   ["#/run?protocol=bully&counterexample=1", '[data-stand="broken"]'],
   ["#/check?protocol=bully", '[data-testid="verdict"]'],
   ["#/compare?protocol=maekawa&with=maekawa-sanders&nodes=3&scenario=maekawa-deadlock", ".now"],
+  ["#/live", "code"],
+  ["#/embed?scenario=raft-leader-crashes", '[data-testid="embed-code"]'],
+  ["#/run?protocol=epoch-token-ring&crash=2&options=%7B%22mutex%22:%7B%22idleMs%22:9%7D%7D", ".chip"],
   ["?embed#/run?scenario=raft-leader-crashes&at=37", '[data-testid="headline"][data-step="37"]'],
 ];
+
+const WIDE = { width: 1_280, height: 900 };
+const looks = [
+  { scheme: "light", viewport: WIDE },
+  { scheme: "dark", viewport: WIDE },
+  { scheme: "light", viewport: { width: 390, height: 844 } },
+] as const;
 
 describe.skipIf(noBrowser !== null)("everyone can use it", () => {
   let browser: Browser;
@@ -38,10 +48,10 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
     host?.close();
   });
 
-  test.each(pages.flatMap(([path, sign]) => (["light", "dark"] as const).map((scheme) => ({ path, sign, scheme }))))(
-    "$path in $scheme",
-    async ({ path, sign, scheme }) => {
-      const context = await browser.newContext({ colorScheme: scheme, viewport: { width: 1_280, height: 900 } });
+  test.each(pages.flatMap(([path, sign]) => looks.map((look) => ({ path, sign, ...look }))))(
+    "$path in $scheme, $viewport.width px wide",
+    async ({ path, sign, scheme, viewport }) => {
+      const context = await browser.newContext({ colorScheme: scheme, viewport });
       const page = await openPage(context, `${url}${path}`, []);
       await page.waitForSelector(sign);
       expect(await complaintsOfAxe(page)).toEqual([]);

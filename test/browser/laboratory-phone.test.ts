@@ -16,6 +16,9 @@ const pages: readonly (readonly [string, string])[] = [
   ["#/run?protocol=bully&counterexample=1", '[data-stand="broken"]'],
   ["#/check?protocol=bully", '[data-testid="verdict"]'],
   ["#/compare?protocol=bully&with=ring,chang-roberts&nodes=6", "[data-case] + [data-case]"],
+  ["#/live", "code"],
+  ["#/embed?scenario=raft-leader-crashes", '[data-testid="embed-code"]'],
+  ["#/run?protocol=epoch-token-ring&crash=2&options=%7B%22mutex%22:%7B%22idleMs%22:9%7D%7D", ".chip"],
   ["?embed#/run?scenario=raft-leader-crashes", '[data-testid="headline"]'],
 ];
 

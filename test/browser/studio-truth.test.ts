@@ -75,6 +75,28 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     expect(await card()).not.toMatch(/\bterm\b/);
   });
 
+  test("maekawa draws its voting sets, and which node waits for which; an entry has its messages counted", async () => {
+    const cluster = await opened("--nodes", "3", "--protocol", "maekawa");
+    await page.waitForSelector('[data-topology="quorums"] .hull');
+    await page.getByRole("button", { name: "Send command to node 0" }).click();
+    await page.getByRole("menuitem", { name: "Request", exact: true }).click();
+    // Its own vote, and that of the other of its set: a request, a vote.
+    await expect
+      .poll(() => page.getByTestId("work").innerText(), { timeout: PATIENCE_MS })
+      .toBe("2 for the last entry, so far");
+    await cluster.act({ type: "command", node: 1, command: "mutex.enter" });
+    const topology = () => page.locator(".topology[data-topology] svg").getAttribute("aria-label");
+    await expect.poll(topology, { timeout: PATIENCE_MS }).toMatch(/1 waits for 0/);
+    await page.getByRole("button", { name: "node 0: inside" }).click();
+    await page.waitForSelector('[data-node="0"][aria-pressed="true"]');
+  });
+
+  test("token-ring draws its ring, with one token", async () => {
+    await opened("--nodes", "3", "--protocol", "token-ring");
+    const token = () => page.locator('[data-topology="ring"] .token').count();
+    await expect.poll(token, { timeout: PATIENCE_MS }).toBe(1);
+  });
+
   test("fifo counts what is delivered", async () => {
     await opened("--nodes", "3", "--protocol", "fifo");
     const headline = () => page.getByTestId("leader").innerText();

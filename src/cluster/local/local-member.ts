@@ -185,7 +185,7 @@ export class LocalMember {
 
   /** One of its commands as it takes it. */
   commandNamed(name: string): object {
-    return commandNamed(this.fields, name, `greeting ${++this.saidCount}`);
+    return commandNamed(this.fields, name, ++this.saidCount);
   }
 
   /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { Inkwell } from "../../../src/trace/diagram/ink.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, event, receive, send } from "../history/fixtures.ts";
+import { svgOf } from "./export.ts";
 import type { Frame } from "./frame.ts";
 import { layOut } from "./layout.ts";
 import { type Letter, widthOf } from "./lettering.ts";
+import { lanesOf } from "./spans.ts";
 
 /** One pixel per millisecond; the rows lie at y = 50, 150 and 250. */
 const frame: Frame = {
@@ -274,6 +277,35 @@ describe("spans", () => {
       [600, 640, "20 % of the messages dropped", "20 …"],
     ]);
     expect(layOut(chronicle, { ...frame, from: 700, to: 800 }).spans).toEqual([]);
+  });
+
+  test("each fault is one, as long as it lasts, and they lie below each other", () => {
+    const networks = [
+      { since: 0, words: "20 % of the messages dropped" },
+      { since: 200, words: "20 % of the messages dropped; split: 0 | 1, 2" },
+      { since: 400, words: "split: 0 | 1, 2; 0 → 1: 100 ms of delay" },
+      { since: 600, words: "" },
+    ];
+    const { spans } = layOut({ messages: [], marks: [], lives: new Map(), networks }, { ...frame, top: 38 });
+    // The first row is at y = 88, and what there is room for stands above it.
+    expect(spans.map(({ kind, x1, x2, y }) => [kind, x1, x2, y])).toEqual([
+      ["loss", 0, 400, 19],
+      ["cut", 200, 600, 34],
+      ["delay", 400, 600, 19],
+    ]);
+    expect(lanesOf(networks, frame.nodes)).toBe(2);
+  });
+
+  test("a file has them as the screen does, a pause as well", () => {
+    const networks = [{ since: 100, words: "20 % of the messages dropped; 10 to 50 ms of delay" }];
+    const stretch = { from: 0, to: Number.POSITIVE_INFINITY, condition: "paused", leads: false, role: "idle" } as const;
+    const lives = new Map([[0, { holdBack: { tracks: () => [] }, stretches: () => [stretch] }]]);
+    const picture = layOut({ messages: [], marks: [], lives, networks }, { ...frame, still: true });
+    const svg = svgOf(picture, { theme: (name: string) => name, inkOf: () => new Inkwell({}).of("m") }, "run");
+    expect(svg).toContain("20 % of the messages dropped");
+    expect(svg).toContain("10 to 50 ms of delay");
+    expect(svg).toContain('stroke-dasharray="9 4"');
+    expect(svg).toContain(">paused<");
   });
 
   test("of what still is reach to the edge", () => {

@@ -125,8 +125,10 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
     const x1 = Math.max(0, xOf(from, frame));
     const x2 = Math.min(frame.width, xOf(to, frame));
     const beginsHere = frame.still || xOf(from, frame) >= 0;
-    const hasRoom = role !== null && beginsHere && x2 - x1 > widthOf(role, "role") + 16;
-    const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? role : null };
+    // That it stands still says more than what it was at.
+    const word = condition === "paused" ? "paused" : role;
+    const hasRoom = word !== null && beginsHere && x2 - x1 > widthOf(word, "role") + 16;
+    const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? word : null };
     const last = lines.at(-1);
     // A role may change with every message: what differs in words alone, for which there is no room, is one line.
     if (last !== undefined && !hasRoom && last.role === null && last.condition === condition && last.leads === leads)

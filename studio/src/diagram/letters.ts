@@ -31,7 +31,7 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
   for (const { y, x1, x2 } of lines) room.take(x1, y - 2, x2 - x1, 4);
   for (const { x1, x2, y } of tracks) room.take(x1, y, x2 - x1, 9);
   for (const { x, y } of marks) room.take(x - 6, y - MARK_ABOVE_PX + 2, 13, MARK_ABOVE_PX + 3);
-  for (const { x1, text } of spans) room.take(x1, frame.top - 2, text.length * 6.4 + 8, 14);
+  for (const { x1, y, text } of spans) room.take(x1, y + 2, text.length * 6.4 + 8, 14);
   room.take(0, height - 34, frame.width, 34);
   for (const { start, end } of arrows) {
     room.pass(start.x, start.y, end.x, end.y);

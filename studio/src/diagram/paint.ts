@@ -4,6 +4,7 @@ import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
 import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
 import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
+import type { FaultKind, PlacedSpan } from "./spans.ts";
 import { type PlacedState, STATE_COLOURS, STATE_PX } from "./states.ts";
 import type { Lettering, Manner, Surface } from "./surface.ts";
 import type { Theme } from "./theme.ts";
@@ -65,13 +66,25 @@ function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: P
     surface.box(x - 5, top, 10, bottom - top, { fill: theme("--rule"), opacity: 0.3 });
     surface.shape("M-5 5L1 -5M1 5L7 -5", { stroke: { colour: theme("--ink-soft"), width: 1.3 }, x, y: bottom });
   }
-  for (const { x1, x2, text } of spans) {
-    const width = Math.max(x2 - x1, 1);
-    surface.box(x1, top, width, bottom - top, { fill: theme("--danger"), opacity: 0.06 });
-    surface.box(x1, top - 1, width, 2.4, { fill: theme("--danger") });
-    if (text !== "")
-      surface.words(text, x1 + 5, top + 13, { colour: theme("--danger"), px: 12.5, family: "serif", italic: true });
-  }
+  for (const span of spans) paintSpan(surface, span, bottom, theme);
+}
+
+/** Told apart by their upper edge as well: cut links have a line, loss has dashes, delay has dots. */
+const FAULTS: Readonly<
+  Record<FaultKind, { readonly colour: string; readonly opacity: number; readonly dash?: string }>
+> = {
+  cut: { colour: "--danger", opacity: 0.06 },
+  loss: { colour: "--danger", opacity: 0.03, dash: "9 4" },
+  delay: { colour: "--gold", opacity: 0.05, dash: "2 3" },
+};
+
+function paintSpan(surface: Surface, { kind, x1, x2, y, text }: PlacedSpan, bottom: number, theme: Theme): void {
+  const { colour, opacity, dash } = FAULTS[kind];
+  const width = Math.max(x2 - x1, 1);
+  surface.box(x1, y, width, bottom - y, { fill: theme(colour), opacity });
+  surface.lines([x1, y, x1 + width, y], { stroke: { colour: theme(colour), width: 2.4, ...(dash && { dash }) } });
+  if (text !== "")
+    surface.words(text, x1 + 5, y + 13, { colour: theme(colour), px: 12.5, family: "serif", italic: true });
 }
 
 /** How much of its colour. */

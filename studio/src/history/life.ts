@@ -4,10 +4,12 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
+import { ledView, type PlacedView, type Position } from "../../../src/protocols/position.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../src/protocols/spans.ts";
 import { spansOf } from "../../../src/trace/diagram/spans.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
+import { roleText } from "./phrase-book.ts";
 
 export type Condition = "running" | "paused" | "gone";
 
@@ -35,6 +37,8 @@ const isSame = (a: Standing, b: Standing): boolean =>
 
 /** Of one node. */
 const MAX_EVIDENCE = 600;
+/** So long it is known how the node stood; what is older goes many at a time. */
+const [PLACED_MS, KEPT_POSITIONS] = [2_000, 64];
 /** The role in a view of which only the leader is remembered. */
 const UNTOLD = "";
 
@@ -45,6 +49,8 @@ export class Life {
   log: View["log"] | null = null;
   /** Who has signed what by now; null where nothing is to be signed, or its process is gone. */
   certificates: View["certificates"] | null = null;
+  /** How it stood to the others, of late. Ascends in time. */
+  #positions: { readonly at: number; readonly position: Position }[] = [];
   readonly #spans: Spans;
   #evidence: Evidence[] = [];
   /** What the evidence comes to, told in two ways; null when there is new evidence. */
@@ -59,24 +65,22 @@ export class Life {
   }
 
   started(at: number): void {
-    this.holdBack.lose(at);
-    this.log = null;
-    this.certificates = null;
+    this.#lose(at);
     this.#insert({ at, condition: "running", view: null });
   }
 
   crashed(at: number): void {
-    this.holdBack.lose(at);
-    this.log = null;
-    this.certificates = null;
+    this.#lose(at);
     this.#insert({ at, condition: "gone", view: null });
   }
 
-  viewed(at: number, view: View): void {
+  viewed(at: number, placed: PlacedView): void {
+    const view = ledView(placed);
     const before = this.#lastView();
     if (view.held !== undefined) this.holdBack.become(at, view.held);
     this.log = view.log ?? null;
     this.certificates = view.certificates ?? null;
+    this.#place(at, placed.position ?? {});
     if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
 
@@ -97,6 +101,8 @@ export class Life {
     this.log ??= picture.view?.log ?? null;
     this.certificates ??= picture.view?.certificates ?? null;
     const unseen = this.#evidence.every((each) => each.view === undefined);
+    const { view }: { readonly view: PlacedView | null } = picture;
+    if (unseen) this.#place(-Infinity, view?.position ?? {});
     this.#evidence.unshift({
       at: -Infinity,
       condition: first === undefined ? now : opposite,
@@ -108,7 +114,7 @@ export class Life {
   stretches(): readonly Stretch[] {
     this.#stretches ??= this.#lasting(({ condition, view }): Standing => {
       const leads = condition !== "gone" && view?.leader === this.node;
-      const role = condition === "gone" || view?.role === UNTOLD ? null : (view?.role ?? null);
+      const role = condition === "gone" || view?.role === UNTOLD ? null : view && roleText(view.role);
       return { condition, leads, role };
     }, isSame).map(({ from, to, value }) => ({ from, to, ...value }));
     return this.#stretches;
@@ -151,8 +157,26 @@ export class Life {
     [this.#stretches, this.#states] = [null, null];
   }
 
+  /** How it stood to the others then, which is not long ago. */
+  positionAt(at: number): Position {
+    return this.#positions.findLast((each) => each.at <= at)?.position ?? {};
+  }
+
   stretchAt(at: number): Stretch | undefined {
     return this.stretches().find((each) => each.from <= at && at < each.to);
+  }
+
+  #lose(at: number): void {
+    this.holdBack.lose(at);
+    this.log = null;
+    this.certificates = null;
+    this.#place(at, {});
+  }
+
+  #place(at: number, position: Position): void {
+    this.#positions.push({ at, position });
+    const first = this.#positions.findLastIndex((each) => each.at < at - PLACED_MS);
+    if (first > KEPT_POSITIONS) this.#positions.splice(0, first);
   }
 
   #insert(evidence: Evidence): void {

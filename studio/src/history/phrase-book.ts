@@ -158,6 +158,14 @@ export function tokenText(token: number): string {
   return token < ENTRIES ? String(token) : `${epochOf(token)}·${token % ENTRIES}`;
 }
 
+/** What a node is doing, in the words that all pages have for it: "held" is what is held back. */
+export function roleText(role: string): string {
+  return role.replace(/^held\b/, "inside").replace(/^wanted\b/, "waiting");
+}
+
+/** The first of what it says of itself. */
+export const briefRole = (role: string): string => roleText(role.split(/[,(;]/, 1)[0] as string).trim();
+
 function wordsOf(fields: Record<string, unknown>): string[] {
   const words = Object.entries(fields).filter(([, value]) => isScalar(value));
   return words.map(([name, value]) => (name === "token" ? tokenText(Number(value)) : brief(value)));

@@ -1,5 +1,6 @@
 /** What can be done at the cursor, in words: what the menus and the palette list. */
 import type { Look, ShownRun } from "./engine/answers.ts";
+import { isCutText } from "./engine/network-turns.ts";
 import type { Fork } from "./engine/recipe.ts";
 
 export interface Act {
@@ -18,7 +19,7 @@ export function actsAt(
 ): Act[] {
   if (!hasStates) return [];
   const ids = nodes.map(({ node }) => node);
-  const isTurned = (drawing.axes.time.networks.at(-1)?.words ?? "") !== "";
+  const isTurned = (drawing.axes.time.networks.at(-1)?.words ?? "").split("; ").some(isCutText);
   return [
     ...nodes.flatMap((node) => actsOn(node, ids, verb)),
     ...inFlight.flatMap(({ id, from, to, text }): Act[] => {

@@ -5,6 +5,7 @@ export interface Exhibit {
   readonly summary: string;
   readonly family: string;
   readonly topology: string;
+  /** All that is claimed of it; first what is claimed of every moment. */
   readonly guarantees: readonly string[];
   /** Of five nodes. */
   readonly costs: readonly { readonly when: string; readonly count: number }[];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ShownRun } from "./engine/answers.ts";
 import { forksOf, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
-import { actText, afterAct, forkTreeOf, listed, onBranch, withoutLastFork } from "./forking.ts";
+import { actText, afterAct, forkTreeOf, listed, onBranch, withoutFork, withoutLastFork } from "./forking.ts";
 
 /** A run whose step i is over after i + 1 entries, at the acts of these words. */
 const runOf = (words: Words) =>
@@ -66,5 +66,19 @@ describe("branches", () => {
     const deep = Array.from({ length: 12 }, (_, place) => `${place} crash 1;${long}`).reduce(onBranch, words);
     expect(hashOf({ page: "run", words: deep }).length).toBeLessThanOrEqual(MAX_LINK);
     expect(deep.branches ?? "").not.toBe("");
+  });
+});
+
+test("an act that is taken back leaves the others, and the run with it as a branch", () => {
+  const words = { protocol: "bully", fork: "10 crash 4;20 pause 1;30 resume 1", at: "7" };
+  const left = withoutFork(words, 1);
+  expect(left).toEqual({
+    protocol: "bully",
+    fork: "10 crash 4;30 resume 1",
+    branches: "10 crash 4;20 pause 1;30 resume 1",
+  });
+  expect(withoutFork({ protocol: "bully", fork: "10 crash 4" }, 0)).toEqual({
+    protocol: "bully",
+    branches: "10 crash 4",
   });
 });

@@ -22,6 +22,11 @@ export function withoutLastFork(words: Words): Words {
   return withBranches(words, forksText(left), branchesOf(words));
 }
 
+/** One of the acts is taken back and the others are left; the run with it is kept as a branch. */
+export function withoutFork(words: Words, place: number): Words {
+  return onBranch(words, forksText(forksOf(words.fork ?? "").filter((_fork, index) => index !== place)));
+}
+
 /** The same run's branch with these acts; the one that is left is kept. */
 export function onBranch(words: Words, fork: string): Words {
   return withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);

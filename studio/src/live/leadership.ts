@@ -1,7 +1,7 @@
 /** Who leads, in words, from what every running node believes. */
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { inWords, nodesInWords } from "../history/phrase-book.ts";
+import { briefRole, inWords, nodesInWords } from "../history/phrase-book.ts";
 
 export interface Leadership {
   /** A running node that others or itself believe in; `split` if there are several. */
@@ -71,7 +71,10 @@ function leaderless(running: readonly NodePicture[]): Leadership {
 
 function rolesInWords(running: readonly NodePicture[]): string {
   const roles = new Map<string, number>();
-  for (const { view } of running) if (view !== null) roles.set(view.role, (roles.get(view.role) ?? 0) + 1);
+  for (const { view } of running) {
+    const role = view === null ? null : briefRole(view.role);
+    if (role !== null) roles.set(role, (roles.get(role) ?? 0) + 1);
+  }
   const counts = [...roles].map(([role, count]) => `${count} ${role}`);
   return counts.length === 0 ? "" : `${counts.join(", ")}.`;
 }

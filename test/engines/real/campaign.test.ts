@@ -56,7 +56,7 @@ async function done(redis: Redis): Promise<number> {
   return key === undefined ? 0 : redis.zcard(key);
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
   const end = Date.now() + 240_000;
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`it never came to it that ${what}`);
@@ -117,7 +117,7 @@ test("where Redis is killed, it is said to be away; Ctrl-C ends, and the rest is
     for (const { child } of [stopped, waiting]) child.stderr.on("data", (data: Buffer) => (told += data.toString()));
     await until("some jobs are done", async () => (await done(redis)) >= 5);
     await server.kill();
-    await until("it is said", async () => told.includes("waiting for Redis, which does not answer"));
+    await until("it is said", () => told.includes("waiting for Redis, which does not answer"));
     stopped.child.kill("SIGINT");
     expect(await stopped.code).toBe(1);
     await server.start();

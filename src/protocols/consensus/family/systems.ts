@@ -1,6 +1,7 @@
 /** The system of a replicated log: a client and a replica of the state machine at every node, in simulator, checker and real processes alike. */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Property, Protocol } from "../../../core/protocol.ts";
+import { withFixed } from "../../options.ts";
 import { composed, joined, type System } from "../../system.ts";
 import { type LogClient, type LogClientOptions, logClient } from "./client.ts";
 import { type Machine, type MachineOptions, machine } from "./machine.ts";
@@ -56,7 +57,9 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
       ...(kind === undefined ? {} : { kind }),
     };
     const machine = { ...options.machine, repliesToAll: Object.hasOwn(command, "reply") };
-    const system = make({ ...options, client, machine });
+    const system = withFixed(["client.reads", "client.kind", "machine.repliesToAll"], () =>
+      make({ ...options, client, machine }),
+    );
     const promised = logProperties(orders);
     // What the log promises by itself under the same name is said once, with the clients that see it.
     const others = system.properties.filter(({ name }) => !promised.some((property) => property.name === name));

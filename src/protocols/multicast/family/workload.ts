@@ -6,7 +6,7 @@
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { list, natural, real, struct, text } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { inPart, requirePositive, settle } from "../../options.ts";
 import { composed, joined, type System } from "../../system.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
@@ -200,7 +200,7 @@ export const withMulticastWorkload =
   ) =>
   (options?: O & WorkloadOptions) => {
     const given = options as { multicast?: never } | undefined;
-    const multicast = parts.multicast?.(given?.multicast) as Protocol<Vocabulary>;
+    const multicast = inPart("multicast", () => parts.multicast?.(given?.multicast)) as Protocol<Vocabulary>;
     const workload = (of?: Partial<MulticastWorkloadOptions>) => ({ ...multicastWorkload(of), properties });
     return composed<{ workload: MulticastWorkload } & P, O & WorkloadOptions>({
       parts: { workload, ...parts, multicast: () => multicast },

@@ -1,4 +1,5 @@
 /** Where the nodes of an overlay are: on the circle of identifiers, and in space. They are there while they are down, too. */
+import type { NodeId } from "../../../core/protocol.ts";
 import { type PositionRule, present } from "../../position.ts";
 import { identifierRing } from "../super-peer-dht/identifiers.ts";
 import { dhtOptions } from "../super-peer-dht/super-peer-dht.ts";
@@ -6,15 +7,19 @@ import { space } from "../super-peer-tokens/space.ts";
 import { tokenOptions } from "../super-peer-tokens/super-peer-tokens.ts";
 import type { State as TokensState } from "../super-peer-tokens/vocabulary.ts";
 
-export const onIdentifierCircle: PositionRule = (_state, node, given) => {
+export const onIdentifierCircle: PositionRule = (state, node, given) => {
   const options = dhtOptions(given ?? undefined);
   const ring = identifierRing(options);
   const keys = 2 ** options.identifierBits;
-  return { at: [ring.keyAt(ring.placeOf(node)) / keys], region: ring.reservedKey(node) / keys };
+  const at = [ring.keyAt(ring.placeOf(node)) / keys];
+  return present({ at, region: ring.reservedKey(node) / keys, follows: superPeerOf(state) });
 };
 
 export const inSpace: PositionRule = (state, node, given) => {
   const [x = 0, y = 0] = space(tokenOptions(given ?? undefined)).pointOf(node);
   const token = (state as TokensState | null)?.token ?? null;
-  return present({ at: [x, y], holds: token === null ? null : "token" });
+  return present({ at: [x, y], holds: token === null ? null : "token", follows: superPeerOf(state) });
 };
+
+const superPeerOf = (state: unknown): NodeId | null =>
+  (state as Pick<TokensState, "superPeer"> | null)?.superPeer ?? null;

@@ -13,13 +13,15 @@ export interface Flight {
   readonly text: string;
   /** Whether it carries what a node can hold. */
   readonly isCarrier: boolean;
+  /** It has arrived: what is left of it fades away. */
+  readonly isOver?: true;
 }
 
 export function factsOf(arrangement: Arrangement, flights: readonly Flight[]): string[] {
   return [
     ...holdersIn(arrangement),
     ...flights
-      .filter(({ isCarrier }) => isCarrier)
+      .filter(({ isCarrier, isOver }) => isCarrier && isOver !== true)
       .map(({ name, from, to }) => `${name.split(".").at(-1)} on its way: ${from} → ${to}`),
     ...waitingIn(arrangement),
     ...promisesIn(arrangement),

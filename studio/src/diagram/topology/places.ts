@@ -30,12 +30,25 @@ const MOST_ON_PLANE = 11;
 /** Of a node's radius: how far the middles of two nodes on the circle of identifiers are apart at least. */
 const APART = 2.3;
 
-export function placed({ topology, nodes }: Arrangement, size: { width: number; height: number }): Placing {
-  const middle = { x: size.width / 2, y: size.height / 2 };
-  const ry = Math.max(10, size.height / 2 - EDGE_PX);
-  const rx = Math.max(10, Math.min(size.width / 2 - EDGE_PX, ry * MOST_STRETCH));
+export interface Sheet {
+  readonly width: number;
+  readonly height: number;
+  /** Room at the left and at the right, for words. */
+  readonly aside?: number;
+  /** More of it on all sides. */
+  readonly around?: number;
+  /** The greatest radius of a node. */
+  readonly largest?: number;
+}
+
+export function placed({ topology, nodes }: Arrangement, sheet: Sheet): Placing {
+  const { width, height, aside = 0, around = 0, largest = MOST_RADIUS } = sheet;
+  const middle = { x: width / 2, y: height / 2 };
+  const edge = EDGE_PX + largest - MOST_RADIUS + around;
+  const ry = Math.max(10, height / 2 - edge);
+  const rx = Math.max(10, Math.min(width / 2 - edge - aside, ry * MOST_STRETCH));
   const ellipse: Ellipse = { kind: "ellipse", middle, rx, ry };
-  const radius = Math.max(LEAST_RADIUS, Math.min(MOST_RADIUS, (roundOf(ellipse) / Math.max(1, nodes.length)) * 0.36));
+  const radius = Math.max(LEAST_RADIUS, Math.min(largest, (roundOf(ellipse) / Math.max(1, nodes.length)) * 0.36));
   const evenly = (ids: readonly number[]) => new Map(ids.map((id, place) => [id, on(ellipse, place / ids.length)]));
   const ids = nodes.map(({ node }) => node);
   switch (topology) {

@@ -5,7 +5,7 @@ import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
 export type Question =
-  | { readonly do: "form"; readonly protocol: string }
+  | { readonly do: "form"; readonly protocol: string; readonly variant: string }
   | { readonly do: "run"; readonly words: Words }
   | { readonly do: "look"; readonly step: number }
   | { readonly do: "open"; readonly name: string; readonly text: string }
@@ -26,6 +26,17 @@ export interface Form {
   readonly run: readonly Field[];
   readonly check: readonly Field[];
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
+  /** Those that the algorithm, in this form of it, and the parts beside it declare. */
+  readonly options: readonly OptionField[];
+}
+
+export interface OptionField {
+  /** Where it stands among the options: parts, and its name. */
+  readonly path: readonly string[];
+  readonly kind: "whole" | "number" | "switch" | "choice" | "text" | "nodes" | "json";
+  /** Of a choice. */
+  readonly values: readonly string[];
+  readonly preset: unknown;
 }
 
 export interface Field {

@@ -15,8 +15,8 @@ export class Asking {
   readonly #recordings = new Map<string, string>();
   readonly #open = new Map<number, Open>();
 
-  form(protocol: string): Promise<Form> {
-    return this.#ask({ do: "form", protocol }) as Promise<Form>;
+  form(protocol: string, variant: string): Promise<Form> {
+    return this.#ask({ do: "form", protocol, variant }) as Promise<Form>;
   }
 
   run(words: Words, onProgress: (progress: Progress) => void = () => {}): Promise<ShownRun> {

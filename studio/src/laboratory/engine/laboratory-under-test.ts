@@ -1,6 +1,6 @@
 /** The laboratory without a worker: what it answers, in this process. */
 import { readFile } from "node:fs/promises";
-import type { CheckShown, Compared, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { CheckShown, Compared, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 import type { Words } from "./recipe.ts";
 
@@ -12,6 +12,7 @@ export class TestedLaboratory {
   run = (words: Words, onProgress: (progress: Progress) => void = () => {}): Promise<ShownRun> =>
     this.#ask<ShownRun>({ do: "run", words }, onProgress);
   check = (words: Words): Promise<CheckShown> => this.#ask<CheckShown>({ do: "check", words });
+  form = (protocol: string, variant = ""): Promise<Form> => this.#ask<Form>({ do: "form", protocol, variant });
   look = (step: number): Promise<Look> => this.#ask<Look>({ do: "look", step });
   compare = (words: Words): Promise<readonly Compared[]> => this.#ask<readonly Compared[]>({ do: "compare", words });
   looks = (steps: readonly number[]): Promise<readonly (Look | null)[]> =>

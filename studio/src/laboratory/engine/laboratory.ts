@@ -4,10 +4,9 @@ import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
 import { Scenes } from "../../../../src/experiment/scene.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
-import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
-import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { type Trace, writeTrace } from "../../../../src/trace/file.ts";
-import type { CheckShown, Compared, Field, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { CheckShown, Compared, Look, Progress, Question, ShownRun } from "./answers.ts";
+import { formOf } from "./form.ts";
 import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { opened } from "./recordings.ts";
@@ -45,7 +44,7 @@ export class Laboratory {
   async answer(question: Question, onProgress: (progress: Progress) => void): Promise<unknown> {
     switch (question.do) {
       case "form":
-        return formOf(question.protocol);
+        return formOf(question.protocol, question.variant);
       case "run":
         return this.#show(question.words, onProgress);
       case "look":
@@ -146,27 +145,4 @@ export class Laboratory {
     if (this.#made === null) throw new Error("expected a run to look into");
     return lookAt(this.#made.run, this.#made.shown, step, this.#made);
   }
-}
-
-/** Words that the form has a place of its own for, and those of threads and files. */
-const elsewhere = new Set(["variant", "for", "workers", "maxMemory", "coverage"]);
-
-function formOf(protocol: string): Form {
-  const { variants, family, onRing } = protocolNamed(protocol);
-  const ofFamily = new Set<string>([family.verb ?? "", family.count ?? ""]);
-  const others = new Set(Object.keys(workloadWords));
-  if (family.count === "commands") ofFamily.add("machine");
-  if (family.refuse !== undefined) ofFamily.add("voteNo");
-  if (protocol === "byzantine-generals") ofFamily.add("traitors").add("order");
-  const isOffered = (word: string): boolean =>
-    !elsewhere.has(word) && (word !== "ring" || onRing !== null) && (!others.has(word) || ofFamily.has(word));
-  const fields = (use: "simulate" | "explore"): Field[] =>
-    Object.entries(wordsOf[use])
-      .filter(([word]) => isOffered(word))
-      .map(([word, { about, value }]) => ({ word, value, about: typeof about === "string" ? about : about[use] }));
-  return {
-    run: fields("simulate"),
-    check: fields("explore"),
-    variants: Object.entries(variants).map(([name, { summary }]) => ({ name, summary })),
-  };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { afterAct, withoutLastFork } from "../forking.ts";
 import type { ShownRun } from "./answers.ts";
-import { casesOf, commandOf, comparing, forksOf, hashOf, placeOf } from "./recipe.ts";
+import { casesOf, commandOf, comparing, forksOf, frameOf, hashOf, placeOf } from "./recipe.ts";
 
 describe("a link", () => {
   it("says everything that it was made from", () => {
@@ -64,4 +64,10 @@ describe("several protocols in one link", () => {
     expect(casesOf(left).map(({ name }) => name)).toEqual(["ring", "bully:monitored"]);
     expect(comparing(left, ["ring"])).toEqual({ protocol: "ring", nodes: "6" });
   });
+});
+
+test("a frame has the link of the run, and no word of it ends an attribute", () => {
+  const code = frameOf("https://your.host/laboratory.html", { protocol: "bully", crash: "4", at: "9" }, 'it "leads"');
+  expect(code).toContain('src="https://your.host/laboratory.html?embed#/run?protocol=bully&amp;crash=4&amp;at=9"');
+  expect(code).toContain('title="it &quot;leads&quot;"');
 });

@@ -1,6 +1,6 @@
 /** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
 
-export type PageName = "gallery" | "run" | "check" | "compare" | "tour";
+export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live" | "embed";
 
 /**
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
@@ -32,7 +32,7 @@ export const MAX_FORKS = 20;
 /** In characters; longer addresses are cut by chats and mail programs. */
 export const MAX_LINK = 4_000;
 
-const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour"];
+const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour", "live", "embed"];
 
 export function hashOf({ page, words }: Place): string {
   const query = new URLSearchParams(Object.entries(words).filter(([, text]) => text !== "")).toString();
@@ -120,10 +120,17 @@ export function comparing(words: Words, names: readonly string[]): Words {
   };
 }
 
+/** A frame with a run, for a page of somebody else. @param base the address of this page */
+export function frameOf(base: string, words: Words, title: string): string {
+  const attribute = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const source = `${base}?embed${hashOf({ page: "run", words })}`;
+  return `<iframe src="${attribute(source)}"\n        title="${attribute(title)}" width="100%" height="620" loading="lazy"></iframe>`;
+}
+
 /** The command that does the same in a terminal; null where there is none. */
 export function commandOf({ page, words }: Place): string | null {
   const { protocol = "", scenario, counterexample, fork, recording } = words;
-  if (fork !== undefined || page === "compare" || page === "tour") return null;
+  if (fork !== undefined || (page !== "run" && page !== "check")) return null;
   const name = page === "check" || counterexample !== undefined ? "check" : "sim";
   if (recording !== undefined) return `npx coterie trace '${recording}'`;
   if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;

@@ -14,8 +14,15 @@ import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
-import { turnedBy } from "./network-turns.ts";
+import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
 import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+
+interface Beginning {
+  readonly words: string;
+  readonly until: number;
+}
+
+const AS_USUAL: Beginning = { words: "", until: Number.NEGATIVE_INFINITY };
 
 export interface Run {
   readonly title: string;
@@ -23,8 +30,10 @@ export interface Run {
   readonly trace: Trace;
   /** Of a simulated run; those of a counterexample follow from its trace. */
   readonly verdicts: readonly PropertyVerdict[];
-  /** What was done to the network: as steps, and as words. */
+  /** What was done to the network: as steps, and as words, with what it was like from the beginning. */
   readonly turns: readonly Turn[];
+  /** Up to when it was so; acts leave a network in which only what steps did to links is left. */
+  readonly began: Beginning;
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
@@ -97,6 +106,7 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
     trace,
     verdicts: [],
     turns: [],
+    began: AS_USUAL,
     networks: [],
     formulas: [],
     forks: [],
@@ -107,7 +117,18 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
 function recorded(name: string, trace: Trace, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
-  return { title: name, about, trace, verdicts: [], turns: [], networks: [], formulas: [], forks: [], words };
+  return {
+    title: name,
+    about,
+    trace,
+    verdicts: [],
+    turns: [],
+    began: AS_USUAL,
+    networks: [],
+    formulas: [],
+    forks: [],
+    words,
+  };
 }
 
 /** What keeps going for ever is ended, unless somebody says when. */
@@ -122,13 +143,15 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   const turns: Turn[] = [];
   const result = playedOut(made, entries, turns, onEvents);
   const { scenario, cast } = made;
+  const began = { words: beginningText(scenario.network), until: Number.POSITIVE_INFINITY };
   return {
     title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
     about: scenario.about ?? "",
     trace: { header: simulatedHeader(made, result), entries, clocks: vectorClocks(entries) },
     verdicts: result.properties,
     turns,
-    networks: networksOf(turns, cast.ids),
+    began,
+    networks: networksOf(began, turns, cast.ids),
     formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
     forks: [],
   };
@@ -184,11 +207,13 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   let slice = slices.next();
   while (slice.done !== true) slice = slices.next();
   const header = { ...trace.header, violation: null };
+  const began = { ...run.began, until: Math.min(run.began.until, until) };
   const made = { header, entries, clocks: vectorClocks(entries) };
   return {
     ...run,
     turns,
-    networks: networksOf(turns, nodes),
+    began,
+    networks: networksOf(began, turns, nodes),
     trace: made,
     verdicts: [],
     formulas: [],
@@ -230,11 +255,18 @@ function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] 
   return all.length === 0 ? [] : [{ at, step: Object.fromEntries(all) as Step }];
 }
 
-function networksOf(turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
-  const networks: NetworkTurn[] = [];
-  for (const { at, step } of turns) networks.push(...turnedBy(step, at, networks.at(-1)?.words ?? "", nodes));
-  return networks;
+function networksOf(began: Beginning, turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
+  const turned: NetworkTurn[] = [];
+  for (const { at, step } of turns) turned.push(...turnedBy(step, at, turned.at(-1)?.words ?? "", nodes));
+  if (began.words === "") return turned.map(told);
+  const isBegun = ({ at }: NetworkTurn): boolean => at <= began.until;
+  const [first, then] = [turned.filter(isBegun), turned.filter((turn) => !isBegun(turn))];
+  const whole = first.map(({ at, words }) => ({ at, words: words === "" ? began.words : `${began.words}; ${words}` }));
+  const end = Number.isFinite(began.until) ? [{ at: began.until, words: first.at(-1)?.words ?? "" }] : [];
+  return [{ at: Number.NEGATIVE_INFINITY, words: began.words }, ...whole, ...end, ...then].map(told);
 }
+
+const told = ({ at, words }: NetworkTurn): NetworkTurn => ({ at, words: bothWays(words) });
 
 function pausedIn(entries: readonly TraceEntry[]): number[] {
   const paused = new Set<number>();

@@ -1,0 +1,56 @@
+/** What can be said of a run or a check of an algorithm: the words of the command line, and the options that it declares. */
+import type { ShapeNode } from "../../../../src/core/shape.ts";
+import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
+import { protocolNamed } from "../../../../src/protocols/index.ts";
+import { type DeclaredOption, declaredOptions } from "../../../../src/protocols/options.ts";
+import type { Field, Form, OptionField } from "./answers.ts";
+
+/** Words that the form has a place of its own for, and those of threads and files. */
+const elsewhere = new Set(["variant", "for", "workers", "maxMemory", "coverage", "options"]);
+
+export function formOf(protocol: string, variant: string): Form {
+  const { variants, family, onRing, model } = protocolNamed(protocol);
+  const ofFamily = new Set<string>([family.verb ?? "", family.count ?? ""]);
+  const others = new Set(Object.keys(workloadWords));
+  if (family.count === "commands") ofFamily.add("machine");
+  if (family.refuse !== undefined) ofFamily.add("voteNo");
+  if (protocol === "byzantine-generals") ofFamily.add("traitors").add("order");
+  const isOffered = (word: string): boolean =>
+    !elsewhere.has(word) && (word !== "ring" || onRing !== null) && (!others.has(word) || ofFamily.has(word));
+  const fields = (use: "simulate" | "explore"): Field[] =>
+    Object.entries(wordsOf[use])
+      .filter(([word]) => isOffered(word))
+      .map(([word, { about, value }]) => ({ word, value, about: typeof about === "string" ? about : about[use] }));
+  return {
+    run: fields("simulate"),
+    check: fields("explore"),
+    options: declaredOptions(variants[variant]?.model ?? model).map(optionField),
+    variants: Object.entries(variants).map(([name, { summary }]) => ({ name, summary })),
+  };
+}
+
+function optionField({ path, name, shape, preset }: DeclaredOption): OptionField {
+  return { path: [...path, name], preset, ...kindOf(shape) };
+}
+
+function kindOf(shape: ShapeNode): Pick<OptionField, "kind" | "values"> {
+  const plain = (kind: OptionField["kind"], values: readonly string[] = []) => ({ kind, values });
+  switch (shape.kind) {
+    case "natural":
+      return plain("whole");
+    case "real":
+      return plain("number");
+    case "boolean":
+      return plain("switch");
+    case "oneOf":
+      return plain("choice", shape.values);
+    case "text":
+      return plain("text");
+    case "nullable":
+      return kindOf(shape.value);
+    case "list":
+      return plain(shape.items.kind === "natural" ? "nodes" : "json");
+    default:
+      return plain("json");
+  }
+}

@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import type { ClusterPicture } from "../../../src/cluster/feed.ts";
+import type { TraceEntry } from "../../../src/trace/entry.ts";
+import { factsOf } from "../diagram/topology/facts.ts";
+import { placed } from "../diagram/topology/places.ts";
+import { Chronicle } from "../history/chronicle.ts";
+import { clusterOf, nodePicture, pictureOf, receive, send } from "../history/fixtures.ts";
+import { arrangementOf, captionOf, flightsOf } from "./arrangement.ts";
+import { linksBetween } from "./links.ts";
+
+const presented = { rows: [2, 0, 1], carriers: ["token"], work: "entry", costs: [] } as const;
+const ring: ClusterPicture = {
+  ...pictureOf([0, 1, 2].map((id) => nodePicture(id, { role: "released" }))),
+  presented: { ...presented, topology: "ring" },
+};
+const placedAt = (at: number, node: number, position: object): TraceEntry => ({
+  at,
+  node,
+  kind: "view",
+  view: { role: "released", position } as { role: string },
+});
+const token = (at: number, from: number, to: number): TraceEntry => ({
+  at,
+  node: from,
+  kind: "send",
+  id: "a",
+  to,
+  message: { type: "token" },
+});
+
+test("a token is at one node or on its way, though of one node is heard earlier than of the other", () => {
+  const chronicle = new Chronicle(ring, [
+    // All of the giver comes first.
+    placedAt(1, 0, { holds: "token" }),
+    token(10, 0, 1),
+    placedAt(10, 0, {}),
+    { at: 30, node: 1, kind: "receive", id: "a", from: 0, message: { type: "token" } },
+    placedAt(30, 1, { holds: "token" }),
+  ]);
+  const told = (at: number) =>
+    factsOf(
+      arrangementOf(ring, chronicle.lives, at),
+      flightsOf(chronicle.messages, ring.presented?.carriers ?? [], at),
+    );
+  expect(told(5)).toEqual(["node 0 has the token"]);
+  expect(told(20)).toEqual(["token on its way: 0 → 1"]);
+  expect(told(40)).toEqual(["node 1 has the token"]);
+});
+
+test("nodes stand in the order of their ring, and nobody who has died keeps what he had", () => {
+  const chronicle = new Chronicle(ring, [placedAt(1, 0, { holds: "token" })]);
+  expect(arrangementOf(ring, chronicle.lives, 2).nodes.map(({ node }) => node)).toEqual([2, 0, 1]);
+  chronicle.add([{ at: 5, node: 0, kind: "crash" }]);
+  expect(arrangementOf(ring, chronicle.lives, 6).nodes[1]?.position).toEqual({});
+});
+
+test("a page that is opened later knows where all stand", () => {
+  const view = { role: "released", position: { holds: "token" } } as { role: string };
+  const late = { ...ring, nodes: [...ring.nodes.slice(0, 2), nodePicture(2, view)] };
+  const { lives } = new Chronicle(late, []);
+  expect(factsOf(arrangementOf(late, lives, 1_000), [])).toEqual(["node 2 has the token"]);
+});
+
+test("of many that serve each is named by those that it serves", () => {
+  const view = { role: "node of 1", position: { follows: 1 } } as { role: string };
+  const cluster = { ...ring, nodes: [nodePicture(0, view), nodePicture(1, null)] };
+  const circle = { ...cluster, presented: { ...presented, rows: [0, 1], topology: "plane" as const } };
+  const { lives } = new Chronicle(circle, []);
+  expect(arrangementOf(circle, lives, 1_000).nodes.map(({ leader }) => leader)).toEqual([1, null]);
+});
+
+test("what has arrived fades, and is not on its way", () => {
+  const { messages } = new Chronicle(clusterOf([2, 2, 2]), [send(100, 0, 1), receive(120, 0, 1, 100), send(110, 0, 2)]);
+  const shown = (at: number) => flightsOf(messages, [], at).map(({ to, isOver }) => `${to}${isOver ? " over" : ""}`);
+  expect(shown(99)).toEqual([]);
+  expect(shown(115)).toEqual(["1", "2"]);
+  expect(shown(130)).toEqual(["1 over", "2"]);
+  expect(shown(2_000)).toEqual(["2"]);
+});
+
+test.each([
+  ["held, voted for 2", "inside"],
+  ["wanted", "waiting"],
+  ["follower", "follower"],
+])("a node that is %s is captioned %s", (role, caption) => {
+  expect(captionOf(nodePicture(0, { role }))).toBe(caption);
+});
+
+test("a link that is cut has a gap in its middle, both ways or one", () => {
+  const arrangement = arrangementOf(clusterOf([2, 2, 2]), new Map(), 0);
+  const placing = placed(arrangement, { width: 300, height: 300 });
+  const network = {
+    cuts: [
+      [0, 1],
+      [1, 0],
+      [2, 0],
+    ],
+    dropRate: 0,
+    delayMs: [0, 0],
+  } as const;
+  const links = linksBetween(placing, network);
+  expect(links.map(({ key, cut }) => [key, cut])).toEqual([
+    ["0–1", "both"],
+    ["0–2", "oneWay"],
+    ["1–2", "none"],
+  ]);
+  for (const { gap, start, end } of links)
+    expect(Math.hypot(gap[0].x - gap[1].x, gap[0].y - gap[1].y)).toBeLessThan(
+      Math.hypot(start.x - end.x, start.y - end.y),
+    );
+});

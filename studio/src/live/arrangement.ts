@@ -1,0 +1,76 @@
+/** The cluster as its topology is drawn: where each node stands, what it is in, and what is on its way or has just arrived. */
+import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { ArrangedNode, Arrangement } from "../../../src/protocols/index.ts";
+import { spanOf } from "../../../src/protocols/spans.ts";
+import type { Flight } from "../diagram/topology/facts.ts";
+import type { Message } from "../history/chronicle.ts";
+import type { Life } from "../history/life.ts";
+import { briefRole } from "../history/phrase-book.ts";
+
+const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
+
+/**
+ * What nodes do is heard of a little later, of each at another time. So what is drawn is how things stood so long ago: one moment
+ * for all, at which a token is at one node or on its way.
+ */
+export const HEARD_WITHIN_MS = 200;
+
+/** @param at the moment of what positions tell */
+export function arrangementOf(cluster: ClusterPicture, lives: ReadonlyMap<NodeId, Life>, at: number): Arrangement {
+  const { presented, nodes } = cluster;
+  const rows = presented?.rows ?? nodes.map(({ id }) => id);
+  const arranged = rows.flatMap((row): ArrangedNode[] => {
+    const node = nodes.find(({ id }) => id === row);
+    return node === undefined ? [] : [arrangedNode(cluster, node, lives.get(row), at)];
+  });
+  return { topology: presented?.topology ?? "complete", nodes: arranged };
+}
+
+function arrangedNode(
+  { spans }: ClusterPicture,
+  { id, process, view }: NodePicture,
+  life: Life | undefined,
+  at: number,
+): ArrangedNode {
+  const condition = conditions[process];
+  const position = life?.positionAt(at) ?? {};
+  return {
+    node: id,
+    condition,
+    role: view?.role ?? "",
+    span: condition === "down" || view === null ? null : spanOf(spans, view, id),
+    leader: view?.leader ?? position.follows ?? null,
+    heldBack: life?.holdBack.now?.length ?? 0,
+    position,
+  };
+}
+
+/** What stands at a node: what it is in, or the first of what it says of itself. */
+export function captionOf({ process, view, byzantine }: NodePicture): string {
+  const role = process === "running" ? briefRole(view?.role ?? process) : process;
+  return `${role}${byzantine === undefined ? "" : ", lies"}`;
+}
+
+/** So long the trace of a message stays on its way. */
+const AFTERGLOW_MS = 900;
+/** Longer than this nothing is on its way: its end has been missed. */
+const LONG_MS = 12_000;
+/** More at a time cannot be told apart. */
+const SHOWN = 24;
+
+/** The last message of each way at a moment. @param messages in the order of time, nearly */
+export function flightsOf(messages: readonly Message[], carriers: readonly string[], at: number): Flight[] {
+  const last = new Map<string, Flight>();
+  const begun = messages.filter(({ sentAt, receivedAt }) => (sentAt ?? receivedAt ?? Infinity) <= at);
+  for (const { id, from, to, name, sentAt, receivedAt, loss } of begun.slice(-SHOWN)) {
+    const endedAt = receivedAt ?? loss?.at ?? Infinity;
+    const isOver = endedAt <= at;
+    const isShown = isOver ? at - endedAt <= AFTERGLOW_MS : at - (sentAt ?? at) <= LONG_MS;
+    if (from === to || !isShown) continue;
+    const isCarrier = carriers.includes(name.short);
+    const flight = { id, from, to, name: name.full, short: name.short, text: name.full, isCarrier };
+    last.set(`${from} ${to}`, isOver ? { ...flight, isOver } : flight);
+  }
+  return [...last.values()];
+}

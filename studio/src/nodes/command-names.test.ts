@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { offeredCommands } from "../../../src/cluster/local/offered-commands.ts";
+import { protocolNamed, protocolNames } from "../../../src/protocols/index.ts";
+import { commandNames } from "./command-names.ts";
+
+/** As a member's status has them. */
+function offered(protocol: string): string[] {
+  const shapes = protocolNamed(protocol).node().shapes.command ?? {};
+  const fields = Object.entries(shapes as Record<string, Record<string, { kind?: string; variants?: object }>>).flatMap(
+    ([type, { body, ...rest }]): [string, string[]][] =>
+      body?.kind !== "variants"
+        ? [[type, Object.keys(rest)]]
+        : Object.entries(body.variants as Record<string, { fields?: object }>).map(([inner, shape]) => [
+            `${type}.${inner}`,
+            Object.keys(shape.fields ?? {}),
+          ]),
+  );
+  return offeredCommands(Object.fromEntries(fields));
+}
+
+const texts = (protocol: string) => commandNames(offered(protocol)).map(({ text }) => text);
+
+const first = {
+  call: "Call an election",
+  request: "Request",
+  send: "Send",
+  propose: "Propose",
+} as const;
+
+test.each(protocolNames)("%s has what it is for as its first command, and no two of one name", (protocol) => {
+  const { verb } = protocolNamed(protocol).family;
+  if (verb !== null) expect(texts(protocol)[0]).toBe(first[verb]);
+  const names = commandNames(offered(protocol)).map(({ text, part }) => `${text} ${part}`);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("votes and lookups can be commanded; what parts say to each other cannot", () => {
+  expect(texts("two-phase-commit")).toEqual(["Propose", "Vote no", "Vote yes"]);
+  expect(texts("super-peer-dht")).toEqual(["Call an election", "Leave", "Find a key"]);
+  expect(texts("maekawa")).toEqual(["Request", "Request, then release", "Release"]);
+});
+
+test("a command that nobody has named yet goes by its own name, with its part where two are alike", () => {
+  expect(commandNames(["one.rest", "two.rest", "ponder"])).toEqual([
+    { command: "one.rest", text: "Rest", part: "one" },
+    { command: "two.rest", text: "Rest", part: "two" },
+    { command: "ponder", text: "Ponder", part: null },
+  ]);
+});

@@ -1,0 +1,73 @@
+/**
+ * What is set up by forms: an algorithm's own options, nodes that are down, acts that are taken back; and the way to frames.
+ *
+ * @module-tag long
+ */
+import { describe, expect, test } from "vitest";
+import { protocolNamed } from "../../src/protocols/index.ts";
+import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { hashOf, PATIENCE_MS, ready } from "./laboratory-under-test.ts";
+
+describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
+  const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
+
+  /** As soon as the election has been called, when all run. */
+  async function crashOf3(): Promise<string> {
+    const { steps } = await new TestedLaboratory().run({ protocol: "bully", nodes: "4" });
+    return `${steps[4]?.entries} crash 3`;
+  }
+
+  test("an option of the algorithm is a field, a node that is down a chip; both go into the link", async () => {
+    const page = await laboratory.open("#/run?protocol=epoch-token-ring&nodes=3&request=0&crash=1,2");
+    await ready(page);
+    await page.getByRole("button", { name: "Take node 1 back" }).click();
+    await page.getByText("Options of the algorithm").click();
+    await page.getByLabel(/^lease/).fill("900");
+    await page.getByLabel(/^lease/).press("Tab");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toMatch(/crash=2(&|$)/);
+    expect(decodeURIComponent(await hashOf(page))).toContain('options={"mutex":{"leaseMs":900}}');
+    // What is given stands in its field again.
+    await ready(page);
+    await expect.poll(() => page.getByLabel(/^lease/).inputValue(), { timeout: PATIENCE_MS }).toBe("900");
+  });
+
+  test("an act is a chip: taken back it is undone, and the run with it stays as a branch", async () => {
+    const fork = await crashOf3();
+    const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
+    await ready(page);
+    await page.getByRole("button", { name: "Take back: crash node 3" }).click();
+    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).not.toMatch(/fork=/);
+    expect(decodeURIComponent(await hashOf(page)).replaceAll("+", " ")).toContain(`branches=${fork}`);
+    await page.waitForSelector(`button[data-fork="${fork}"]`);
+  });
+
+  test("the gallery has every guarantee of an algorithm", async () => {
+    const page = await laboratory.open("#/gallery");
+    const claims = protocolNamed("raft")
+      .model()
+      .properties.map(({ claim }) => claim);
+    const card = page.locator('[data-protocol="raft"]');
+    await card.getByText(/guarantees$/).click();
+    const listed = await card.locator("details[open] li").allInnerTexts();
+    expect(listed.toSorted()).toEqual(claims.toSorted());
+  });
+
+  test("Embed has the frame of the run, with what was done to it; Live has the way to real processes", async () => {
+    const fork = await crashOf3();
+    const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
+    await ready(page);
+    const pages = page.getByRole("navigation");
+    await pages.getByRole("link", { name: "embed" }).click();
+    const code = await page.getByTestId("embed-code").innerText();
+    expect(code).toContain(
+      `${laboratory.url}?embed#/run?protocol=bully&amp;nodes=4&amp;fork=${fork.replaceAll(" ", "+")}`,
+    );
+    await page.getByRole("button", { name: "Copy the code" }).click();
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(code);
+    await pages.getByRole("link", { name: "live" }).click();
+    await page.getByText("npx coterie up --nodes 5 --protocol bully").waitFor();
+  });
+});
