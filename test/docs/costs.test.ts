@@ -47,7 +47,14 @@ function tableOf(name: string): string {
     .join("")}`;
 }
 
-const pageOf = (name: string): string => join(root, "docs/protocols", `${name}.md`);
+/** What it costs, where that has a page of its own. */
+function pageOf(name: string): string {
+  const [page, deeper] = [`${name}.md`, `${name}/costs.md`].map((file) => join(root, "docs/protocols", file)) as [
+    string,
+    string,
+  ];
+  return existsSync(deeper) ? deeper : page;
+}
 
 /** What stands between the marks; null where there are none, or no page. */
 function shownOn(name: string): string | null {

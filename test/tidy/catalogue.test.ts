@@ -80,7 +80,7 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     ];
   });
   const aroundPages = files.flatMap(({ path }) => {
-    const name = /^docs\/protocols\/(.+)\.md$/.exec(path)?.[1];
+    const name = /^docs\/protocols\/([^/]+?)(?:\/[^/]+)?\.md$/.exec(path)?.[1];
     return name === undefined || registered.includes(name) ? [] : [`${path}: there is no such protocol`];
   });
   return [...aroundFiles, ...aroundNames, ...inUse, ...aroundPages];
