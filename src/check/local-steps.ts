@@ -51,7 +51,7 @@ export interface Local<V extends Vocabulary> {
   /** Empty where nobody will read it. */
   readonly journal: readonly RecordOf<V>[];
   /** How many commands of its script it has been given. */
-  readonly told: number;
+  readonly commandCount: number;
   /** Who has crashed without its having been told yet, ascending. */
   readonly notifications: readonly NodeId[];
   /** What has become of the commands that it is to answer. */
@@ -107,8 +107,8 @@ export interface LocalStepsOptions<V extends Vocabulary> {
 
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, told, state, timers, journal, notifications, requests, history }) =>
-      `${self} ${status} ${told} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
+    ({ self, status, commandCount, state, timers, journal, notifications, requests, history }) =>
+      `${self} ${status} ${commandCount} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   readonly reaching: Reaching<V>;
@@ -141,8 +141,14 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** What a crash leaves of a node: its journal, what it has been asked, and what is remembered of it. */
   crashed(local: number): number {
-    const { self, journal, told, requests, history } = this.locals.valueOf(local);
-    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, requests: allPast(requests), history });
+    const { self, journal, commandCount, requests, history } = this.locals.valueOf(local);
+    return this.locals.idOf({
+      ...this.#down(self, "crashed"),
+      journal,
+      commandCount,
+      requests: allPast(requests),
+      history,
+    });
   }
 
   /** The node is to be told of a crash. */
@@ -182,7 +188,7 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   #commands(before: Local<V>): OwnStep<V>[] {
-    const { state, self, told, notifications } = before;
+    const { state, self, commandCount, notifications } = before;
     const step = (
       command: CommandOf<V>,
       by: CommandSource,
@@ -190,9 +196,9 @@ export class LocalSteps<V extends Vocabulary> {
       crashed: NodeId | null = null,
     ): OwnStep<V> => this.#later({ kind: "command", command }, by, from, crashed);
     const script = this.options.asks(self);
-    const next = script[told];
+    const next = script[commandCount];
     return [
-      ...(next === undefined ? [] : [step(next, "script", { ...before, told: told + 1 })]),
+      ...(next === undefined ? [] : [step(next, "script", { ...before, commandCount: commandCount + 1 })]),
       ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
       ...notifications.map((crashed) => {
         const rest = notifications.filter((node) => node !== crashed);
@@ -236,13 +242,13 @@ export class LocalSteps<V extends Vocabulary> {
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
-    const { self, journal, told, requests, history } = this.locals.valueOf(local);
+    const { self, journal, commandCount, requests, history } = this.locals.valueOf(local);
     const up = {
       ...this.#down(self, "new"),
       status: "up" as const,
       state: this.replayed(local),
       journal,
-      told,
+      commandCount,
       requests,
       history,
     };
@@ -265,7 +271,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
     const history = this.options.histories.empty;
-    const nothing = { state: null, timers: [], journal: [], told: 0, notifications: [], requests: [] };
+    const nothing = { state: null, timers: [], journal: [], commandCount: 0, notifications: [], requests: [] };
     return { self, status, ...nothing, history };
   }
 
@@ -298,7 +304,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** By what is chosen from, so that the same step has the same ways whatever has been looked at before. */
   #drawn(count: number, before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
-    const chance = random(hash([before.self, before.told, before.state, before.timers, stimulus]));
+    const chance = random(hash([before.self, before.commandCount, before.state, before.timers, stimulus]));
     return Array.from({ length: count }, () => this.#runOnce(before, stimulus, [], (of) => chance.below(of)));
   }
 
@@ -311,7 +317,7 @@ export class LocalSteps<V extends Vocabulary> {
   ): Outcome<V> {
     this.handlerRuns += 1;
     const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.options;
-    const { self, told } = before;
+    const { self, commandCount } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
@@ -330,7 +336,7 @@ export class LocalSteps<V extends Vocabulary> {
     const replies: Answer<V>[] = [];
     const crashedWithin: Outcome<V>[] = [];
     const crashHere = (): void => {
-      const kept = { journal, told, requests: allPast(requests), history };
+      const kept = { journal, commandCount, requests: allPast(requests), history };
       const local = this.locals.idOf({ ...this.#down(self, "crashed"), ...kept });
       const done = { sends: [...sends], events: [...events], replies: [...replies], choices: [...chosen] };
       crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });

@@ -57,7 +57,7 @@ export interface LocalClusterOptions {
   readonly restarts: boolean;
   readonly caretaker: Caretaker;
   /** Called when the cluster is ready, and for everything that happens after that. */
-  readonly tell: (event: LifecycleEvent) => void;
+  readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
   /** Who lies, and how. */
   readonly liars?: Readonly<Record<NodeId, string>>;
@@ -120,7 +120,7 @@ export class LocalCluster {
       launch,
       restarts,
       log,
-      tell: (event) => this.tell(event),
+      onEvent: (event) => this.tell(event),
       record: (node, line, entry) => {
         if (entry.kind === "event") this.events.add(node, entry.event);
         if (entry.kind === "event" || entry.kind === "view") this.reconsider();
@@ -351,7 +351,7 @@ export class LocalCluster {
   }
 
   private tell(event: LifecycleEvent): void {
-    if (this.wasReady) this.options.tell(event);
+    if (this.wasReady) this.options.onEvent(event);
   }
 
   private notify(): void {

@@ -347,11 +347,11 @@ export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
 /** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
-export const brokenPromises = (protocol: string, row: Row): string[] =>
+export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
   columns.flatMap(({ name, isTolerated }) => {
     const { symbol, words, command } = row[name] as Cell;
-    const isPromised = isTolerated(assumptionsOf(protocol));
-    return isPromised && symbol === "✗" ? [`${protocol}, ${name}: ${words}. ${command}`] : [];
+    const isSaidToHold = isTolerated(assumptionsOf(protocol));
+    return isSaidToHold && symbol === "✗" ? [`${protocol}, ${name}: ${words}. ${command}`] : [];
   });
 
 /** The index, with a cell for each protocol and assumption, and a page for each family, with the command of each cell. */

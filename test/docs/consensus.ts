@@ -17,9 +17,9 @@ import {
   SEEDS,
   settings,
 } from "../../bench/partial-connectivity/figures.ts";
-import { type Agreement, agreements, claimsOf } from "../../bench/table/consensus.ts";
+import { type Agreement, agreements, costsOf } from "../../bench/table/consensus.ts";
 import { measured } from "../../bench/table/figure.ts";
-import { roundsClaims } from "../../bench/table/rounds.ts";
+import { roundsCosts } from "../../bench/table/rounds.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 
 const NODES = 5;
@@ -44,7 +44,7 @@ const uses: Readonly<Record<string, string>> = {
 
 /** An agreement of the registry that stands in no table would be missed here, not there. */
 function requireAllListed(): void {
-  const listed = [...agreements.map(({ name }) => name), ...roundsClaims.map(({ protocol }) => baseOf(protocol))];
+  const listed = [...agreements.map(({ name }) => name), ...roundsCosts.map(({ protocol }) => baseOf(protocol))];
   // What it costs is the sum of its parts, and stands on its page.
   const missing = protocolNames.filter(
     (name) => protocolNamed(name).family.name === "consensus" && name !== "replicated-commit" && !listed.includes(name),
@@ -89,7 +89,7 @@ These have no leader that stays: nodes go through rounds or phases together, whi
 
 | | use it for | messages | N = 4 | 7 |
 | --- | --- | --- | --- | --- |
-${roundsClaims.map(roundsRow).join("\n")}
+${roundsCosts.map(roundsRow).join("\n")}
 `;
 
 /** By path. */
@@ -175,26 +175,26 @@ function useRow({ name, make }: Agreement): string {
 }
 
 function costRow(agreement: Agreement): string {
-  const cells = claimsOf(agreement).map((claim) => {
-    const { formula } = claim;
-    const figure = measured(claim, NODES);
-    if (figure === null || !figure.fits) throw new Error(`expected ${agreement.name}, ${claim.unit} to fit ${formula}`);
+  const cells = costsOf(agreement).map((cost) => {
+    const { formula } = cost;
+    const figure = measured(cost, NODES);
+    if (figure === null || !figure.fits) throw new Error(`expected ${agreement.name}, ${cost.unit} to fit ${formula}`);
     const [found] = figure.measured;
     return formula === String(found) ? formula : `${formula}: ${found}`;
   });
   return `| ${[agreement.name, ...cells].join(" | ")} |`;
 }
 
-function roundsRow(claim: (typeof roundsClaims)[number]): string {
+function roundsRow(cost: (typeof roundsCosts)[number]): string {
   const counts = [4, 7].map((nodes) => {
-    const figure = measured(claim, nodes);
-    if (figure === null || !figure.fits) throw new Error(`expected ${claim.protocol} to fit ${claim.formula}`);
+    const figure = measured(cost, nodes);
+    if (figure === null || !figure.fits) throw new Error(`expected ${cost.protocol} to fit ${cost.formula}`);
     return figure.measured[0];
   });
-  const base = baseOf(claim.protocol);
-  const use = claim.protocol === base ? (uses[base] ?? "") : "";
-  const name = claim.protocol.replace(base, `[${base}](protocols/${base}.md)`);
-  return `| ${[name, use, claim.formula, ...counts].join(" | ")} |`;
+  const base = baseOf(cost.protocol);
+  const use = cost.protocol === base ? (uses[base] ?? "") : "";
+  const name = cost.protocol.replace(base, `[${base}](protocols/${base}.md)`);
+  return `| ${[name, use, cost.formula, ...counts].join(" | ")} |`;
 }
 
 function downtimeRows(): string[] {

@@ -15,14 +15,14 @@ export interface Row {
 }
 
 /** What must agree with what the tests find: all but efforts and times. */
-export interface Claim {
+export interface Finding {
   readonly property: string;
   readonly by: string;
   readonly shrunkLength: number;
   readonly shortestLength: number | null;
 }
 
-export const claimOf = ({ bug, shrunkLength, shortestLength }: Row): Claim => ({
+export const findingOf = ({ bug, shrunkLength, shortestLength }: Row): Finding => ({
   property: bug.property,
   by: bug.by,
   shrunkLength,
@@ -121,13 +121,13 @@ const titleOf = (family: string): string => family.replace("mutex", "mutual excl
 function settingsPage(): string {
   const used = new Set(bugs.map(({ setting }) => setting));
   const listed = Object.entries(settings).filter(([name]) => used.has(name));
-  const key = listed.map(([name, { says }]) => `- **${name}**: ${says}`).join("\n");
+  const key = listed.map(([name, { summary: text }]) => `- **${name}**: ${text}`).join("\n");
   return `# Settings of the seeded bugs\n\nWhat the checker and the simulator run when they look for [a seeded bug](../seeded-bugs.md).\n\n${key}\n`;
 }
 
 function totals(rows: readonly Row[]): string {
-  const by = [...new Set(rows.map((row) => claimOf(row).by))].map(
-    (each) => `${rows.filter((row) => claimOf(row).by === each).length} by \`${each}\``,
+  const by = [...new Set(rows.map((row) => findingOf(row).by))].map(
+    (each) => `${rows.filter((row) => findingOf(row).by === each).length} by \`${each}\``,
   );
   const ratios = rows.flatMap(({ shrunkLength, shortestLength }) =>
     shortestLength === null ? [] : [shrunkLength / shortestLength],
@@ -140,10 +140,10 @@ function totals(rows: readonly Row[]): string {
 }
 
 function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
-  const { name, says, property, by, setting } = bug;
+  const { name, summary, property, by, setting } = bug;
   return line([
     name,
-    says,
+    summary,
     changeOf(bug),
     property,
     `\`${by}\`: ${setting}`,
@@ -176,9 +176,9 @@ function changeOf({ find, replace }: SeededBug): string {
 const line = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** What pages claim of each bug, by the bug's name, in the order of the pages. */
-export function claimsOn(text: string): Map<string, Claim> {
-  const claims = new Map<string, Claim>();
+/** What pages say of each bug, by the bug's name, in the order of the pages. */
+export function findingsOn(text: string): Map<string, Finding> {
+  const findings = new Map<string, Finding>();
   for (const each of text.split("\n")) {
     const cells = each
       .split(/(?<!\\)\|/)
@@ -187,12 +187,12 @@ export function claimsOn(text: string): Map<string, Claim> {
     const [name = "", , , property = "", foundBy = "", , , , shrunk = "", shortest = ""] = cells;
     if (cells.length !== COLUMNS.length || name === "bug" || name === "---") continue;
     const by = /^`(\w+)`/.exec(foundBy)?.[1] ?? "";
-    claims.set(name, {
+    findings.set(name, {
       property,
       by,
       shrunkLength: Number(shrunk),
       shortestLength: shortest === "–" ? null : Number(shortest),
     });
   }
-  return claims;
+  return findings;
 }

@@ -159,7 +159,7 @@ describe("the catalogue", () => {
       text,
     }));
     expect(gaps(files, ["ring"])).toEqual(["bench/table measures no cost of ring"]);
-    expect(gaps([...files, { path: "bench/table/mutex.ts", text: 'claimsAtRest("ring", …' }], ["ring"])).toEqual([]);
+    expect(gaps([...files, { path: "bench/table/mutex.ts", text: 'costsAtRest("ring", …' }], ["ring"])).toEqual([]);
   });
 
   it("misses the registry line", () => {

@@ -31,7 +31,7 @@ export interface Surroundings {
   readonly launch: Launch;
   /** Whether a dead process is started again. */
   readonly restarts: boolean;
-  readonly tell: (event: LifecycleEvent) => void;
+  readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
   readonly record: (node: NodeId, line: string, entry: TraceEntry) => void;
   readonly changed: () => void;
@@ -133,7 +133,7 @@ export class LocalMember {
     this.state = paused ? "paused" : "running";
     if (paused) this.pauses.seenPaused();
     else this.pauses.seenRunning();
-    this.around.tell({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
+    this.around.onEvent({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
     this.around.changed();
     if (paused) return;
     void this.tellFaults();
@@ -166,7 +166,7 @@ export class LocalMember {
   private listening(): void {
     this.state = "running";
     this.exit = null;
-    if (this.pid !== null) this.around.tell({ event: "started", node: this.id, pid: this.pid });
+    if (this.pid !== null) this.around.onEvent({ event: "started", node: this.id, pid: this.pid });
     this.around.changed();
     const { process } = this;
     const words = { lastAt: 0 };
@@ -254,7 +254,7 @@ export class LocalMember {
     const restartInMs = this.stopping || !this.around.restarts || isInVain ? null : this.restartDelay();
     if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
     const { signal, code } = exit;
-    this.around.tell({ event: "exited", node: this.id, pid, signal, code, restartInMs });
+    this.around.onEvent({ event: "exited", node: this.id, pid, signal, code, restartInMs });
     this.around.changed();
   }
 
