@@ -16,6 +16,7 @@ const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 
 export class CoterieServingEtcd implements Loaded<EtcdWork> {
+  readonly #ports: readonly number[];
   static readonly #all = new Set<CoterieServingEtcd>();
   readonly name = "Coterie";
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-serving-etcd-"));
@@ -23,7 +24,8 @@ export class CoterieServingEtcd implements Loaded<EtcdWork> {
   #load!: EtcdLoad;
 
   /** @param ports of each member three: for the others, for admin pages, for etcd's API */
-  private constructor(private readonly ports: readonly number[]) {
+  private constructor(ports: readonly number[]) {
+    this.#ports = ports;
     CoterieServingEtcd.#all.add(this);
   }
 
@@ -55,7 +57,7 @@ export class CoterieServingEtcd implements Loaded<EtcdWork> {
 
   #placeOf(id: number, door: "peer" | "admin" | "etcd"): string {
     const offset = { peer: 0, admin: 1, etcd: 2 }[door] * IDS.length;
-    return `127.0.0.1:${this.ports[offset + id - 1]}`;
+    return `127.0.0.1:${this.#ports[offset + id - 1]}`;
   }
 
   #begin(): void {

@@ -23,7 +23,10 @@ export async function buildGo(source: string, program: string): Promise<void> {
 
 /** Etcd's own client, which loads members of either side. */
 export class EtcdLoad {
-  private constructor(private readonly program: string) {}
+  readonly #program: string;
+  private constructor(program: string) {
+    this.#program = program;
+  }
 
   static async built(folder: string): Promise<EtcdLoad> {
     const program = join(folder, "etcd-load");
@@ -35,7 +38,7 @@ export class EtcdLoad {
   /** @param endpoint `host:port` */
   async run(endpoint: string, work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
     const words = ["-endpoint", endpoint, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
-    const { stdout, stderr } = await run(this.program, words);
+    const { stdout, stderr } = await run(this.#program, words);
     const found = JSON.parse(stdout) as Throughput;
     if (found.errors > 0) throw new Error(`${found.errors} of ${work} failed, the first with ${stderr.trim()}`);
     return found;

@@ -106,6 +106,7 @@ export interface LocalStepsOptions<V extends Vocabulary> {
 }
 
 export class LocalSteps<V extends Vocabulary> {
+  readonly #options: LocalStepsOptions<V>;
   readonly locals: Interner<Local<V>> = interner(
     ({ self, status, commandCount, state, timers, journal, notifications, requests, history }) =>
       `${self} ${status} ${commandCount} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
@@ -122,7 +123,8 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => Slot;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
 
-  constructor(private readonly options: LocalStepsOptions<V>) {
+  constructor(options: LocalStepsOptions<V>) {
+    this.#options = options;
     this.#copies = copiesOf(options.protocol);
     this.#slotOf = slotFinder(options.protocol);
     this.#requestIn = requestFinder(options.protocol);
@@ -153,7 +155,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** The node is to be told of a crash. */
   notified(local: number, crashed: NodeId): number {
-    if (this.options.crashNotification(crashed) === null) return local;
+    if (this.#options.crashNotification(crashed) === null) return local;
     const before = this.locals.valueOf(local);
     return this.locals.idOf({ ...before, notifications: [...before.notifications, crashed].sort((a, b) => a - b) });
   }
@@ -169,7 +171,7 @@ export class LocalSteps<V extends Vocabulary> {
   receive(local: number, envelope: number): readonly Outcome<V>[] {
     const known = this.#receipts.get(local, envelope);
     if (known >= 0) return this.#receiptOutcomes[known] as readonly Outcome<V>[];
-    const { from, message } = this.options.network.envelopeOf(envelope);
+    const { from, message } = this.#options.network.envelopeOf(envelope);
     const stimulus = { kind: "receive" as const, from, message: this.messages.valueOf(message) };
     const outcomes = this.#run(this.locals.valueOf(local), stimulus);
     this.#receipts.add(local, envelope, this.#receiptOutcomes.length);
@@ -195,15 +197,15 @@ export class LocalSteps<V extends Vocabulary> {
       from: Local<V>,
       crashed: NodeId | null = null,
     ): OwnStep<V> => this.#later({ kind: "command", command }, by, from, crashed);
-    const script = this.options.asks(self);
+    const script = this.#options.asks(self);
     const next = script[commandCount];
     return [
       ...(next === undefined ? [] : [step(next, "script", { ...before, commandCount: commandCount + 1 })]),
-      ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
+      ...this.#options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
       ...notifications.map((crashed) => {
         const rest = notifications.filter((node) => node !== crashed);
         return step(
-          this.options.crashNotification(crashed) as CommandOf<V>,
+          this.#options.crashNotification(crashed) as CommandOf<V>,
           "detector",
           { ...before, notifications: rest },
           crashed,
@@ -263,29 +265,29 @@ export class LocalSteps<V extends Vocabulary> {
     const state = this.#init(self);
     for (const record of journal) {
       const stimulus = this.#copies.stimulus({ kind: "replay", record });
-      dispatch(this.options.protocol, state, stimulus, noEffects as never);
+      dispatch(this.#options.protocol, state, stimulus, noEffects as never);
       this.reaching.note(stimulus, []);
     }
     return state;
   }
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
-    const history = this.options.histories.empty;
+    const history = this.#options.histories.empty;
     const nothing = { state: null, timers: [], journal: [], commandCount: 0, notifications: [], requests: [] };
     return { self, status, ...nothing, history };
   }
 
   #init(self: NodeId): StateOf<V> {
-    return this.options.protocol.init(self, this.#peers(self));
+    return this.#options.protocol.init(self, this.#peers(self));
   }
 
   #peers(self: NodeId): NodeId[] {
-    return this.options.nodes.filter((node) => node !== self);
+    return this.#options.nodes.filter((node) => node !== self);
   }
 
   /** Runs a handler once for every way in which its choices can fall, or for as many as are drawn. */
   #run(before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
-    const { maxOutcomes = Number.POSITIVE_INFINITY } = this.options;
+    const { maxOutcomes = Number.POSITIVE_INFINITY } = this.#options;
     const outcomes: Outcome<V>[] = [];
     const choices: Choice[] = [];
     for (;;) {
@@ -316,7 +318,7 @@ export class LocalSteps<V extends Vocabulary> {
     first: (of: number) => number = () => 0,
   ): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.options;
+    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.#options;
     const { self, commandCount } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
