@@ -12,7 +12,7 @@ import { coterie } from "./run-here.ts";
 function linesOf(file: string): [string, string][] {
   const page = readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
   const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block).join("");
-  return [...blocks.matchAll(/^coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
+  return [...blocks.matchAll(/^(?:npx )?coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
     words,
     verdict,
   ]);

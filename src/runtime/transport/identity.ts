@@ -10,9 +10,11 @@
  * The founders name the group for good. Who is in it later is said by a list that the members agree on, which also says whose
  * journal is whose. A newcomer founds nothing: it waits until the members that it calls have it on their list.
  */
+
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { boolean, struct, text } from "../../core/shape.ts";
+import { docsPage } from "../docs-page.ts";
 import type { Log } from "../log.ts";
 
 export interface Identity {
@@ -308,4 +310,5 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
 });
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/recovery.md";
+  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. " +
+  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("recovery.md")}`;
