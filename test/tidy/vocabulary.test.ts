@@ -29,6 +29,12 @@ const words: Readonly<Record<string, Word>> = {
   clerk: { standard: "server", inTexts: /\bclerks?\b/gi, inIdentifiers: /^clerks?$/ },
   plea: { standard: "request", inTexts: /\bpleas?\b/gi, inIdentifiers: /^pleas?$/ },
   ticket: { standard: "request id", inTexts: /\btickets?\b/gi, inIdentifiers: /^tickets?$/ },
+  user: {
+    standard: "workload",
+    inFields: /^users?$/,
+    atMost: 2,
+    why: "of NATS: the name of an account",
+  },
   talkative: { standard: "causality probe", inTexts: /\btalkative\b|\btalkers\b/gi },
   atRest: {
     standard: "quiescent",
