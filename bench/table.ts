@@ -6,18 +6,18 @@
  */
 import { parseArgs } from "node:util";
 import { wrapped } from "../src/experiment/paragraph.ts";
-import { consensusClaims } from "./table/consensus.ts";
-import { electionClaims } from "./table/election.ts";
-import { type Claim, type Figure, measured } from "./table/figure.ts";
-import { multicastClaims } from "./table/multicast.ts";
-import { mutexClaims } from "./table/mutex.ts";
+import { consensusCosts } from "./table/consensus.ts";
+import { electionCosts } from "./table/election.ts";
+import { type Cost, type Figure, measured } from "./table/figure.ts";
+import { multicastCosts } from "./table/multicast.ts";
+import { mutexCosts } from "./table/mutex.ts";
 import { helpIfAsked } from "./usage.ts";
 
-const tables: Readonly<Record<string, readonly Claim[]>> = {
-  mutex: mutexClaims,
-  election: electionClaims,
-  multicast: multicastClaims,
-  consensus: consensusClaims,
+const tables: Readonly<Record<string, readonly Cost[]>> = {
+  mutex: mutexCosts,
+  election: electionCosts,
+  multicast: multicastCosts,
+  consensus: consensusCosts,
 };
 const SIZES = [3, 4, 7, 9, 13, 16, 25, 31, 49, 64, 1_000];
 /** In the one table: as many as fit beside what is measured. */
@@ -115,27 +115,27 @@ const { values, positionals } = parseArgs({
 });
 helpIfAsked(values.help === true, "table mutex|election|multicast|consensus", {
   "--nodes 3,7,16": `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
-  "--full": "a table for each claim, with what the formula gives below what was measured",
+  "--full": "a table for each cost, with what the formula gives below what was measured",
   "--json": "one object for each figure, as a list",
 });
 const [name] = positionals;
-const claims = name === undefined ? undefined : Object.entries(tables).find(([known]) => known === name)?.[1];
-if (claims === undefined || positionals.length > 1)
+const costs = name === undefined ? undefined : Object.entries(tables).find(([known]) => known === name)?.[1];
+if (costs === undefined || positionals.length > 1)
   refuse(`expected one of ${Object.keys(tables).join(", ")}, got ${positionals.join(" ") || "nothing"}`);
 
 const isFull = values.full === true || values.json === true;
 const sizes = sizesFrom(values.nodes, isFull);
-const byClaim = claims.map((claim) => {
+const byCost = costs.map((cost) => {
   const figures = sizes.flatMap((nodes) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${claim.protocol}: ${claim.what}, N = ${nodes}`);
-    return measured(claim, nodes) ?? [];
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${cost.protocol}: ${cost.what}, N = ${nodes}`);
+    return measured(cost, nodes) ?? [];
   });
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
   if (values.full === true && values.json !== true) show(figures);
   return figures;
 });
-if (!isFull) showTogether(byClaim, sizes);
-const all = byClaim.flat();
+if (!isFull) showTogether(byCost, sizes);
+const all = byCost.flat();
 const wrong = all.filter(({ fits }) => !fits);
 if (values.json === true) console.log(JSON.stringify(all));
 else console.log(`\n${all.length - wrong.length} of ${all.length} figures fit their formula.`);

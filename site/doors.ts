@@ -1,7 +1,8 @@
 /**
  * The three doors of the site, and the order in which each is read. They are written where readers see them, in docs/learn.md,
  * docs/use.md and docs/verify.md: what stands in a numbered list there is the reading order, each page once. A link to a
- * section, such as `algorithms.md#election`, stands for the pages that the rows of its table begin with.
+ * section, such as `algorithms.md#election`, stands for the pages that the rows of its table begin with. What is deeper lies in a
+ * folder of its page's name, `docs/flp/proof.md` behind `docs/flp.md`, which links to it; it is read behind that page.
  */
 import { posix } from "node:path";
 import { marked, type Token, type Tokens } from "marked";
@@ -13,7 +14,7 @@ export interface Entry {
   /** A section of it, or "" for the whole page. */
   readonly section: string;
   readonly title: string;
-  /** The pages that a section stands for. */
+  /** The pages that a section stands for, and those that are deeper than the page. */
   readonly within: readonly Entry[];
 }
 
@@ -83,8 +84,28 @@ function entryOf(from: string, { href, text }: Tokens.Link, texts: ReadonlyMap<s
   const page = posix.join(posix.dirname(from), path);
   const target = texts.get(page);
   if (target === undefined) throw new Error(`${from}: expected a page of the docs in the reading order, got ${href}`);
-  const within = section === "" ? [] : rowsOf(page, section, texts);
+  const within = section === "" ? deeperThan(page, texts) : rowsOf(page, section, texts);
   return { page, section, title: text.replaceAll("`", ""), within };
+}
+
+/**
+ * The pages in a folder of the page's name, in the order in which it first links to them.
+ * @throws Error if it does not link to one
+ */
+function deeperThan(page: string, texts: ReadonlyMap<string, string>): Entry[] {
+  const folder = page.replace(/\.md$/, "/");
+  const text = texts.get(page) ?? "";
+  const placeOf = (deeper: string): number => {
+    const link = posix.relative(posix.dirname(page), deeper);
+    const places = [text.indexOf(`](${link})`), text.indexOf(`](${link}#`)].filter((place) => place >= 0);
+    if (places.length === 0) throw new Error(`${page}: expected a link to ${link}, which is deeper than this page`);
+    return Math.min(...places);
+  };
+  return [...texts.keys()]
+    .filter((each) => each.startsWith(folder) && !each.slice(folder.length).includes("/"))
+    .map((each) => ({ page: each, place: placeOf(each) }))
+    .sort((a, b) => a.place - b.place)
+    .map((each) => ({ page: each.page, section: "", title: titleOf(texts.get(each.page) ?? ""), within: [] }));
 }
 
 /** The pages that the rows of a section's table begin with. */
@@ -99,6 +120,7 @@ function rowsOf(page: string, section: string, texts: ReadonlyMap<string, string
       for (const { href } of linksIn(first?.tokens ?? []).slice(0, 1)) {
         const target = posix.join(posix.dirname(page), href);
         rows.push({ page: target, section: "", title: titleOf(texts.get(target) ?? ""), within: [] });
+        rows.push(...deeperThan(target, texts));
       }
   }
   return rows;

@@ -87,8 +87,9 @@ function way({ address, door }: Frame): string {
   };
   const item = (entry: Entry): string => {
     if (entry.within.length === 0) return `<li>${link(entry)}</li>`;
-    const isInside = entry.within.some(({ page }) => addressOf(page) === address);
-    const inner = entry.within.map((each) => `<li>${link(each)}</li>`).join("");
+    const inside = entry.section === "" ? [entry, ...entry.within] : entry.within;
+    const isInside = inside.some(({ page }) => addressOf(page) === address);
+    const inner = inside.map((each) => `<li>${link(each)}</li>`).join("");
     return `<li><details${isInside ? " open" : ""}><summary>${escaped(entry.title)}</summary><ul>${inner}</ul></details></li>`;
   };
   const groups = door.groups

@@ -7,7 +7,7 @@ import { TestedLaboratory } from "../studio/src/laboratory/engine/laboratory-und
 import { placeOf } from "../studio/src/laboratory/engine/recipe.ts";
 import { tours } from "../studio/src/laboratory/tours/tours.ts";
 import { idsOf, linksOf, reachedFrom } from "./crawl.ts";
-import { doorsOf } from "./doors.ts";
+import { doorsOf, readingOrder } from "./doors.ts";
 import { rendered } from "./markdown.ts";
 import { Places } from "./places.ts";
 import { searchIn } from "./search.ts";
@@ -51,7 +51,7 @@ describe("the documentation site", () => {
     );
 
   it("leads from the page of each protocol to a run of it in the laboratory", () => {
-    const addresses = [...pages.keys()].filter((address) => address.startsWith("protocols/"));
+    const addresses = [...pages.keys()].filter((address) => /^protocols\/[^/]+$/.test(address));
     expect(addresses.length).toBeGreaterThan(35);
     expect(addresses.filter((address) => runsOf(address).length === 0)).toEqual([]);
   });
@@ -210,6 +210,17 @@ describe("the doors", () => {
         ],
       },
     ]);
+  });
+
+  it("have what is deeper behind its page, in the order of its links, and refuse what it does not link to", () => {
+    const deeper = new Map([...texts, ["docs/b.md", "# `B`\n\n[two](b/two.md#x) [one](b/one.md) [two](b/two.md)\n"]]);
+    deeper.set("docs/b/one.md", "# One\n").set("docs/b/two.md", "# Two\n").set("docs/list/x.md", "# X\n");
+    deeper.set("docs/list.md", `${list}\n[x](list/x.md)\n`);
+    const [learns, uses] = doorsOf(deeper).map((door) => readingOrder(door).map(({ page }) => page));
+    expect(learns).toEqual(["docs/a.md", "docs/b.md", "docs/b/two.md", "docs/b/one.md"]);
+    expect(uses).toEqual(["docs/list.md", "docs/list/x.md"]);
+    deeper.set("docs/a/lost.md", "# Lost\n");
+    expect(() => doorsOf(deeper)).toThrow("docs/a.md: expected a link to a/lost.md");
   });
 
   it("refuse a page that stands in none, and one that stands in two", () => {

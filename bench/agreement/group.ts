@@ -24,6 +24,7 @@ export interface Load {
 }
 
 export class AgreementGroup {
+  readonly #protocol: string;
   /** Those that have not ended yet, for Ctrl-C. */
   static readonly #all = new Set<AgreementGroup>();
 
@@ -32,11 +33,8 @@ export class AgreementGroup {
   readonly #children: ChildProcess[] = [];
   readonly #admin: readonly string[];
 
-  private constructor(
-    private readonly protocol: string,
-    nodes: number,
-    ports: readonly number[],
-  ) {
+  private constructor(protocol: string, nodes: number, ports: readonly number[]) {
+    this.#protocol = protocol;
     this.ids = Array.from({ length: nodes }, (_, at) => at + 1);
     this.#admin = this.ids.map((id) => `127.0.0.1:${ports[nodes + id - 1]}`);
     const config = join(this.#folder, "coterie.json");
@@ -81,7 +79,7 @@ export class AgreementGroup {
       if (leader !== null) return leader;
       await sleep(LOOK_EVERY_MS);
     }
-    throw new Error(`nobody leads ${this.protocol} within ${PATIENCE_MS} ms`);
+    throw new Error(`nobody leads ${this.#protocol} within ${PATIENCE_MS} ms`);
   }
 
   /** A client at each of these members asks for one command after the other. */
@@ -91,7 +89,7 @@ export class AgreementGroup {
     const client = async (id: number): Promise<void> => {
       while (performance.now() < from + ms) {
         const asked = performance.now();
-        if (!(await this.#ask(id))) throw new Error(`member ${id} of ${this.protocol} has refused a command`);
+        if (!(await this.#ask(id))) throw new Error(`member ${id} of ${this.#protocol} has refused a command`);
         delays.push(performance.now() - asked);
       }
     };
@@ -114,7 +112,7 @@ export class AgreementGroup {
     const untilAnswered = async (id: number): Promise<void> => {
       for (;;) {
         const asked = performance.now();
-        if (asked > begun + PATIENCE_MS) throw new Error(`member ${id} of ${this.protocol} has not gone on`);
+        if (asked > begun + PATIENCE_MS) throw new Error(`member ${id} of ${this.#protocol} has not gone on`);
         if (await this.#ask(id)) answers.push(performance.now());
         if (asked > killedAt) return;
       }

@@ -14,10 +14,13 @@ const IDS = [1, 2, 3];
 export class CoterieServingEtcd implements Loaded<EtcdWork> {
   readonly name = OURS;
   readonly #servers = new Servers("serving-etcd", process.execPath);
+  readonly #ports: readonly number[];
   #load!: EtcdLoad;
 
   /** @param ports of each member three: for the others, for admin pages, for etcd's API */
-  private constructor(private readonly ports: readonly number[]) {}
+  private constructor(ports: readonly number[]) {
+    this.#ports = ports;
+  }
 
   static async start(): Promise<CoterieServingEtcd> {
     const cluster = new CoterieServingEtcd(await freePorts(3 * IDS.length));
@@ -43,7 +46,7 @@ export class CoterieServingEtcd implements Loaded<EtcdWork> {
 
   #placeOf(id: number, door: "peer" | "admin" | "etcd"): string {
     const offset = { peer: 0, admin: 1, etcd: 2 }[door] * IDS.length;
-    return `127.0.0.1:${this.ports[offset + id - 1]}`;
+    return `127.0.0.1:${this.#ports[offset + id - 1]}`;
   }
 
   async #begin(): Promise<void> {

@@ -24,7 +24,7 @@ export async function etcdMissing(): Promise<string | null> {
   return goMissing();
 }
 
-export async function etcdVersion(): Promise<string | null> {
+async function etcdVersion(): Promise<string | null> {
   try {
     const { stdout } = await run("etcd", ["--version"]);
     return /etcd Version: (\S+)/.exec(stdout)?.[1] ?? null;

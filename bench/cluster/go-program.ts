@@ -23,7 +23,10 @@ export async function buildGo(source: string, program: string): Promise<void> {
 
 /** Etcd's own client, which loads members of either side. */
 export class EtcdLoad {
-  private constructor(private readonly program: string) {}
+  readonly #program: string;
+  private constructor(program: string) {
+    this.#program = program;
+  }
 
   static async built(folder: string): Promise<EtcdLoad> {
     const program = join(folder, "etcd-load");
@@ -36,7 +39,7 @@ export class EtcdLoad {
   async run(endpoint: string, work: EtcdWork, inFlight: number, ms: number, watched: string): Promise<Throughput> {
     const places = ["-endpoint", endpoint, "-watched", watched];
     const words = [...places, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
-    const { stdout, stderr } = await run(this.program, words);
+    const { stdout, stderr } = await run(this.#program, words);
     const found = JSON.parse(stdout) as Throughput;
     if (found.errors > 0) throw new Error(`${found.errors} of ${work} failed, the first with ${stderr.trim()}`);
     return found;

@@ -8,10 +8,13 @@ const READY_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 10_000;
 
 export class Cluster {
+  readonly #child: ChildProcess;
   private constructor(
-    private readonly child: ChildProcess,
+    child: ChildProcess,
     readonly url: string,
-  ) {}
+  ) {
+    this.#child = child;
+  }
 
   /** @param onSpawn is called as soon as there is something to stop. */
   static async up(
@@ -34,7 +37,7 @@ export class Cluster {
   }
 
   stop(): Promise<void> {
-    return stopped(this.child);
+    return stopped(this.#child);
   }
 
   /** The commands that its nodes take, as the page is told: by node. */

@@ -42,10 +42,12 @@ interface Counted {
 }
 
 export class FrameCounter {
-  private constructor(
-    private readonly browser: Browser,
-    private readonly page: Page,
-  ) {}
+  readonly #browser: Browser;
+  readonly #page: Page;
+  private constructor(browser: Browser, page: Page) {
+    this.#browser = browser;
+    this.#page = page;
+  }
 
   static async of(browser: Browser, page: Page): Promise<FrameCounter> {
     await page.evaluate(COUNTING);
@@ -54,11 +56,11 @@ export class FrameCounter {
 
   /** Counts while `during` lasts. */
   async while(during: () => Promise<unknown>): Promise<Frames> {
-    await this.browser.startTracing(this.page, { categories: [...TRACED] });
-    await this.take();
+    await this.#browser.startTracing(this.#page, { categories: [...TRACED] });
+    await this.#take();
     await during();
-    const { intervals, tasks, elements } = await this.take();
-    const work = frameWork(JSON.parse((await this.browser.stopTracing()).toString("utf8")));
+    const { intervals, tasks, elements } = await this.#take();
+    const work = frameWork(JSON.parse((await this.#browser.stopTracing()).toString("utf8")));
     const drawn = intervals.length === 0 ? [Number.POSITIVE_INFINITY] : intervals;
     return {
       perSecond: 1_000 / median(drawn),
@@ -72,8 +74,8 @@ export class FrameCounter {
     };
   }
 
-  private take(): Promise<Counted> {
-    return this.page.evaluate(`(() => {
+  #take(): Promise<Counted> {
+    return this.#page.evaluate(`(() => {
       const { intervals, tasks } = window.frameCount;
       const elements = document.querySelectorAll("*").length;
       return { intervals: intervals.splice(0), tasks: tasks.splice(0), elements };

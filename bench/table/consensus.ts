@@ -14,8 +14,8 @@ import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/t
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { declared, type Formula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
-import { roundsClaims } from "./rounds.ts";
+import type { Cost } from "./figure.ts";
+import { roundsCosts } from "./rounds.ts";
 import { range } from "./sections.ts";
 
 export interface Agreement {
@@ -253,7 +253,7 @@ function inWords(messages: (nodes: number) => number): string {
   return `${slope === 1 ? "" : slope}${sum === "N" ? "N" : ""}(N − 1)${sum === "N" ? "" : sum}`;
 }
 
-export function claimsOf(agreement: Agreement): Claim[] {
+export function costsOf(agreement: Agreement): Cost[] {
   const { name: protocol, make, cost, delays, writes, tolerated } = agreement;
   const expected = declared(make(), cost);
   const messages: Formula = { formula: inWords(expected), expected };
@@ -294,4 +294,4 @@ export function claimsOf(agreement: Agreement): Claim[] {
   ];
 }
 
-export const consensusClaims: readonly Claim[] = [...agreements.flatMap(claimsOf), ...roundsClaims];
+export const consensusCosts: readonly Cost[] = [...agreements.flatMap(costsOf), ...roundsCosts];

@@ -1,5 +1,5 @@
 /** Costs as the algorithms declare them: a formula stands once, at its algorithm, and the tables run it. */
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 
 interface Declares {
   readonly name?: string;
@@ -19,4 +19,4 @@ export const declaredFormula = (protocol: Declares, when: string, formula: strin
   return { formula, expected: declared(protocol, when) };
 };
 
-export type Formula = Pick<Claim, "formula" | "expected">;
+export type Formula = Pick<Cost, "formula" | "expected">;

@@ -10,7 +10,7 @@ import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully
 import { extendedRing } from "../../src/protocols/election/ring/extended-ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import { declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 
 type Run = { readonly messages: number; readonly time: number };
@@ -65,7 +65,7 @@ const resign = (node: NodeId) => [node, { type: "resign" }] as const;
 const T_PROCESS = 1;
 const T = 2 + T_PROCESS;
 
-function bullyClaims(): Claim[] {
+function bullyCosts(): Cost[] {
   const protocol = "bully";
   const make = () => bully({ maxDelayMs: 1, processMs: T_PROCESS });
   const best = (n: number): Run =>
@@ -129,7 +129,7 @@ function meanOverRings(nodes: number): number {
   return sum / (2 * rings);
 }
 
-function changRobertsClaims(): Claim[] {
+function changRobertsCosts(): Cost[] {
   const protocol = "chang-roberts";
   const descending = (n: number): NodeId[] => range(0, n - 1).reverse();
   const on = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
@@ -187,7 +187,7 @@ function changRobertsClaims(): Claim[] {
   ];
 }
 
-function resignationClaims(): Claim[] {
+function resignationCosts(): Cost[] {
   const protocol = "chang-roberts";
   const resigned = (ring: readonly NodeId[]): Run => {
     const leader = ring.length - 1;
@@ -211,7 +211,7 @@ function resignationClaims(): Claim[] {
   ];
 }
 
-function ringClaims(): Claim[] {
+function ringCosts(): Cost[] {
   const protocol = "ring";
   const counted = ["election", "coordinator"]; // As the books count: without receipts.
   const make = () => extendedRing({ maxDelayMs: 1, processMs: 1 });
@@ -265,7 +265,7 @@ function ringClaims(): Claim[] {
   ];
 }
 
-function epochBullyClaims(): Claim[] {
+function epochBullyCosts(): Cost[] {
   const protocol = "epoch-bully";
   const once = (nodes: number, until: number): Run =>
     elected(epochBully(), range(0, nodes - 1), [], [call(nodes - 1)], { until });
@@ -295,10 +295,10 @@ function epochBullyClaims(): Claim[] {
   ];
 }
 
-export const electionClaims: readonly Claim[] = [
-  ...bullyClaims(),
-  ...changRobertsClaims(),
-  ...resignationClaims(),
-  ...ringClaims(),
-  ...epochBullyClaims(),
+export const electionCosts: readonly Cost[] = [
+  ...bullyCosts(),
+  ...changRobertsCosts(),
+  ...resignationCosts(),
+  ...ringCosts(),
+  ...epochBullyCosts(),
 ];

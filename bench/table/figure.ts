@@ -1,6 +1,6 @@
 /** One measured figure beside what the formula says of it. */
 
-export interface Claim {
+export interface Cost {
   /** A name of the registry, with the variant where it is one. */
   readonly protocol: string;
   readonly what: string;
@@ -18,7 +18,7 @@ export interface Claim {
 export interface Figure {
   readonly protocol: string;
   readonly what: string;
-  readonly unit: Claim["unit"];
+  readonly unit: Cost["unit"];
   readonly formula: string;
   readonly nodes: number;
   readonly expected: readonly [least: number, most: number];
@@ -31,13 +31,13 @@ export interface Figure {
 const round = (figure: number): number => Math.round(figure * 1_000) / 1_000;
 
 /** Null where the formula says nothing of so many nodes. */
-export function measured(claim: Claim, nodes: number): Figure | null {
-  const { protocol, what, unit, formula } = claim;
-  if (nodes > (claim.maxNodes ?? Number.POSITIVE_INFINITY)) return null;
-  const said = claim.expected(nodes);
+export function measured(cost: Cost, nodes: number): Figure | null {
+  const { protocol, what, unit, formula } = cost;
+  if (nodes > (cost.maxNodes ?? Number.POSITIVE_INFINITY)) return null;
+  const said = cost.expected(nodes);
   if (said === null) return null;
   const expected = typeof said === "number" ? ([said, said] as const) : said;
-  const all = [claim.measure(nodes)].flat().map(round);
+  const all = [cost.measure(nodes)].flat().map(round);
   const range = [Math.min(...all), Math.max(...all)] as const;
   const fits = range[0] >= round(expected[0]) && range[1] <= round(expected[1]);
   return { protocol, what, unit, formula, nodes, expected, measured: range, fits };

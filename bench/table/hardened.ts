@@ -4,12 +4,12 @@ import { electedServer } from "../../src/protocols/mutex/elected-server/elected-
 import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import { declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";
 import { type Section, section, usedSection } from "./sections.ts";
 
 /** The hardened central server: the messages of the lock service; what its election costs stands in the other table. */
-function electedServerClaims(): Claim[] {
+function electedServerCosts(): Cost[] {
   const protocol = "elected-server";
   /** Inside for less than a renewal takes. */
   const stay = 150;
@@ -93,7 +93,7 @@ function electedServerClaims(): Claim[] {
 }
 
 /** The hardened token ring, where a round takes less time than a renewal. */
-function epochTokenRingClaims(): Claim[] {
+function epochTokenRingCosts(): Cost[] {
   const protocol = "epoch-token-ring";
   const ring = (nodes: number, stay: number) =>
     section(epochTokenRing({ idleMs: HARDLY, renewMs: 1_000_000, leaseMs: 3_000_000 }), nodes, {
@@ -172,4 +172,4 @@ function epochTokenRingClaims(): Claim[] {
   ];
 }
 
-export const hardenedClaims: readonly Claim[] = [...electedServerClaims(), ...epochTokenRingClaims()];
+export const hardenedCosts: readonly Cost[] = [...electedServerCosts(), ...epochTokenRingCosts()];

@@ -2,7 +2,7 @@
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import type { Formula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { range, section } from "./sections.ts";
 
 /** An idle holder passes the token on at once, as far as message times go. */
@@ -57,11 +57,11 @@ interface FormulasAtRest {
 }
 
 /** Of algorithms that come to rest. A request and its answer take two message times in all of them. */
-export function claimsAtRest<M extends Mutex>(
+export function costsAtRest<M extends Mutex>(
   protocol: string,
   make: () => Protocol<M>,
   { pair, entry, handOver, handOverTime, bandwidth }: FormulasAtRest,
-): Claim[] {
+): Cost[] {
   const delay: Formula = { formula: "2", expected: () => 2 };
   const handed = (n: number) => handOverOf(make, n, pair(n));
   return [

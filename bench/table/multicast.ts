@@ -8,9 +8,9 @@ import { multicast as family } from "../../src/protocols/family.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
-import { viewClaims } from "./views.ts";
+import { viewCosts } from "./views.ts";
 
 interface Run {
   readonly sim: Simulation<Vocabulary>;
@@ -76,7 +76,7 @@ const total = (run: Run): number => run.sim.messages.total;
 const ofType = (run: Run, type: string): number => run.sim.messages.byType[type] ?? 0;
 
 /** Nobody crashes, nothing is lost: all messages that one multicast causes, and when the last node has delivered it. */
-function undisturbed(protocol: string, formula: string, times: number): Claim[] {
+function undisturbed(protocol: string, formula: string, times: number): Cost[] {
   const [name = protocol, variant] = protocol.split(", ");
   const setting = variant === undefined ? {} : { variant };
   const when = variant === "acknowledged" ? "one multicast, acknowledged" : "one multicast";
@@ -105,7 +105,7 @@ function undisturbed(protocol: string, formula: string, times: number): Claim[] 
 const TO_EACH = "N − 1";
 const AGREED = "3(N − 1)";
 
-function basicClaims(): Claim[] {
+function basicCosts(): Cost[] {
   const protocol = "basic-multicast, acknowledged";
   return [
     ...undisturbed("basic-multicast", TO_EACH, 1),
@@ -122,7 +122,7 @@ function basicClaims(): Claim[] {
   ];
 }
 
-function reliableClaims(): Claim[] {
+function reliableCosts(): Cost[] {
   const protocol = "reliable-multicast";
   const half = (n: number): Run => sent(protocol, n, { crashAfter: 1 });
   return [
@@ -170,7 +170,7 @@ function inTurn(nodes: number): Run {
   return { sim, delivered: 0, deliveries: 0, messages: sim.messages.total, datagrams: sim.datagrams };
 }
 
-function ipClaims(): Claim[] {
+function ipCosts(): Cost[] {
   const protocol = "ip-multicast";
   const maxNodes = 64;
   const last = (n: number): NodeId => n - 1;
@@ -236,14 +236,14 @@ function ipClaims(): Claim[] {
   ];
 }
 
-export const multicastClaims: readonly Claim[] = [
-  ...basicClaims(),
-  ...reliableClaims(),
-  ...ipClaims(),
+export const multicastCosts: readonly Cost[] = [
+  ...basicCosts(),
+  ...reliableCosts(),
+  ...ipCosts(),
   ...undisturbed("fifo", TO_EACH, 1),
   ...undisturbed("causal", TO_EACH, 1),
   ...undisturbed("isis", AGREED, 3),
   ...undisturbed("fifo-total", AGREED, 3),
   ...undisturbed("causal-total", AGREED, 3),
-  ...viewClaims,
+  ...viewCosts,
 ];

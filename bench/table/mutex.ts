@@ -12,14 +12,14 @@ import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/rou
 import { suzukiKasami } from "../../src/protocols/mutex/suzuki-kasami.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
 import { declared, declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
-import { hardenedClaims } from "./hardened.ts";
-import { CROWD, claimsAtRest, crowdedOf, HARDLY, places } from "./measures.ts";
+import type { Cost } from "./figure.ts";
+import { hardenedCosts } from "./hardened.ts";
+import { CROWD, costsAtRest, crowdedOf, HARDLY, places } from "./measures.ts";
 import { section } from "./sections.ts";
-import { votingClaims } from "./voting.ts";
+import { votingCosts } from "./voting.ts";
 
-const centralServerClaims = (): Claim[] =>
-  claimsAtRest("central-server", () => centralServer(), {
+const centralServerCosts = (): Cost[] =>
+  costsAtRest("central-server", () => centralServer(), {
     pair: (nodes) => [nodes - 1, nodes - 2],
     entry: { formula: "2", expected: () => 2 },
     handOver: { formula: "2", expected: () => 2 },
@@ -27,7 +27,7 @@ const centralServerClaims = (): Claim[] =>
     bandwidth: declaredFormula(centralServer(), "one entry and exit of a node that does not serve", "3"),
   });
 
-function tokenRingClaims(): Claim[] {
+function tokenRingCosts(): Cost[] {
   const protocol = "token-ring";
   const ring = (nodes: number) => section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true });
   const enter = (nodes: number, place: number) => ring(nodes).enter(place);
@@ -115,14 +115,14 @@ function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: numb
   return used.sim.messages.total - before;
 }
 
-function ricartAgrawalaClaims(): Claim[] {
+function ricartAgrawalaCosts(): Cost[] {
   const protocol = "ricart-agrawala";
   const make = (): ReturnType<typeof ricartAgrawala> => ricartAgrawala();
   const formula = "2(N − 1)";
   const expected = declared(make(), "one entry and exit");
   const unkept = declared(roucairolCarvalho(), "one entry and exit, nobody's permission kept");
   return [
-    ...claimsAtRest(protocol, make, {
+    ...costsAtRest(protocol, make, {
       pair: () => [0, 1],
       entry: { formula, expected },
       handOver: { formula: "1", expected: () => 1 },
@@ -158,13 +158,13 @@ function ricartAgrawalaClaims(): Claim[] {
   ];
 }
 
-function suzukiKasamiClaims(): Claim[] {
+function suzukiKasamiCosts(): Cost[] {
   const protocol = "suzuki-kasami";
   const make = (): ReturnType<typeof suzukiKasami> => suzukiKasami();
   const formula = "N";
   const expected = declared(make(), "one entry and exit of a node without the privilege");
   return [
-    ...claimsAtRest(protocol, make, {
+    ...costsAtRest(protocol, make, {
       pair: () => [0, 1],
       entry: { formula, expected },
       handOver: { formula: "1", expected: () => 1 },
@@ -192,7 +192,7 @@ function suzukiKasamiClaims(): Claim[] {
 }
 
 /** One at an end of the longest way has been inside last; then others want in, at every distance. */
-function raymondClaims(tree: Tree, protocol: string, twice: string, once: string): Claim[] {
+function raymondCosts(tree: Tree, protocol: string, twice: string, once: string): Cost[] {
   const make = (): ReturnType<typeof raymond> => raymond({ tree });
   const worst = declared(make(), "one entry and exit of a node as far from the privilege as the tree allows");
   const deepest = (n: number): number => (tree === "binary" ? 2 ** Math.floor(Math.log2(n)) - 1 : n - 1);
@@ -214,7 +214,7 @@ function raymondClaims(tree: Tree, protocol: string, twice: string, once: string
     return used.handOver(deepest(nodes), place);
   }
   const others = (nodes: number): number[] => [0, ...places(nodes)].filter((place) => place !== deepest(nodes));
-  const up: Pick<Claim, "protocol" | "formula" | "expected"> = {
+  const up: Pick<Cost, "protocol" | "formula" | "expected"> = {
     protocol,
     formula: `0 … ${twice}`,
     expected: (n) => [0, worst(n)],
@@ -230,15 +230,15 @@ function raymondClaims(tree: Tree, protocol: string, twice: string, once: string
   ];
 }
 
-export const mutexClaims: readonly Claim[] = [
-  ...centralServerClaims(),
-  ...tokenRingClaims(),
-  ...ricartAgrawalaClaims(),
-  ...suzukiKasamiClaims(),
-  ...raymondClaims("binary", "raymond", "2D", "D"),
-  ...raymondClaims("star", "raymond, star", "4", "2"),
-  ...raymondClaims("line", "raymond, line", "2(N − 1)", "N − 1"),
+export const mutexCosts: readonly Cost[] = [
+  ...centralServerCosts(),
+  ...tokenRingCosts(),
+  ...ricartAgrawalaCosts(),
+  ...suzukiKasamiCosts(),
+  ...raymondCosts("binary", "raymond", "2D", "D"),
+  ...raymondCosts("star", "raymond, star", "4", "2"),
+  ...raymondCosts("line", "raymond, line", "2(N − 1)", "N − 1"),
   // coterie new: mutex
-  ...votingClaims,
-  ...hardenedClaims,
+  ...votingCosts,
+  ...hardenedCosts,
 ];

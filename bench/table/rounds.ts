@@ -11,7 +11,7 @@ import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
 import type { AnyProtocol } from "../../src/protocols/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import { declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 
 interface Rounds {
@@ -70,7 +70,7 @@ function measured(make: () => unknown, nodes: number, proposers: readonly NodeId
   return sim.messages.total;
 }
 
-export const roundsClaims: readonly Claim[] = rounds.map(({ name, make, cost, formula, proposers, maxNodes }) => {
+export const roundsCosts: readonly Cost[] = rounds.map(({ name, make, cost, formula, proposers, maxNodes }) => {
   return {
     protocol: name,
     what: cost,

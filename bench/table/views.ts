@@ -9,7 +9,7 @@ import {
 } from "../../src/protocols/multicast/parts/flush.ts";
 import { viewSynchrony } from "../../src/protocols/multicast/view-synchrony.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import type { Claim } from "./figure.ts";
+import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 
 interface Run {
@@ -53,7 +53,7 @@ interface Formula {
   expected(nodes: number): number;
 }
 
-function inView(protocol: string, make: () => unknown, datagrams: Formula, times: number): Claim[] {
+function inView(protocol: string, make: () => unknown, datagrams: Formula, times: number): Cost[] {
   const what = "a multicast, until all have delivered";
   const measured = (n: number): Run => sentInView(make, n);
   return [
@@ -74,7 +74,7 @@ const once: Formula = { formula: "1", expected: () => 1 };
 /** The message, the proposals of the others, which go to its sender alone, and what is agreed. */
 const agreed: Formula = { formula: "1 + (N − 1) + 1", expected: (n) => n + 1 };
 
-export const viewClaims: readonly Claim[] = [
+export const viewCosts: readonly Cost[] = [
   ...inView("view-synchrony", () => viewSynchrony(), once, 1),
   {
     protocol: "view-synchrony",

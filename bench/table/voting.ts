@@ -5,8 +5,8 @@ import { maekawa } from "../../src/protocols/mutex/maekawa.ts";
 import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders/maekawa-sanders.ts";
 import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
 import { declared, declaredFormula } from "./declared.ts";
-import type { Claim } from "./figure.ts";
-import { CROWD, claimsAtRest, crowdedOf, type Pair } from "./measures.ts";
+import type { Cost } from "./figure.ts";
+import { CROWD, costsAtRest, crowdedOf, type Pair } from "./measures.ts";
 import { range } from "./sections.ts";
 
 /** The members of both sets but for `next`: each of them votes for it when the holder has left. */
@@ -22,10 +22,10 @@ function votesToCome(nodes: number, [holder, next]: Pair): number {
   return shared.filter((node) => node !== next).length;
 }
 
-function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M>, when: string): Claim[] {
+function maekawaCosts<M extends Mutex>(protocol: string, make: () => Protocol<M>, when: string): Cost[] {
   const others = (n: number): number => voteCount(n) - 1;
   const pair: Pair = [0, 1];
-  return claimsAtRest(protocol, make, {
+  return costsAtRest(protocol, make, {
     pair: () => pair,
     entry: { formula: "2(K − 1), K ≈ √N", expected: (n) => 2 * others(n) },
     handOver: {
@@ -37,12 +37,12 @@ function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M
   });
 }
 
-function sandersClaims(): Claim[] {
+function sandersCosts(): Cost[] {
   const protocol = "maekawa-sanders";
   const make = (): ReturnType<typeof maekawaSanders> => maekawaSanders();
   const when = "one entry and exit without rivals";
   const alone = declared(make(), when);
-  const crowded: Claim = {
+  const crowded: Cost = {
     protocol,
     what: `bandwidth, ${CROWD}`,
     unit: "messages an entry",
@@ -51,10 +51,10 @@ function sandersClaims(): Claim[] {
     measure: (n) => crowdedOf(make, n),
     maxNodes: 64,
   };
-  return [...maekawaClaims(protocol, make, when), crowded];
+  return [...maekawaCosts(protocol, make, when), crowded];
 }
 
-export const votingClaims: readonly Claim[] = [
-  ...maekawaClaims("maekawa", () => maekawa(), "one entry and exit"),
-  ...sandersClaims(),
+export const votingCosts: readonly Cost[] = [
+  ...maekawaCosts("maekawa", () => maekawa(), "one entry and exit"),
+  ...sandersCosts(),
 ];

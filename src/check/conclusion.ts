@@ -51,7 +51,7 @@ export interface Searched<V extends Vocabulary> extends Progress {
   /** What one state violates, or a run that stops. */
   readonly violated: Property<V> | null;
   /** Whether what is violated is a promise, by a run that stops. */
-  readonly isPromiseBroken?: boolean;
+  readonly isLivenessBroken?: boolean;
   /** The state that was looked at last. */
   readonly last: number;
   /** A property `sometimes` that has not come true. */
@@ -86,7 +86,7 @@ export function concluded<V extends Vocabulary>(
     verdict: found !== null || run !== null ? "violated" : isClear ? "holds" : "unknown",
     property: found ?? run?.property ?? null,
     path,
-    loop: run?.loop ?? (search.isPromiseBroken === true ? path.length : null),
+    loop: run?.loop ?? (search.isLivenessBroken === true ? path.length : null),
     witnesses: search.reached.map(({ property, state }) => ({ property, path: search.path(state) })),
     handlerRuns: graph.model.steps.handlerRuns,
     reach: graph.model.steps.reaching.reach,

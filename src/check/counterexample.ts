@@ -37,6 +37,7 @@ interface Letter<V extends Vocabulary> {
 
 /** Writes down a run step by step. It knows who is up and which messages are on their way, so as to name them. */
 class Scribe<V extends Vocabulary> {
+  readonly #options: ModelOptions<V>;
   readonly entries: TraceEntry<V>[] = [];
   #letters: Letter<V>[] = [];
   readonly #up = new Set<NodeId>();
@@ -45,7 +46,8 @@ class Scribe<V extends Vocabulary> {
   #sent = 0;
   #at = 0;
 
-  constructor(private readonly options: ModelOptions<V>) {
+  constructor(options: ModelOptions<V>) {
+    this.#options = options;
     if (options.begin !== "idle") return;
     for (const node of options.nodes) {
       this.#live(node);
@@ -64,7 +66,7 @@ class Scribe<V extends Vocabulary> {
     for (const event of taken.events) this.#add({ at, node, kind: "event", event });
     for (const { request, reply } of taken.replies) this.#add({ at, node, kind: "event", event: reply, request });
     if (taken.move.crashesWithinStep === true) this.#crash(node, { withinStep: true, ...this.#remains(taken.journal) });
-    this.#picture(node, taken.states[this.options.nodes.indexOf(node)] ?? null);
+    this.#picture(node, taken.states[this.#options.nodes.indexOf(node)] ?? null);
     return first;
   }
 
@@ -102,8 +104,8 @@ class Scribe<V extends Vocabulary> {
 
   /** What is left of a journal, where that is not all that its node was to write. */
   #remains(journal: readonly unknown[] | null): { readonly journal?: readonly unknown[] } {
-    if (this.options.journal === "lost") return { journal: [] };
-    return journal === null || (this.options.recoveries ?? 0) === 0 ? {} : { journal };
+    if (this.#options.journal === "lost") return { journal: [] };
+    return journal === null || (this.#options.recoveries ?? 0) === 0 ? {} : { journal };
   }
 
   #crash(node: NodeId, remains: { readonly withinStep?: true; readonly journal?: readonly unknown[] }): void {
@@ -117,7 +119,7 @@ class Scribe<V extends Vocabulary> {
   #send(from: NodeId, to: NodeId, message: MessageOf<V>): void {
     const letter = { id: `${from}-${to}-${this.#lives.get(from) ?? 0}-${++this.#sent}`, from, to, message };
     this.#add({ at: this.#at, node: from, kind: "send", id: letter.id, to, message });
-    const waits = this.options.begin === "together" && !this.#lives.has(to);
+    const waits = this.#options.begin === "together" && !this.#lives.has(to);
     if (this.#up.has(to) || waits) this.#letters.push(letter);
     else this.#lose(letter, this.#lives.has(to) ? "crashed" : "down");
   }
@@ -137,7 +139,7 @@ class Scribe<V extends Vocabulary> {
 
   #picture(node: NodeId, state: StateOf<V> | null): void {
     if (state === null) return;
-    const view = this.options.protocol.view(state, node);
+    const view = this.#options.protocol.view(state, node);
     const text = canonical(view);
     if (this.#pictures.get(node) === text) return;
     this.#pictures.set(node, text);

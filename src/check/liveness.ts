@@ -65,11 +65,11 @@ function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean
 }
 
 function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly Property<V>[]): Lasso<V> | null {
-  const promises = graph.model.histories
+  const owed = graph.model.histories
     .shown(properties)
     .filter(({ when }) => when === "leadsTo" || when === "eventually");
-  const ends = promises.length === 0 ? [] : endsOf(graph);
-  for (const property of promises) {
+  const ends = owed.length === 0 ? [] : endsOf(graph);
+  for (const property of owed) {
     for (const node of property.when === "leadsTo" ? graph.model.options.nodes : [null]) {
       const flagOf = flagging(graph, property, node);
       if (!ends.some((state) => (flagOf(state) & BROKEN) !== 0)) continue;

@@ -8,6 +8,7 @@ import type { Model } from "./model.ts";
 import { PairTable } from "./pair-table.ts";
 
 export class LocalConfigurations<V extends Vocabulary> {
+  readonly #model: Model<V>;
   /** How many configurations have been met. */
   size = 0;
   /**
@@ -21,7 +22,8 @@ export class LocalConfigurations<V extends Vocabulary> {
   readonly #steps = new NumberList();
   readonly #undisturbed = new NumberList();
 
-  constructor(private readonly model: Model<V>) {
+  constructor(model: Model<V>) {
+    this.#model = model;
     this.#steps.push(0);
   }
 
@@ -36,7 +38,7 @@ export class LocalConfigurations<V extends Vocabulary> {
     const id = this.size++;
     this.#ids.add(local, content, id);
     for (const number of [local, content, 0, 0]) this.#configurations.push(number);
-    this.#undisturbed.push(this.model.isUndisturbed(local, content) ? 1 : 0);
+    this.#undisturbed.push(this.#model.isUndisturbed(local, content) ? 1 : 0);
     return id;
   }
 
@@ -64,7 +66,7 @@ export class LocalConfigurations<V extends Vocabulary> {
     if (known >= 0) return known;
     const local = this.localOf(configuration);
     const content = this.contentOf(configuration);
-    const sum = this.idOf(local, this.model.contentAfter(local, content, envelope));
+    const sum = this.idOf(local, this.#model.contentAfter(local, content, envelope));
     this.#sums.add(configuration, envelope, sum);
     return sum;
   }

@@ -51,7 +51,7 @@ export interface Local<V extends Vocabulary> {
   /** Empty where nobody will read it. */
   readonly journal: readonly RecordOf<V>[];
   /** How many commands of its script it has been given. */
-  readonly told: number;
+  readonly commandCount: number;
   /** Who has crashed without its having been told yet, ascending. */
   readonly notifications: readonly NodeId[];
   /** What has become of the commands that it is to answer. */
@@ -106,9 +106,10 @@ export interface LocalStepsOptions<V extends Vocabulary> {
 }
 
 export class LocalSteps<V extends Vocabulary> {
+  readonly #options: LocalStepsOptions<V>;
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, told, state, timers, journal, notifications, requests, history }) =>
-      `${self} ${status} ${told} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
+    ({ self, status, commandCount, state, timers, journal, notifications, requests, history }) =>
+      `${self} ${status} ${commandCount} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   readonly reaching: Reaching<V>;
@@ -122,7 +123,8 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => Slot;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
 
-  constructor(private readonly options: LocalStepsOptions<V>) {
+  constructor(options: LocalStepsOptions<V>) {
+    this.#options = options;
     this.#copies = copiesOf(options.protocol);
     this.#slotOf = slotFinder(options.protocol);
     this.#requestIn = requestFinder(options.protocol);
@@ -141,13 +143,19 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** What a crash leaves of a node: its journal, what it has been asked, and what is remembered of it. */
   crashed(local: number): number {
-    const { self, journal, told, requests, history } = this.locals.valueOf(local);
-    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, requests: allPast(requests), history });
+    const { self, journal, commandCount, requests, history } = this.locals.valueOf(local);
+    return this.locals.idOf({
+      ...this.#down(self, "crashed"),
+      journal,
+      commandCount,
+      requests: allPast(requests),
+      history,
+    });
   }
 
   /** The node is to be told of a crash. */
   notified(local: number, crashed: NodeId): number {
-    if (this.options.crashNotification(crashed) === null) return local;
+    if (this.#options.crashNotification(crashed) === null) return local;
     const before = this.locals.valueOf(local);
     return this.locals.idOf({ ...before, notifications: [...before.notifications, crashed].sort((a, b) => a - b) });
   }
@@ -163,7 +171,7 @@ export class LocalSteps<V extends Vocabulary> {
   receive(local: number, envelope: number): readonly Outcome<V>[] {
     const known = this.#receipts.get(local, envelope);
     if (known >= 0) return this.#receiptOutcomes[known] as readonly Outcome<V>[];
-    const { from, message } = this.options.network.envelopeOf(envelope);
+    const { from, message } = this.#options.network.envelopeOf(envelope);
     const stimulus = { kind: "receive" as const, from, message: this.messages.valueOf(message) };
     const outcomes = this.#run(this.locals.valueOf(local), stimulus);
     this.#receipts.add(local, envelope, this.#receiptOutcomes.length);
@@ -182,22 +190,22 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   #commands(before: Local<V>): OwnStep<V>[] {
-    const { state, self, told, notifications } = before;
+    const { state, self, commandCount, notifications } = before;
     const step = (
       command: CommandOf<V>,
       by: CommandSource,
       from: Local<V>,
       crashed: NodeId | null = null,
     ): OwnStep<V> => this.#later({ kind: "command", command }, by, from, crashed);
-    const script = this.options.asks(self);
-    const next = script[told];
+    const script = this.#options.asks(self);
+    const next = script[commandCount];
     return [
-      ...(next === undefined ? [] : [step(next, "script", { ...before, told: told + 1 })]),
-      ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
+      ...(next === undefined ? [] : [step(next, "script", { ...before, commandCount: commandCount + 1 })]),
+      ...this.#options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
       ...notifications.map((crashed) => {
         const rest = notifications.filter((node) => node !== crashed);
         return step(
-          this.options.crashNotification(crashed) as CommandOf<V>,
+          this.#options.crashNotification(crashed) as CommandOf<V>,
           "detector",
           { ...before, notifications: rest },
           crashed,
@@ -236,13 +244,13 @@ export class LocalSteps<V extends Vocabulary> {
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
-    const { self, journal, told, requests, history } = this.locals.valueOf(local);
+    const { self, journal, commandCount, requests, history } = this.locals.valueOf(local);
     const up = {
       ...this.#down(self, "new"),
       status: "up" as const,
       state: this.replayed(local),
       journal,
-      told,
+      commandCount,
       requests,
       history,
     };
@@ -257,29 +265,29 @@ export class LocalSteps<V extends Vocabulary> {
     const state = this.#init(self);
     for (const record of journal) {
       const stimulus = this.#copies.stimulus({ kind: "replay", record });
-      dispatch(this.options.protocol, state, stimulus, noEffects as never);
+      dispatch(this.#options.protocol, state, stimulus, noEffects as never);
       this.reaching.note(stimulus, []);
     }
     return state;
   }
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
-    const history = this.options.histories.empty;
-    const nothing = { state: null, timers: [], journal: [], told: 0, notifications: [], requests: [] };
+    const history = this.#options.histories.empty;
+    const nothing = { state: null, timers: [], journal: [], commandCount: 0, notifications: [], requests: [] };
     return { self, status, ...nothing, history };
   }
 
   #init(self: NodeId): StateOf<V> {
-    return this.options.protocol.init(self, this.#peers(self));
+    return this.#options.protocol.init(self, this.#peers(self));
   }
 
   #peers(self: NodeId): NodeId[] {
-    return this.options.nodes.filter((node) => node !== self);
+    return this.#options.nodes.filter((node) => node !== self);
   }
 
   /** Runs a handler once for every way in which its choices can fall, or for as many as are drawn. */
   #run(before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
-    const { maxOutcomes = Number.POSITIVE_INFINITY } = this.options;
+    const { maxOutcomes = Number.POSITIVE_INFINITY } = this.#options;
     const outcomes: Outcome<V>[] = [];
     const choices: Choice[] = [];
     for (;;) {
@@ -298,7 +306,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** By what is chosen from, so that the same step has the same ways whatever has been looked at before. */
   #drawn(count: number, before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
-    const chance = random(hash([before.self, before.told, before.state, before.timers, stimulus]));
+    const chance = random(hash([before.self, before.commandCount, before.state, before.timers, stimulus]));
     return Array.from({ length: count }, () => this.#runOnce(before, stimulus, [], (of) => chance.below(of)));
   }
 
@@ -310,8 +318,8 @@ export class LocalSteps<V extends Vocabulary> {
     first: (of: number) => number = () => 0,
   ): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.options;
-    const { self, told } = before;
+    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.#options;
+    const { self, commandCount } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
@@ -330,7 +338,7 @@ export class LocalSteps<V extends Vocabulary> {
     const replies: Answer<V>[] = [];
     const crashedWithin: Outcome<V>[] = [];
     const crashHere = (): void => {
-      const kept = { journal, told, requests: allPast(requests), history };
+      const kept = { journal, commandCount, requests: allPast(requests), history };
       const local = this.locals.idOf({ ...this.#down(self, "crashed"), ...kept });
       const done = { sends: [...sends], events: [...events], replies: [...replies], choices: [...chosen] };
       crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });

@@ -3,15 +3,14 @@ import type { NodeId, Property, StateOf, StateProperty, TimerOf, Vocabulary, Wor
 import type { Model } from "./model.ts";
 
 export class Properties<V extends Vocabulary> {
+  readonly #model: Model<V>;
   readonly #always: readonly StateProperty<V>[];
   readonly #quiescent: readonly StateProperty<V>[];
   #sought: readonly StateProperty<V>[];
   readonly #view: TupleWorld<V>;
 
-  constructor(
-    private readonly model: Model<V>,
-    properties: readonly Property<V>[],
-  ) {
+  constructor(model: Model<V>, properties: readonly Property<V>[]) {
+    this.#model = model;
     const shown = model.histories.shown(properties);
     const those = (when: StateProperty<V>["when"]): StateProperty<V>[] =>
       shown.filter((property): property is StateProperty<V> => property.when === when);
@@ -30,7 +29,7 @@ export class Properties<V extends Vocabulary> {
   violatedBy(tuple: Int32Array): Property<V> | null {
     const world = this.#view.of(tuple);
     for (const property of this.#always) if (!property.holds(world)) return property;
-    if (this.#quiescent.length === 0 || !this.model.isQuiet(tuple)) return null;
+    if (this.#quiescent.length === 0 || !this.#model.isQuiet(tuple)) return null;
     for (const property of this.#quiescent) {
       if (!this.#hasArmed(property.pendingTimers ?? [], tuple) && !property.holds(world)) return property;
     }
@@ -47,8 +46,8 @@ export class Properties<V extends Vocabulary> {
   }
 
   #hasArmed(timers: readonly TimerOf<V>[], tuple: Int32Array): boolean {
-    const { locals } = this.model.steps;
-    return this.model.options.nodes.some((_, i) =>
+    const { locals } = this.#model.steps;
+    return this.#model.options.nodes.some((_, i) =>
       locals.valueOf(tuple[i] as number).timers.some((timer) => timers.includes(timer)),
     );
   }

@@ -18,10 +18,13 @@ export interface Reach {
 
 /** Notes what is reached, as it is. */
 export class Reaching<V extends Vocabulary> {
+  readonly #protocol: Protocol<V>;
   readonly #events = new Map<string, number>();
   readonly #handlers = new Map<string, number>();
 
-  constructor(private readonly protocol: Protocol<V>) {}
+  constructor(protocol: Protocol<V>) {
+    this.#protocol = protocol;
+  }
 
   note(stimulus: Stimulus<V>, events: readonly Tagged[]): void {
     count(this.#handlers, handlerOf(stimulus as Stimulus<Vocabulary>));
@@ -29,7 +32,7 @@ export class Reaching<V extends Vocabulary> {
   }
 
   get reach(): Reach {
-    return reachOf(this.protocol, this.#events, this.#handlers);
+    return reachOf(this.#protocol, this.#events, this.#handlers);
   }
 }
 

@@ -33,6 +33,7 @@ export interface RepresentativesOptions<V extends Vocabulary> {
 }
 
 export class Representatives<V extends Vocabulary> {
+  readonly #options: RepresentativesOptions<V>;
   readonly #permutations: readonly (readonly number[])[];
   readonly #permuted: readonly Rewritten<V>[];
   readonly #shifted = new Map<number, Rewritten<V>>();
@@ -44,7 +45,8 @@ export class Representatives<V extends Vocabulary> {
   readonly #candidate: Int32Array;
   readonly #least: Int32Array;
 
-  constructor(private readonly options: RepresentativesOptions<V>) {
+  constructor(options: RepresentativesOptions<V>) {
+    this.#options = options;
     const { nodes, symmetry } = options;
     const count = nodes.length;
     this.#permutations = symmetry === null ? [] : permutations(count).slice(1);
@@ -62,14 +64,14 @@ export class Representatives<V extends Vocabulary> {
 
   /** Puts the state that stands for a state in its place. Budgets stay as they are. */
   represent(tuple: Int32Array): void {
-    if (this.options.counters.length > 0) this.#lowerCounters(tuple);
-    if (this.options.rounds.length > 0) this.#closeUp(tuple);
+    if (this.#options.counters.length > 0) this.#lowerCounters(tuple);
+    if (this.#options.rounds.length > 0) this.#closeUp(tuple);
     if (this.#permutations.length > 0) this.#permute(tuple);
   }
 
   /** The lowest of all counters becomes 0. */
   #lowerCounters(tuple: Int32Array): void {
-    const count = this.options.nodes.length;
+    const count = this.#options.nodes.length;
     let lowest = Number.POSITIVE_INFINITY;
     for (let i = 0; i < count; i++) {
       lowest = Math.min(lowest, this.#lowestIn(tuple[i] as number), this.#lowestOn(tuple[count + i] as number));
@@ -77,8 +79,8 @@ export class Representatives<V extends Vocabulary> {
     if (lowest === 0 || lowest === Number.POSITIVE_INFINITY) return;
     let shift = this.#shifted.get(lowest);
     if (shift === undefined) {
-      const { counters } = this.options;
-      shift = new Rewritten(this.options, {
+      const { counters } = this.#options;
+      shift = new Rewritten(this.#options, {
         node: (node) => node,
         value: (value) => lowered(value, counters, lowest),
         history: (each) => lowered(each, counters, lowest),
@@ -92,7 +94,7 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #closeUp(tuple: Int32Array): void {
-    const { rounds, nodes } = this.options;
+    const { rounds, nodes } = this.#options;
     const count = nodes.length;
     const found: number[] = [];
     for (let i = 0; i < count; i++)
@@ -103,7 +105,7 @@ export class Representatives<V extends Vocabulary> {
     let rewritten = this.#closed.get(key);
     if (rewritten === undefined) {
       const rewrite = <T>(value: T): T => recounted(value, rounds, (round) => closed.get(round) ?? round);
-      rewritten = new Rewritten(this.options, { node: (node) => node, value: rewrite, history: rewrite });
+      rewritten = new Rewritten(this.#options, { node: (node) => node, value: rewrite, history: rewrite });
       this.#closed.set(key, rewritten);
     }
     for (let i = 0; i < count; i++) {
@@ -113,7 +115,7 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #roundsIn(local: number): readonly number[] {
-    const { steps, rounds } = this.options;
+    const { steps, rounds } = this.#options;
     if (this.#roundsOfLocal[local] === undefined) {
       const { state, journal, history } = steps.locals.valueOf(local);
       this.#roundsOfLocal[local] = countsIn([state, journal, history], rounds);
@@ -122,7 +124,7 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #roundsOn(content: number): readonly number[] {
-    const { network, steps, rounds } = this.options;
+    const { network, steps, rounds } = this.#options;
     this.#roundsOfContent[content] ??= network
       .envelopes(content)
       .flatMap(({ message }) => countsIn(steps.messages.valueOf(message), rounds));
@@ -130,7 +132,7 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #lowestIn(local: number): number {
-    const { steps, counters, mayReturn } = this.options;
+    const { steps, counters, mayReturn } = this.#options;
     const known = this.#lowestOfLocal[local];
     if (known !== undefined) return known;
     const { status, state, journal, history } = steps.locals.valueOf(local);
@@ -142,7 +144,7 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #lowestOn(content: number): number {
-    const { network, steps, counters } = this.options;
+    const { network, steps, counters } = this.#options;
     this.#lowestOfContent[content] ??= lowestCount(
       network.envelopes(content).map(({ message }) => steps.messages.valueOf(message)),
       counters,
@@ -152,7 +154,7 @@ export class Representatives<V extends Vocabulary> {
 
   /** The least of all permutations, compared number by number, stands for all of them. */
   #permute(tuple: Int32Array): void {
-    const count = this.options.nodes.length;
+    const count = this.#options.nodes.length;
     const [least, candidate] = [this.#least, this.#candidate];
     for (let k = 0; k < 2 * count; k++) least[k] = tuple[k] as number;
     for (const [p, to] of this.#permutations.entries()) {
@@ -169,16 +171,18 @@ export class Representatives<V extends Vocabulary> {
 
 /** Local states and contents as one rewriting leaves them, by number. */
 class Rewritten<V extends Vocabulary> {
+  readonly #within: Pick<RepresentativesOptions<V>, "steps" | "network">;
+  readonly #by: Rewriting<V>;
   readonly #locals: number[] = [];
   readonly #contents: number[] = [];
 
-  constructor(
-    private readonly within: Pick<RepresentativesOptions<V>, "steps" | "network">,
-    private readonly by: Rewriting<V>,
-  ) {}
+  constructor(within: Pick<RepresentativesOptions<V>, "steps" | "network">, by: Rewriting<V>) {
+    this.#within = within;
+    this.#by = by;
+  }
 
   local(id: number): number {
-    this.#locals[id] ??= this.#rewriteLocal(this.within.steps.locals.valueOf(id));
+    this.#locals[id] ??= this.#rewriteLocal(this.#within.steps.locals.valueOf(id));
     return this.#locals[id];
   }
 
@@ -188,8 +192,8 @@ class Rewritten<V extends Vocabulary> {
   }
 
   #rewriteLocal(local: Local<V>): number {
-    const { node, value, history } = this.by;
-    return this.within.steps.locals.idOf({
+    const { node, value, history } = this.#by;
+    return this.#within.steps.locals.idOf({
       ...local,
       self: node(local.self),
       state: local.state === null ? null : value(local.state),
@@ -200,10 +204,10 @@ class Rewritten<V extends Vocabulary> {
   }
 
   #rewriteContent(id: number): number {
-    const { network, steps } = this.within;
+    const { network, steps } = this.#within;
     return network.envelopes(id).reduce((content, { from, message }) => {
-      const renamed = steps.messages.idOf(this.by.value(steps.messages.valueOf(message)));
-      return network.add(content, network.envelopeId(this.by.node(from), renamed));
+      const renamed = steps.messages.idOf(this.#by.value(steps.messages.valueOf(message)));
+      return network.add(content, network.envelopeId(this.#by.node(from), renamed));
     }, 0);
   }
 }

@@ -16,6 +16,8 @@ const BATCH = 256;
 const AHEAD = 16;
 
 export class StateSpace<V extends Vocabulary> {
+  readonly #model: Model<V>;
+  readonly #arrive: Arrival;
   readonly store: StateStore;
   readonly #count: number;
   readonly #configurations: readonly LocalConfigurations<V>[];
@@ -29,10 +31,9 @@ export class StateSpace<V extends Vocabulary> {
   /** Means nothing, but keeps reads alive that only bring memory near. */
   touched = 0;
 
-  constructor(
-    private readonly model: Model<V>,
-    private readonly arrive: Arrival,
-  ) {
+  constructor(model: Model<V>, arrive: Arrival) {
+    this.#model = model;
+    this.#arrive = arrive;
     this.#count = model.options.nodes.length;
     this.#configurations = model.options.nodes.map(() => new LocalConfigurations(model));
     this.#now = new Int32Array(model.width - this.#count);
@@ -95,7 +96,7 @@ export class StateSpace<V extends Vocabulary> {
       const { size } = this.#batch;
       this.store.readPacked(id, this.#from);
       this.store.packing.unpack(this.#from, 0, this.#now);
-      const withTimeouts = this.model.timersMay(() => this.#isUndisturbed());
+      const withTimeouts = this.#model.timersMay(() => this.#isUndisturbed());
       if (this.#isRemembered(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
       else this.#copy(id);
       if (this.#hasRoom()) return this.#batch.size >= BATCH && this.settle();
@@ -110,12 +111,12 @@ export class StateSpace<V extends Vocabulary> {
   successors(id: number): number[] {
     const found: number[] = [];
     this.store.read(id, this.#now);
-    const withTimeouts = this.model.timersMay(() => this.#isUndisturbed());
+    const withTimeouts = this.#model.timersMay(() => this.#isUndisturbed());
     if (this.#isRemembered(withTimeouts)) this.#recall(withTimeouts, found);
     else {
       this.#spell(this.#now, this.#tuple);
-      this.model.expand(this.#tuple, () => {
-        const next = this.find(this.model.next);
+      this.#model.expand(this.#tuple, () => {
+        const next = this.find(this.#model.next);
         if (next >= 0) found.push(next);
         return false;
       });
@@ -149,7 +150,7 @@ export class StateSpace<V extends Vocabulary> {
 
   /** Lets all arrive that wait. True if the search has ended. */
   settle(): boolean {
-    return this.#batch.settle(this.store, this.arrive);
+    return this.#batch.settle(this.store, this.#arrive);
   }
 
   /** Reads what is known of the configurations of states to come: the processor waits for many independent reads at once. */
@@ -157,7 +158,7 @@ export class StateSpace<V extends Vocabulary> {
     const { packing, size } = this.store;
     const begins = this.#begins;
     const count = this.#count;
-    const withTimeouts = this.model.options.timers === "free";
+    const withTimeouts = this.#model.options.timers === "free";
     const states = Math.max(0, Math.min(AHEAD, size - first));
     for (let k = 0; k < states; k++) {
       this.store.readPacked(first + k, this.#from);
@@ -206,7 +207,7 @@ export class StateSpace<V extends Vocabulary> {
     // The same configurations may stand in a state in which faults can still happen.
     if (this.#now.length === this.#count) return true;
     this.#spell(this.#now, this.#tuple);
-    return this.model.isLocal(this.#tuple);
+    return this.#model.isLocal(this.#tuple);
   }
 
   /** The successors, by the steps that are remembered for each configuration. */
@@ -246,16 +247,16 @@ export class StateSpace<V extends Vocabulary> {
   /** Makes the steps of all configurations known, if it can be done once and for all. */
   #learn(withTimeouts: boolean): boolean {
     this.#spell(this.#now, this.#tuple);
-    if (!this.model.isLocal(this.#tuple)) return false;
+    if (!this.#model.isLocal(this.#tuple)) return false;
     for (let i = 0; i < this.#count; i++) {
       const configurations = this.#configurations[i] as LocalConfigurations<V>;
       const configuration = this.#now[i] as number;
       if (configurations.begin(configuration, withTimeouts) !== 0) continue;
       const steps = [0];
-      this.model.expandNode(this.#tuple, i, (_move, outcome) => {
+      this.#model.expandNode(this.#tuple, i, (_move, outcome) => {
         const { local, sends } = outcome as Outcome<V>;
         steps[0] = (steps[0] as number) + 1;
-        steps.push(configurations.idOf(local, this.model.left), sends.length);
+        steps.push(configurations.idOf(local, this.#model.left), sends.length);
         for (const { to, envelope } of sends) steps.push(to, envelope);
         return false;
       });
@@ -266,9 +267,9 @@ export class StateSpace<V extends Vocabulary> {
 
   /** The successors of the state whose tuple was spelled, as the model has them. */
   #copy(id: number): void {
-    const { next } = this.model;
+    const { next } = this.#model;
     const { packing } = this.store;
-    this.model.expand(this.#tuple, () => {
+    this.#model.expand(this.#tuple, () => {
       const at = this.#batch.open(id, this.#from, packing.words);
       for (let i = 0; i < this.#now.length; i++)
         packing.change(this.#batch.words, at, i, this.#now[i] as number, this.#componentOf(next, i));
@@ -283,7 +284,7 @@ export class StateSpace<V extends Vocabulary> {
   }
 
   #widen(): void {
-    this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...this.model.mostBeyond]);
+    this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...this.#model.mostBeyond]);
     this.#from = new Int32Array(this.store.packing.words);
   }
 }

@@ -1,7 +1,9 @@
 /** What `coterie lock` and `coterie elect` are told about the cluster: which member they are, or which one they go through. */
+
 import { env, platform } from "node:process";
 import { type Command, Option } from "commander";
 import { UsageError } from "../core/errors.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { createLog } from "../runtime/log.ts";
 import type { Access } from "./access.ts";
 import { adminUrl, wholeNumber } from "./arguments.ts";
@@ -67,7 +69,7 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
   if (member !== null) return (await import("./through-member.ts")).throughMember(member);
   if (id === undefined) {
     if (ownOption(options) === undefined && namesEndpoints()) return throughEndpoints(options);
-    throw new UsageError("bad-argument", `expected ${WAYS}: docs/lock-and-elect.md`);
+    throw new UsageError("bad-argument", `expected ${WAYS}: ${docsPage("lock-and-elect.md")}`);
   }
   const log = createLog((level, text) => {
     if (level !== "info" || options.verbose === true) say(text);

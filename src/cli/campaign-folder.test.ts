@@ -24,13 +24,16 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Three at a time; each job takes as many turns as its number says. */
 class FakeHands implements Hands {
+  readonly #most: typeof Number.POSITIVE_INFINITY;
   readonly count = 3;
   readonly made: number[] = [];
   /** @param most jobs are done before it is stopped */
-  constructor(private readonly most = Number.POSITIVE_INFINITY) {}
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
 
   get isStopped(): boolean {
-    return this.made.length >= this.most;
+    return this.made.length >= this.#most;
   }
 
   async chunk(chunk: Chunk): Promise<ChunkResult | null> {

@@ -12,6 +12,7 @@ import { campaignPage } from "../experiment/campaign/page.ts";
 import { type CampaignSummary, campaignSummary, experimentSummaries } from "../experiment/campaign/summary.ts";
 import { figure } from "../experiment/paragraph.ts";
 import { wholeNumber } from "../experiment/written-values.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { CampaignFolder } from "./campaign-folder.ts";
 import type { CampaignQueue } from "./campaign-queue.ts";
 import { campaignText } from "./campaign-report.ts";
@@ -35,7 +36,7 @@ interface CampaignOptions {
 export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Makes many runs of many experiments, each with its own seed, and reports which fail.")
-    .argument("<file>", "the campaign, as JSON (docs/campaigns.md)")
+    .argument("<file>", `the campaign, as JSON (${docsPage("campaigns.md")})`)
     .option("--out <folder>", "where results and reports go (default: campaign-NAME)")
     .option("--only <name[:seed]>", "this experiment only, or one run of it")
     .option("--redis <url>", "share the jobs with every process that is given the same, through BullMQ")

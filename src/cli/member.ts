@@ -1,7 +1,9 @@
 /** `coterie member`: who the members are, how that changes, and what is done about one whose folder is lost. */
+
 import type { Command } from "commander";
 import { replaceMember } from "../cluster/replace-member.ts";
 import { UsageError } from "../core/errors.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { wholeNumber } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
 import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
@@ -91,7 +93,7 @@ Example, with a fourth line in cluster.json:
   $ coterie member add 4 10.0.0.4:7100 --endpoints http://10.0.0.1:7300
   $ coterie node --config cluster.json --id 4 --existing        on its machine
 
-Once it is up to date it votes; \`coterie member list\` says \`joining\` until then. One change at a time. docs/membership.md says more.
+Once it is up to date it votes; \`coterie member list\` says \`joining\` until then. One change at a time. More: ${docsPage("membership.md")}
 It needs the role admin.
 With --json: { "id" }.
 ${CODES}`;

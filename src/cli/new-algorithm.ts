@@ -68,7 +68,7 @@ function inRepository(given: string, words: Words, stdout: Output): void {
     [...added, ...changed].map(({ path }) => path).filter((path) => path.endsWith(".ts")),
   );
   const code = `src/protocols/${family}/${name}`;
-  const claims = changed.some(({ path }) => path.startsWith("bench/"))
+  const costs = changed.some(({ path }) => path.startsWith("bench/"))
     ? `;\n     bench/table/${family}.ts: if its costs are not 2 messages to enter and 3 in all`
     : "";
   stdout.write(
@@ -76,9 +76,9 @@ function inRepository(given: string, words: Words, stdout: Output): void {
 It runs already. Next:
   1. npm run build && npx coterie check ${name}
   2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md
-  3. npx vitest run ${code}.test.ts: the worked example, every claim, and its violation without the assumption;
+  3. npx vitest run ${code}.test.ts: the worked example, every property, and its violation without the assumption;
      pin the number of states
-  4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${claims}
+  4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
   5. npm run pages draws its picture and writes every list, its row in docs/algorithms.md from the header;
      npx vitest run test/tidy names what is missing
 `,
@@ -95,7 +95,7 @@ function inProject(given: string, words: Words, out: string, stdout: Output): vo
     `${listed("new", files, `${out}/`)}
 It runs already. Next:
   1. npm install --save-dev vitest && npx vitest run ${join(out, `${name}.test.ts`)}
-  2. write the header, then the algorithm in the paper's words, and its claims into the test
+  2. write the header, then the algorithm in the paper's words, and its properties into the test
 `,
   );
 }

@@ -1,4 +1,5 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
+
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
@@ -13,6 +14,7 @@ import { endOf, scenarioOf } from "../experiment/simulation.ts";
 import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
 import { searchWords, simulationWords, systemWords, workloadWords } from "../experiment/words.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
@@ -39,7 +41,7 @@ interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
 export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
-    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (docs/scenarios.md)`);
+    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("scenarios.md")})`);
   const { seed, runs } = searchWords;
   const { until: _until, ...network } = simulationWords; // Which may be a number of entries here.
   for (const words of [systemWords, workloadWords, network, { seed, runs }]) addWords(command, words, "simulate");

@@ -72,7 +72,7 @@ const summarised = (text: string, summary: string): string =>
     .replaceAll(/In one sentence, [^.\n]*\./g, () => `${capital(summary)}.`);
 
 /** What is added to files that are there already. */
-const LINES = ["registry.ts", "claims.ts"];
+const LINES = ["registry.ts", "costs.ts"];
 /** In this repository, in place of those for projects of one's own. */
 const HERE = "repository/";
 
@@ -129,9 +129,9 @@ export function forRepository(
     "src/protocols/index.ts",
     (text) => `${text}export { ${[...types, camelCase(name)].join(", ")} } from "${from}";\n`,
   );
-  if (existsSync(join(skeletons, family, "claims.ts")))
+  if (existsSync(join(skeletons, family, "costs.ts")))
     change(`bench/table/${family}.ts`, (text) => {
-      const lines = linesOf(skeletons, family, "claims.ts", words);
+      const lines = linesOf(skeletons, family, "costs.ts", words);
       return withImport(aboveMark(text, lines, family), camelCase(name), `../../src/protocols/${family}/${name}.ts`);
     });
   change("docs/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));

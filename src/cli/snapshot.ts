@@ -1,4 +1,5 @@
 /** `coterie snapshot`: what members share, saved to a file, looked at, and a new cluster founded from it. */
+
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Command } from "commander";
@@ -7,6 +8,7 @@ import { restoreCluster } from "../cluster/snapshot/restored-folders.ts";
 import { salvageFolders } from "../cluster/snapshot/salvaged-folders.ts";
 import { readSnapshotFile, type Snapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError } from "../core/errors.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { isForTheCaller } from "./callers-error.ts";
 import { type DataOptions, withDataOptions } from "./endpoints.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
@@ -48,7 +50,7 @@ Example:
 
 It needs the role admin. The file has all that is shared, readable by whoever can read it: keep it as you keep the data.
 --from takes the longest log of those that are given. What was acknowledged and reached none of these folders is lost, and
-what was not acknowledged may be in it. docs/recovery.md says when to use it.
+what was not acknowledged may be in it. When to use it: ${docsPage("recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
 
 Exit codes: 0 saved; 1 nobody answers in time, or the disk refuses; 2 wrong arguments, not allowed, or folders that cannot be used;
@@ -206,7 +208,7 @@ Example:
 
 All members of the old cluster are stopped first, and their folders are never used again: a majority of them would go on as the
 old cluster, apart from this one. Members of the two refuse each other. Tokens and revisions go on above the old ones; sessions are
-over, so that locks are free, leased keys gone, and items that were taken back in their queues. docs/recovery.md says more.
+over, so that locks are free, leased keys gone, and items that were taken back in their queues. More: ${docsPage("recovery.md")}
 A folder that is not empty is refused.
 With --json: { "cluster", "revision", "folders": { id: folder } }.
 

@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 afterEach(() => close());
 
-const nth = (n: number): Promise<ServerResponse> => vi.waitUntil(() => answers[n - 1], PATIENCE);
+const answerAt = (n: number): Promise<ServerResponse> => vi.waitUntil(() => answers[n - 1], PATIENCE);
 const say = (answer: ServerResponse, word: object): void => void answer.write(`${JSON.stringify(word)}\n`);
 const waiting = (answer: ServerResponse): void =>
   say(answer, { event: "waiting", session: "s", monotonicNs: toMonotonicNs(performance.now()) });
@@ -52,7 +52,7 @@ const granted = (answer: ServerResponse, token: number, forMs: number): void =>
 
 async function held(forMs = FAR_MS) {
   const acquiring = access.mutex("a/b", { algorithm: "token-ring" }).acquire();
-  const answer = await nth(1);
+  const answer = await answerAt(1);
   waiting(answer);
   granted(answer, 3, forMs);
   return { grant: await acquiring, answer };
@@ -114,7 +114,7 @@ describe("who waits", () => {
 
   test("is told when the member is on another machine", async () => {
     const failing = outcome();
-    const answer = await nth(1);
+    const answer = await answerAt(1);
     say(answer, { event: "waiting", session: "s", monotonicNs: "1" });
     granted(answer, 1, FAR_MS); // Which counts no more.
     expect(await failing).toMatchObject({
@@ -129,7 +129,7 @@ describe("who waits", () => {
     const controller = new AbortController();
     const before = answers.length; // The first may have ended before it was asked.
     const failing = outcome({ signal: controller.signal });
-    await nth(before + 1);
+    await answerAt(before + 1);
     controller.abort();
     expect(await failing).toMatchObject({ code: "acquire-aborted" });
     expect(await outcome({ signal: controller.signal })).toMatchObject({ code: "acquire-aborted" });
@@ -137,7 +137,7 @@ describe("who waits", () => {
 
   test("is told what the member says", async () => {
     const failing = outcome();
-    const answer = await nth(1);
+    const answer = await answerAt(1);
     waiting(answer);
     say(answer, { event: "refused", code: "member-left", message: "it has left" });
     expect(await failing).toMatchObject({ code: "member-left", phase: "never-acquired", message: "it has left" });
@@ -145,7 +145,7 @@ describe("who waits", () => {
 
   test("is told that the member has gone", async () => {
     const failing = outcome();
-    waiting(await nth(1));
+    waiting(await answerAt(1));
     answers[0]?.destroy();
     expect(await failing).toMatchObject({ code: "no-answer" });
   });
@@ -176,11 +176,11 @@ describe("a campaign", () => {
       if (tokens.length === 1) await lossOf(leadership);
       return `done under ${leadership.token}`;
     });
-    const first = await nth(1);
+    const first = await answerAt(1);
     waiting(first);
     granted(first, 1, FAR_MS);
     say(first, { event: "lost" });
-    const second = await nth(2);
+    const second = await answerAt(2);
     waiting(second);
     granted(second, 2, FAR_MS);
     expect(await leading).toBe("done under 2");
@@ -192,7 +192,7 @@ describe("a campaign", () => {
       .election("x", {})
       .lead(() => Promise.reject(new Error("out of paper")))
       .catch((error: unknown) => (error as Error).message);
-    const answer = await nth(1);
+    const answer = await answerAt(1);
     waiting(answer);
     granted(answer, 1, FAR_MS);
     expect(await leading).toBe("out of paper");

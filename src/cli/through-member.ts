@@ -78,6 +78,10 @@ function requirePathName(name: string): void {
 
 /** One request whose answer goes on for as long as something is waited for, and held. */
 class Session {
+  readonly #wanted: Wanted;
+  readonly #options: AcquireOptions;
+  readonly #granted: (grant: LentGrant) => void;
+  readonly #refused: (error: Error) => void;
   readonly #call: ClientRequest;
   readonly #began = monotonicMs();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -87,11 +91,15 @@ class Session {
   #isOver = false;
 
   constructor(
-    private readonly wanted: Wanted,
-    private readonly options: AcquireOptions,
-    private readonly granted: (grant: LentGrant) => void,
-    private readonly refused: (error: Error) => void,
+    wanted: Wanted,
+    options: AcquireOptions,
+    granted: (grant: LentGrant) => void,
+    refused: (error: Error) => void,
   ) {
+    this.#wanted = wanted;
+    this.#options = options;
+    this.#granted = granted;
+    this.#refused = refused;
     const { member, page, name, algorithm } = wanted;
     const body = JSON.stringify({ algorithm, silenceMs: SILENCE_MS });
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
@@ -111,7 +119,7 @@ class Session {
   }
 
   get #what(): string {
-    return `the ${this.wanted.page === "locks" ? "lock" : "leadership of"} "${this.wanted.name}"`;
+    return `the ${this.#wanted.page === "locks" ? "lock" : "leadership of"} "${this.#wanted.name}"`;
   }
 
   #answered(response: IncomingMessage): void {
@@ -120,7 +128,7 @@ class Session {
     eachLine(response, MAX_LINE_LENGTH, (line) => {
       text ||= line;
     });
-    response.on("end", () => this.#end(refusalOf(response.statusCode ?? 0, text, this.wanted.member)));
+    response.on("end", () => this.#end(refusalOf(response.statusCode ?? 0, text, this.#wanted.member)));
   }
 
   #read(line: string): void {
@@ -157,16 +165,16 @@ class Session {
     const now = monotonicMs();
     if (this.#began <= said && said <= now) return;
     const why = `but its clock said ${said} between ${this.#began} and ${now} here: it has to run on this machine`;
-    this.#end(new EnvironmentError("different-clocks", `expected ${this.wanted.member} to be a member here, ${why}`));
+    this.#end(new EnvironmentError("different-clocks", `expected ${this.#wanted.member} to be a member here, ${why}`));
   }
 
   #begin(token: Token, monotonicNs: string | null): void {
-    this.#grant = new LentGrant(token, this.wanted.name, this.#what, () => this.#release());
+    this.#grant = new LentGrant(token, this.#wanted.name, this.#what, () => this.#release());
     this.#confirm(monotonicNs);
     this.#settle();
     const alive = setInterval(() => void this.#tell("PUT"), ALIVE_EVERY_MS);
     this.#timers.add(alive);
-    this.granted(this.#grant);
+    this.#granted(this.#grant);
   }
 
   #confirm(monotonicNs: string | null): void {
@@ -182,7 +190,7 @@ class Session {
 
   async #tell(method: "PUT" | "DELETE"): Promise<void> {
     // Without an answer the member takes this process for dead, and waits a little longer.
-    await exchange(`${this.wanted.member}/sessions/${this.#id}`, { method, timeoutMs: EXCHANGE_MS }).catch(() => {});
+    await exchange(`${this.#wanted.member}/sessions/${this.#id}`, { method, timeoutMs: EXCHANGE_MS }).catch(() => {});
   }
 
   readonly #aborted = (): void =>
@@ -193,7 +201,7 @@ class Session {
   }
 
   #gone(why: string): void {
-    this.#end(new EnvironmentError("no-answer", `the member at ${this.wanted.member} does not answer: ${why}`));
+    this.#end(new EnvironmentError("no-answer", `the member at ${this.#wanted.member} does not answer: ${why}`));
   }
 
   /** The session is over: who waits is told why, what is held is lost. */
@@ -202,13 +210,13 @@ class Session {
     this.#isOver = true;
     this.#settle();
     this.#call.destroy();
-    if (this.#grant === null) this.refused(error);
+    if (this.#grant === null) this.#refused(error);
     else this.#grant.lose();
   }
 
   /** The wait is over, or the session. */
   #settle(): void {
-    this.options.signal?.removeEventListener("abort", this.#aborted);
+    this.#options.signal?.removeEventListener("abort", this.#aborted);
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
   }
@@ -222,20 +230,24 @@ class Session {
 
 /** The member's grant, as this process knows it; its deadline ends it here as well. */
 class LentGrant extends OwnTenure<Token> {
+  readonly #what: string;
+  readonly #giveBack: () => Promise<void>;
   #released: Promise<void> | null = null;
 
   constructor(
     token: Token,
     readonly name: string,
-    private readonly what: string,
-    private readonly giveBack: () => Promise<void>,
+    what: string,
+    giveBack: () => Promise<void>,
   ) {
     super({ platform: realPlatform, token, what, onOverdue() {} });
+    this.#what = what;
+    this.#giveBack = giveBack;
   }
 
   release(): Promise<void> {
-    this.end(new CoordinationError("released", "released", `${this.what} has been given back`));
-    this.#released ??= this.giveBack();
+    this.end(new CoordinationError("released", "released", `${this.#what} has been given back`));
+    this.#released ??= this.#giveBack();
     return this.#released;
   }
 

@@ -6,10 +6,10 @@ test("of a member that ends with exit code 2 it is said that it stays down", () 
   const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => said.push(String(text)) > 0);
   try {
     const where = { studio: null, admin: "http://127.0.0.1:7400", port: 7_400 };
-    const { tell } = textReport({ name: "demo", protocol: "bully", restart: true, ...where });
+    const { onEvent } = textReport({ name: "demo", protocol: "bully", restart: true, ...where });
     const common = { event: "exited", node: 2, pid: 4_711, signal: null } as const;
-    tell({ ...common, code: 2, restartInMs: null });
-    tell({ ...common, code: 1, restartInMs: 2_000 });
+    onEvent({ ...common, code: 2, restartInMs: null });
+    onEvent({ ...common, code: 1, restartInMs: 2_000 });
   } finally {
     write.mockRestore();
   }

@@ -6,7 +6,7 @@ import { DEFAULT_PORT } from "./arguments.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 export interface Report {
-  readonly tell: (event: LifecycleEvent) => void;
+  readonly onEvent: (event: LifecycleEvent) => void;
   /** A line of a member's log. */
   readonly log: (node: NodeId, line: string) => void;
 }
@@ -15,7 +15,7 @@ type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { e
 
 export function jsonReport(studio: string | null, admin: string): Report {
   return {
-    tell(event) {
+    onEvent(event) {
       const { event: name, ...rest } = event;
       const line = name === "ready" ? { event: name, studio, admin, ...rest } : event;
       process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -41,7 +41,7 @@ export function textReport(options: TextReportOptions): Report {
   let everybody: readonly NodeId[] = [];
   let isStopping = false;
   return {
-    tell(event) {
+    onEvent(event) {
       if (isStopping) return; // That every member ends now is no news.
       if (event.event === "ready") {
         ({ leader } = event);

@@ -186,8 +186,8 @@ function localCluster(
     seed,
     restarts: options.restart === true,
     caretaker,
-    tell(event) {
-      report.tell(event);
+    onEvent(event) {
+      report.onEvent(event);
       // That every member ends now is not part of the run.
       if (event.event === "stopping") void recorder?.close();
     },

@@ -1,8 +1,10 @@
 /** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
+
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { paintFor } from "./terminal.ts";
 
@@ -26,7 +28,7 @@ Example:
   $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
 
 A file names the players and their public keys, the game, and what was signed: two commitments of one turn; a commitment, and a
-reveal that does not fit, or that fits another place; the complaints of a majority. See docs/protocols/lockstep.md.
+reveal that does not fit, or that fits another place; the complaints of a majority. See ${docsPage("protocols/lockstep.md")}
 The writer of a file can write keys of its own into it: --keys compares them with those that you have from the players. Without it
 the verdict is about the keys in the file.
 

@@ -3,15 +3,18 @@ import type { Platform, Timer } from "../runtime/platform/platform.ts";
 
 /** Browsers name their timers by numbers, and have nothing that a timer would keep running. */
 class OwnTimer implements Timer {
-  constructor(private readonly handle: ReturnType<typeof setTimeout>) {}
+  readonly #handle: ReturnType<typeof setTimeout>;
+  constructor(handle: ReturnType<typeof setTimeout>) {
+    this.#handle = handle;
+  }
 
   unref(): this {
-    if (typeof this.handle === "object") this.handle.unref();
+    if (typeof this.#handle === "object") this.#handle.unref();
     return this;
   }
 
   cancel(): void {
-    clearTimeout(this.handle); // An interval, too.
+    clearTimeout(this.#handle); // An interval, too.
   }
 }
 

@@ -57,7 +57,7 @@ export interface LocalClusterOptions {
   readonly restarts: boolean;
   readonly caretaker: Caretaker;
   /** Called when the cluster is ready, and for everything that happens after that. */
-  readonly tell: (event: LifecycleEvent) => void;
+  readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
   /** Who lies, and how. */
   readonly liars?: Readonly<Record<NodeId, string>>;
@@ -91,52 +91,54 @@ export interface ClusterNodeStatus {
 }
 
 export class LocalCluster {
+  readonly #options: LocalClusterOptions;
   readonly trace = new RecentTrace();
   /** Counts the changes of the picture. */
   revision = 0;
-  private readonly members = new Map<NodeId, LocalMember>();
-  private network: NetworkPicture = healthyNetwork;
+  readonly #members = new Map<NodeId, LocalMember>();
+  #network: NetworkPicture = healthyNetwork;
   /** What the network was like in the last minute and is now. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
-  private readonly inks: Readonly<Record<string, number>>;
-  private readonly presented: ReturnType<typeof presentedOf>;
-  private readonly events = new ToldEvents();
-  private headline: string | null | undefined;
-  private reconsidering: NodeJS.Timeout | null = null;
-  private readonly listeners = new Set<() => void>();
-  private readonly waiting: (() => void)[] = [];
-  private leader: NodeId | null = null;
-  private phase: "starting" | "ready" | "stopping" = "starting";
+  readonly #inks: Readonly<Record<string, number>>;
+  readonly #presented: ReturnType<typeof presentedOf>;
+  readonly #events = new ToldEvents();
+  #headline: string | null | undefined;
+  #reconsidering: NodeJS.Timeout | null = null;
+  readonly #listeners = new Set<() => void>();
+  readonly #waiting: (() => void)[] = [];
+  #leader: NodeId | null = null;
+  #phase: "starting" | "ready" | "stopping" = "starting";
   /** Nothing is told before that. */
-  private wasReady = false;
-  private stopped: Promise<void> | null = null;
+  #wasReady = false;
+  #stopped: Promise<void> | null = null;
   /** Looks which processes are paused. */
-  private readonly looks = new RegularLooks(() => this.look(), lookEveryMs);
-  private readonly disagreement = new DisagreementWatch((opinions) => this.tell({ event: "disagreement", opinions }));
+  readonly #looks = new RegularLooks(() => this.#look(), lookEveryMs);
+  readonly #disagreement = new DisagreementWatch((opinions) => this.#tell({ event: "disagreement", opinions }));
 
-  constructor(private readonly options: LocalClusterOptions) {
+  constructor(options: LocalClusterOptions) {
+    this.#options = options;
     const { config, launch, restarts, log, recorder } = options;
-    this.inks = messageInksOf(config.protocol);
-    this.presented = presentedOf(config.protocol, Object.keys(config.members).map(Number), config.options);
+    this.#inks = messageInksOf(config.protocol);
+    this.#presented = presentedOf(config.protocol, Object.keys(config.members).map(Number), config.options);
     const around: Surroundings = {
       launch,
       restarts,
       log,
-      tell: (event) => this.tell(event),
+      onEvent: (event) => this.#tell(event),
       record: (node, line, entry) => {
-        if (entry.kind === "event") this.events.add(node, entry.event);
-        if (entry.kind === "event" || entry.kind === "view") this.reconsider();
+        if (entry.kind === "event") this.#events.add(node, entry.event);
+        if (entry.kind === "event" || entry.kind === "view") this.#reconsider();
         this.trace.add(line);
         recorder?.write(node, line);
-        this.notify();
+        this.#notify();
       },
-      changed: () => this.changed(),
-      wantedFaults: (node) => faultsOf(node, this.network),
+      changed: () => this.#changed(),
+      wantedFaults: (node) => faultsOf(node, this.#network),
     };
     for (const [key, { address, admin }] of Object.entries(config.members)) {
       const id = Number(key);
-      const byzantine = this.options.liars?.[id];
-      this.members.set(
+      const byzantine = this.#options.liars?.[id];
+      this.#members.set(
         id,
         new LocalMember(id, formatHostPort(address), `http://${formatHostPort(admin)}`, around, byzantine),
       );
@@ -144,13 +146,13 @@ export class LocalCluster {
   }
 
   get picture(): ClusterPicture {
-    const { config, restarts } = this.options;
-    const nodes = [...this.members.values()].map((member) => member.picture);
-    const { network, inks, presented } = this;
+    const { config, restarts } = this.#options;
+    const nodes = [...this.#members.values()].map((member) => member.picture);
+    const [network, inks, presented] = [this.#network, this.#inks, this.#presented];
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
-    const [headline, spans] = [headlineOf(protocol, nodes, this.events.all), spansOf(protocol)];
+    const [headline, spans] = [headlineOf(protocol, nodes, this.#events.all), spansOf(protocol)];
     return {
       name,
       protocol,
@@ -168,8 +170,8 @@ export class LocalCluster {
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */
   onChange(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -177,53 +179,53 @@ export class LocalCluster {
    * @throws EnvironmentError if that takes too long or a member dies.
    */
   async start(): Promise<boolean> {
-    for (const member of this.members.values()) member.start();
-    this.looks.start();
-    const withinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_MS_PER_MEMBER * this.members.size);
+    for (const member of this.#members.values()) member.start();
+    this.#looks.start();
+    const withinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_MS_PER_MEMBER * this.#members.size);
     const deadline = Date.now() + withinMs;
     let [settledAt, leaderlessAt] = [NEVER, NEVER];
-    while (this.phase === "starting" && Date.now() < Math.min(settledAt, leaderlessAt)) {
+    while (this.#phase === "starting" && Date.now() < Math.min(settledAt, leaderlessAt)) {
       const dead = this.picture.nodes.find(({ process }) => process === "exited");
       if (dead !== undefined)
         throw new EnvironmentError(
           "not-ready",
           `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
         );
-      if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing(withinMs));
+      if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.#whatIsMissing(withinMs));
       settledAt = dueWhile(isSettled(this.picture.nodes), settledAt, SETTLED_FOR_MS);
-      leaderlessAt = dueWhile(this.needsNoLeader(), leaderlessAt, LEADERLESS_FOR_MS);
-      await this.nextChange(Math.min(deadline, settledAt, leaderlessAt) - Date.now());
+      leaderlessAt = dueWhile(this.#needsNoLeader(), leaderlessAt, LEADERLESS_FOR_MS);
+      await this.#nextChange(Math.min(deadline, settledAt, leaderlessAt) - Date.now());
     }
-    if (this.phase !== "starting") return false;
-    this.phase = "ready";
-    this.wasReady = true;
+    if (this.#phase !== "starting") return false;
+    this.#phase = "ready";
+    this.#wasReady = true;
     const { nodes } = this.picture;
     const leader = agreementOf(nodes)?.leader ?? null;
-    this.tell({ event: "ready", leader, nodes: nodes.map(whereabouts), ...this.chance() });
-    this.changed();
+    this.#tell({ event: "ready", leader, nodes: nodes.map(whereabouts), ...this.#chance() });
+    this.#changed();
     return true;
   }
 
-  private get hasLiars(): boolean {
-    return Object.keys(this.options.liars ?? {}).length > 0;
+  get #hasLiars(): boolean {
+    return Object.keys(this.#options.liars ?? {}).length > 0;
   }
 
   /** Nobody leads, and somebody may still call an election; or some lie, so that the others may never agree. */
-  private needsNoLeader(): boolean {
+  #needsNoLeader(): boolean {
     const { nodes } = this.picture;
-    return isLeaderless(nodes) || (this.hasLiars && areUp(nodes));
+    return isLeaderless(nodes) || (this.#hasLiars && areUp(nodes));
   }
 
-  private chance(): { seed?: number } {
-    const { seed } = this.options;
-    return this.hasLiars && seed !== undefined ? { seed } : {};
+  #chance(): { seed?: number } {
+    const { seed } = this.#options;
+    return this.#hasLiars && seed !== undefined ? { seed } : {};
   }
 
   /** Asks every member at once how it is. */
   async status(): Promise<ClusterStatus> {
-    const { cluster, protocol } = this.options.config;
-    await this.looks.now(); // Who is paused cannot answer: there is no need to wait for it.
-    const nodes = [...this.members.values()].map(async (member): Promise<ClusterNodeStatus> => {
+    const { cluster, protocol } = this.#options.config;
+    await this.#looks.now(); // Who is paused cannot answer: there is no need to wait for it.
+    const nodes = [...this.#members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
       const canAnswer = member.state === "running" || member.state === "starting";
       const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
@@ -238,99 +240,98 @@ export class LocalCluster {
 
   /** @throws UsageError if the act makes no sense now, EnvironmentError if a member does not answer. */
   async act(act: Act): Promise<void> {
-    if (this.phase === "stopping") throw new UsageError("bad-act", "expected a running cluster, but it is stopping");
+    if (this.#phase === "stopping") throw new UsageError("bad-act", "expected a running cluster, but it is stopping");
     switch (act.type) {
       case "kill":
-        return this.signal(act.node, "SIGKILL", (state) => state === "exited");
+        return this.#signal(act.node, "SIGKILL", (state) => state === "exited");
       case "pause":
-        return this.signal(act.node, "SIGSTOP", (state) => state !== "running");
+        return this.#signal(act.node, "SIGSTOP", (state) => state !== "running");
       case "resume":
-        return this.signal(act.node, "SIGCONT", (state) => state !== "paused");
+        return this.#signal(act.node, "SIGCONT", (state) => state !== "paused");
       case "restart":
-        return this.memberNamed(act.node).restart();
+        return this.#memberNamed(act.node).restart();
       case "command":
-        return this.command(act.node, act.command);
+        return this.#command(act.node, act.command);
       case "cut":
       case "mend":
       case "split":
       case "heal":
       case "link-conditions":
-        return this.changeNetwork(act);
+        return this.#changeNetwork(act);
     }
   }
 
   /** Stops every process, also paused ones, and gives those a moment that want to say goodbye. */
   stop(): Promise<void> {
-    this.stopped ??= this.stopAll();
-    return this.stopped;
+    this.#stopped ??= this.#stopAll();
+    return this.#stopped;
   }
 
   /** Kills every process at once. `stop` resolves soon after. */
   kill(): void {
-    for (const member of this.members.values()) member.stop("SIGKILL");
+    for (const member of this.#members.values()) member.stop("SIGKILL");
   }
 
-  private async stopAll(): Promise<void> {
-    this.tell({ event: "stopping" });
-    this.phase = "stopping";
-    this.disagreement.stop();
-    this.changed();
-    for (const member of this.members.values()) member.stop("SIGTERM");
-    await this.until(() => this.isGone(), STOP_WITHIN_MS);
+  async #stopAll(): Promise<void> {
+    this.#tell({ event: "stopping" });
+    this.#phase = "stopping";
+    this.#disagreement.stop();
+    this.#changed();
+    for (const member of this.#members.values()) member.stop("SIGTERM");
+    await this.#until(() => this.#isGone(), STOP_WITHIN_MS);
     this.kill();
-    await this.until(() => this.isGone(), KILL_WITHIN_MS);
-    this.looks.stop();
+    await this.#until(() => this.#isGone(), KILL_WITHIN_MS);
+    this.#looks.stop();
   }
 
-  private isGone(): boolean {
-    return [...this.members.values()].every(({ state }) => state === "exited");
+  #isGone(): boolean {
+    return [...this.#members.values()].every(({ state }) => state === "exited");
   }
 
-  private async signal(
-    node: NodeId,
-    name: NodeJS.Signals,
-    isDone: (state: LocalMember["state"]) => boolean,
-  ): Promise<void> {
-    const member = this.memberNamed(node);
+  async #signal(node: NodeId, name: NodeJS.Signals, isDone: (state: LocalMember["state"]) => boolean): Promise<void> {
+    const member = this.#memberNamed(node);
     member.signal(name);
     const deadline = Date.now() + ACT_WITHIN_MS;
     while (!isDone(member.state) && Date.now() < deadline) {
       await sleep(LOOK_AGAIN_MS);
-      await this.looks.now();
+      await this.#looks.now();
     }
   }
 
-  private async command(node: NodeId, command: string): Promise<void> {
-    const member = this.memberNamed(node);
+  async #command(node: NodeId, command: string): Promise<void> {
+    const member = this.#memberNamed(node);
     if (member.state !== "running")
       throw new UsageError("bad-act", `expected node ${node} to be running, but it is ${member.state}`);
     await postCommand(member.admin, member.commandNamed(command));
   }
 
-  private async changeNetwork(act: NetworkAct): Promise<void> {
+  async #changeNetwork(act: NetworkAct): Promise<void> {
     const named = act.type === "cut" || act.type === "mend" ? act.nodes : act.type === "split" ? act.groups.flat() : [];
-    for (const node of named) this.memberNamed(node);
-    const before = this.network;
-    this.network = networkAfter(before, act, [...this.members.keys()]);
-    if (JSON.stringify(this.network) !== JSON.stringify(before)) {
-      this.networks = networksAfter(this.networks, { since: wallClock(), network: this.network });
-      this.tell({ event: "network", act, ...this.network });
+    for (const node of named) this.#memberNamed(node);
+    const before = this.#network;
+    this.#network = networkAfter(before, act, [...this.#members.keys()]);
+    if (JSON.stringify(this.#network) !== JSON.stringify(before)) {
+      this.networks = networksAfter(this.networks, { since: wallClock(), network: this.#network });
+      this.#tell({ event: "network", act, ...this.#network });
     }
-    for (const [id, member] of this.members)
-      for (const what of changesOf(id, before, this.network)) member.noteFault(what);
-    this.changed();
-    const told = Promise.all([...this.members.values()].map((member) => member.tellFaults()));
+    for (const [id, member] of this.#members)
+      for (const what of changesOf(id, before, this.#network)) member.noteFault(what);
+    this.#changed();
+    const told = Promise.all([...this.#members.values()].map((member) => member.tellFaults()));
     await Promise.race([told, sleep(ACT_WITHIN_MS, undefined, { ref: false })]);
   }
 
-  private memberNamed(node: NodeId): LocalMember {
-    const member = this.members.get(node);
+  #memberNamed(node: NodeId): LocalMember {
+    const member = this.#members.get(node);
     if (member !== undefined) return member;
-    throw new UsageError("unknown-node", unexpected("the node", `one of ${[...this.members.keys()].join(", ")}`, node));
+    throw new UsageError(
+      "unknown-node",
+      unexpected("the node", `one of ${[...this.#members.keys()].join(", ")}`, node),
+    );
   }
 
-  private async look(): Promise<void> {
-    const alive = [...this.members.values()].flatMap((member) => {
+  async #look(): Promise<void> {
+    const alive = [...this.#members.values()].flatMap((member) => {
       const { pid } = member;
       return pid === null ? [] : [{ member, pid }];
     });
@@ -338,57 +339,57 @@ export class LocalCluster {
     for (const { member, pid } of alive) if (member.pid === pid) member.observe(stopped.has(pid));
   }
 
-  private changed(): void {
+  #changed(): void {
     this.revision += 1;
     const { nodes } = this.picture;
-    this.options.caretaker.note(nodes.flatMap(({ pid }) => pid ?? []));
+    this.#options.caretaker.note(nodes.flatMap(({ pid }) => pid ?? []));
     const agreement = agreementOf(nodes);
-    const isNews = agreement !== null && agreement.leader !== this.leader;
-    if (this.phase === "ready") {
-      this.leader = agreement?.leader ?? null;
-      if (isNews) this.tell({ event: "leader", ...agreement });
-      this.disagreement.note(opinionsOf(nodes));
+    const isNews = agreement !== null && agreement.leader !== this.#leader;
+    if (this.#phase === "ready") {
+      this.#leader = agreement?.leader ?? null;
+      if (isNews) this.#tell({ event: "leader", ...agreement });
+      this.#disagreement.note(opinionsOf(nodes));
     }
-    this.notify();
-    for (const resolve of this.waiting.splice(0)) resolve();
+    this.#notify();
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   /** What is delivered or decided changes no picture, but may change the sentence. */
-  private reconsider(): void {
-    this.reconsidering ??= setTimeout(() => {
-      this.reconsidering = null;
+  #reconsider(): void {
+    this.#reconsidering ??= setTimeout(() => {
+      this.#reconsidering = null;
       const { headline } = this.picture;
-      if (headline === this.headline) return;
-      this.headline = headline;
-      this.changed();
+      if (headline === this.#headline) return;
+      this.#headline = headline;
+      this.#changed();
     }, HEADLINE_EVERY_MS).unref();
   }
 
-  private tell(event: LifecycleEvent): void {
-    if (this.wasReady) this.options.tell(event);
+  #tell(event: LifecycleEvent): void {
+    if (this.#wasReady) this.#options.onEvent(event);
   }
 
-  private notify(): void {
-    for (const listener of this.listeners) listener();
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 
-  private async until(isTrue: () => boolean, withinMs: number): Promise<void> {
+  async #until(isTrue: () => boolean, withinMs: number): Promise<void> {
     const deadline = Date.now() + withinMs;
-    while (!isTrue() && Date.now() < deadline) await this.nextChange(deadline - Date.now());
+    while (!isTrue() && Date.now() < deadline) await this.#nextChange(deadline - Date.now());
   }
 
   /** Resolves when the picture has changed. New trace entries do not count: there may be thousands of them. */
-  private nextChange(withinMs: number): Promise<void> {
+  #nextChange(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.max(0, withinMs));
-      this.waiting.push(() => {
+      this.#waiting.push(() => {
         clearTimeout(timer);
         resolve();
       });
     });
   }
 
-  private whatIsMissing(withinMs: number): string {
+  #whatIsMissing(withinMs: number): string {
     const { nodes } = this.picture;
     const silent = nodes.filter(({ process, view }) => process !== "running" || view === null).map(({ id }) => id);
     const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "nobody"}`).join(", ");

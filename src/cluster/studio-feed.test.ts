@@ -22,15 +22,15 @@ class Source implements FeedSource {
 
   add(...lines: number[]): void {
     for (const line of lines) this.trace.add(String(line));
-    this.ring();
+    this.#ring();
   }
 
   change(): void {
     this.revision += 1;
-    this.ring();
+    this.#ring();
   }
 
-  private ring(): void {
+  #ring(): void {
     for (const listener of this.listeners) listener();
   }
 }

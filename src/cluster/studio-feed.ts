@@ -39,56 +39,60 @@ export function studioFeed(cluster: FeedSource, onClose: () => void): ReadableSt
 
 /** Remembers whether it rang since somebody last waited for it. Rings once by itself, for the first event. */
 class Bell {
-  private isRinging = true;
-  private wake: (() => void) | null = null;
+  #isRinging = true;
+  #wake: (() => void) | null = null;
 
   ring(): void {
-    this.isRinging = true;
-    this.wake?.();
+    this.#isRinging = true;
+    this.#wake?.();
   }
 
   async rung(withinMs: number): Promise<void> {
-    if (!this.isRinging)
+    if (!this.#isRinging)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, withinMs);
-        this.wake = () => {
+        this.#wake = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-    this.wake = null;
-    this.isRinging = false;
+    this.#wake = null;
+    this.#isRinging = false;
   }
 }
 
 /** How far one page has got. */
 class Page {
-  private place: number | null = null;
-  private revision = -1;
+  readonly #cluster: FeedSource;
+  #place: number | null = null;
+  #revision = -1;
 
-  constructor(private readonly cluster: FeedSource) {}
+  constructor(cluster: FeedSource) {
+    this.#cluster = cluster;
+  }
 
   /** Everything that is news to the page, as the text of one or more events. */
   next(): string {
-    const { trace } = this.cluster;
-    const lines = this.place === null ? null : trace.since(this.place, MAX_BATCH);
-    if (this.place === null || lines === null) return this.snapshot();
-    const picture = this.revision === this.cluster.revision ? "" : event(`{"type":"cluster",${this.clusterField()}}`);
-    this.place += lines.length;
+    const { trace } = this.#cluster;
+    const lines = this.#place === null ? null : trace.since(this.#place, MAX_BATCH);
+    if (this.#place === null || lines === null) return this.#snapshot();
+    const picture =
+      this.#revision === this.#cluster.revision ? "" : event(`{"type":"cluster",${this.#clusterField()}}`);
+    this.#place += lines.length;
     const news = lines.length === 0 ? "" : event(`{"type":"trace","entries":[${lines.join(",")}]}`);
     return news + picture || ": nothing new\n\n";
   }
 
-  private snapshot(): string {
-    const { trace } = this.cluster;
-    this.place = trace.end;
-    const networks = `"networks":${JSON.stringify(this.cluster.networks)}`;
-    return event(`{"type":"snapshot",${this.clusterField()},${networks},"entries":[${trace.lines.join(",")}]}`);
+  #snapshot(): string {
+    const { trace } = this.#cluster;
+    this.#place = trace.end;
+    const networks = `"networks":${JSON.stringify(this.#cluster.networks)}`;
+    return event(`{"type":"snapshot",${this.#clusterField()},${networks},"entries":[${trace.lines.join(",")}]}`);
   }
 
-  private clusterField(): string {
-    this.revision = this.cluster.revision;
-    return `"cluster":${JSON.stringify(this.cluster.picture)}`;
+  #clusterField(): string {
+    this.#revision = this.#cluster.revision;
+    return `"cluster":${JSON.stringify(this.#cluster.picture)}`;
   }
 }
 

@@ -10,7 +10,7 @@ import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-ro
 
 /** Tells everybody a number with its history, and keeps what it is told. */
 type Gossip = {
-  state: { told: number[] };
+  state: { numbers: number[] };
   message: { type: "rumour"; number: number; history: number[] };
   timer: "again";
   command: { type: "tell"; number: number };
@@ -18,9 +18,9 @@ type Gossip = {
 
 const gossip: Protocol<Gossip> = {
   name: "gossip",
-  init: () => ({ told: [] }),
+  init: () => ({ numbers: [] }),
   start: (_state, ctx) => ctx.broadcast({ type: "rumour", number: 1, history: [0, 5] }),
-  receive: { rumour: (state, _from, { number }) => void state.told.push(number) },
+  receive: { rumour: (state, _from, { number }) => void state.numbers.push(number) },
   timeout: { again: (_state, ctx) => ctx.send(1, { type: "rumour", number: 3, history: [] }) },
   command: { tell: (_state, { number }, ctx) => ctx.send(1, { type: "rumour", number, history: [] }) },
   shapes: {
@@ -34,14 +34,14 @@ const gossip: Protocol<Gossip> = {
       name: "truth",
       claim: "nobody has been told a number over 1",
       when: "always",
-      holds: ({ alive, state }) => alive.every((node) => state(node).told.every((number) => number <= 1)),
+      holds: ({ alive, state }) => alive.every((node) => state(node).numbers.every((number) => number <= 1)),
     },
     {
       name: "news",
       claim: "everybody is told something",
       when: "leadsTo",
       given: () => true,
-      holds: ({ state }, node) => state(node).told.length > 0,
+      holds: ({ state }, node) => state(node).numbers.length > 0,
     },
   ],
   costs: [],
@@ -80,10 +80,10 @@ describe("a Byzantine node", () => {
     const { state } = step(
       protocol,
       at(0),
-      { told: [] },
+      { numbers: [] },
       { kind: "receive", from: 1, message: { ...message, history: [] } },
     );
-    expect(state).toEqual({ told: [1] });
+    expect(state).toEqual({ numbers: [1] });
   });
 
   it("equivocate: tells each receiver the truth, or it with one value another, never a number below 0", () => {
@@ -156,7 +156,7 @@ describe("a Byzantine node", () => {
     for (const node of nodes) sim.start(node);
     sim.run();
     expect(sim.messages.total).toBe(6 + more);
-    expect(sim.world.state(1).told.length + sim.world.state(2).told.length).toBe(4 + more);
+    expect(sim.world.state(1).numbers.length + sim.world.state(2).numbers.length).toBe(4 + more);
   });
 
   it("flood without an end goes on, and keeps no more than it did", () => {
@@ -214,7 +214,7 @@ describe("a Byzantine node", () => {
         sim.run();
         type Keeping = { byzantine: { kept: { message: Gossip["message"] }[] } };
         const { kept } = (sim.world.state(0) as Gossip["state"] & Keeping).byzantine;
-        const told = [...sim.world.state(1).told, ...kept.map(({ message }) => message.number)];
+        const told = [...sim.world.state(1).numbers, ...kept.map(({ message }) => message.number)];
         expect(kept.length).toBeLessThanOrEqual(4);
         expect(told.sort((a, b) => a - b)).toEqual(numbers);
       }),
@@ -228,8 +228,8 @@ describe("a Byzantine node", () => {
       { kind: "timeout", timer: "again" },
       { kind: "command", command: { type: "tell", number: 1 } },
     ] as const)
-      expect(step(protocol, at(0), { told: [] }, stimulus).effects).toEqual([]);
-    expect(step(protocol, at(2), { told: [] }, { kind: "timeout", timer: "again" }).effects).toHaveLength(1);
+      expect(step(protocol, at(0), { numbers: [] }, stimulus).effects).toEqual([]);
+    expect(step(protocol, at(2), { numbers: [] }, { kind: "timeout", timer: "again" }).effects).toHaveLength(1);
   });
 
   it("is not spoken of by the properties", () => {

@@ -130,10 +130,10 @@ export function consensusHeadline(words: Spans): Presentation["headline"] {
 export function logHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const up = runningIn(scene);
-    const claims = up.filter(({ node, view }) => view?.leader === node);
+    const leaders = up.filter(({ node, view }) => view?.leader === node);
     const electing = among(up, words, "electing");
-    const [leader] = claims.toSorted((a, b) => (b.view?.term ?? 0) - (a.view?.term ?? 0));
-    const others = idsOf(claims.filter((claim) => claim !== leader));
+    const [leader] = leaders.toSorted((a, b) => (b.view?.term ?? 0) - (a.view?.term ?? 0));
+    const others = idsOf(leaders.filter((each) => each !== leader));
     const stale =
       others.length === 0 ? "" : `, and ${list(others)} still ${verb(others, "thinks it does", "think they do")}`;
     const who =

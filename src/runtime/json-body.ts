@@ -7,18 +7,21 @@ export const TOO_LONG = "body-too-long";
 
 /** Room for bodies that are not short, shared by all that are being read. */
 export class BodyRoom {
+  readonly #capacity: number;
   #taken = 0;
 
   constructor(
     /** Of one body. */
     readonly maxBytes: number,
     /** Of all together. */
-    private readonly capacity: number,
-  ) {}
+    capacity: number,
+  ) {
+    this.#capacity = capacity;
+  }
 
   /** @returns whether there is room for so many more bytes, which are taken then. */
   take(bytes: number): boolean {
-    if (this.#taken + bytes > this.capacity) return false;
+    if (this.#taken + bytes > this.#capacity) return false;
     this.#taken += bytes;
     return true;
   }

@@ -14,15 +14,20 @@ interface Barrier {
 const MAX_WAITING = 1_000_000;
 
 export class Outbox {
+  readonly #slot: Pick<Slot<never>, "whenDurable"> | null;
+  readonly #onFatal: (error: Error) => void;
   #waiting: (Deed | Barrier)[] = [];
   #next = 0;
   #hasWritten = false;
 
   constructor(
-    private readonly slot: Pick<Slot<never>, "whenDurable"> | null,
+    slot: Pick<Slot<never>, "whenDurable"> | null,
     /** A deed could not be done. */
-    private readonly onFatal: (error: Error) => void,
-  ) {}
+    onFatal: (error: Error) => void,
+  ) {
+    this.#slot = slot;
+    this.#onFatal = onFatal;
+  }
 
   /** Nothing waits: a deed may be done at once. Otherwise it has to be held, or it would overtake. */
   get isClear(): boolean {
@@ -47,7 +52,7 @@ export class Outbox {
     this.#hasWritten = false;
     const barrier: Barrier = { isDown: false };
     this.#waiting.push(barrier);
-    this.slot?.whenDurable(() => {
+    this.#slot?.whenDurable(() => {
       barrier.isDown = true;
       this.#drain();
     });
@@ -70,7 +75,7 @@ export class Outbox {
       }
       this.clear();
     } catch (error) {
-      this.onFatal(error as Error);
+      this.#onFatal(error as Error);
     }
   }
 

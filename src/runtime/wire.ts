@@ -71,7 +71,7 @@ export class Writer {
     const { length } = value;
     if (length > maxBytes) throw tooLong("a text", length, maxBytes); // Before room is made for it.
     this.room(length * 3 + 8);
-    if (length < SHORT && this.ascii(value)) return;
+    if (length < SHORT && this.#ascii(value)) return;
     const bytes = Buffer.byteLength(value);
     if (bytes > maxBytes) throw tooLong("a text", bytes, maxBytes);
     this.natural(bytes);
@@ -79,7 +79,7 @@ export class Writer {
   }
 
   /** Short ASCII text by hand: a call into the runtime costs more than it. */
-  private ascii(value: string): boolean {
+  #ascii(value: string): boolean {
     const { buffer } = this;
     let at = this.position + 1;
     for (let i = 0; i < value.length; i++) {
@@ -154,14 +154,14 @@ export class Reader {
     const start = this.position;
     if (bytes > this.end - start) throw new MalformedBytes("the frame ends in the middle of a text");
     this.position = start + bytes;
-    if (bytes >= SHORT && !isAscii(this.buffer.subarray(start, this.position))) return this.utf8(start);
+    if (bytes >= SHORT && !isAscii(this.buffer.subarray(start, this.position))) return this.#utf8(start);
     for (let i = start; bytes < SHORT && i < this.position; i++) {
-      if ((this.buffer[i] as number) > 0x7f) return this.utf8(start);
+      if ((this.buffer[i] as number) > 0x7f) return this.#utf8(start);
     }
     return this.buffer.toString("latin1", start, this.position); // ASCII, and so the same; decoding UTF-8 costs four times as much.
   }
 
-  private utf8(start: number): string {
+  #utf8(start: number): string {
     try {
       return utf8.decode(this.buffer.subarray(start, this.position));
     } catch {

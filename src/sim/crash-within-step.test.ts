@@ -114,13 +114,13 @@ describe("a node that crashes within a step", () => {
   });
 
   it("has parts that do nothing more either, then or when it is back", () => {
-    type Saying = { state: { said: number }; command: { type: "say" }; event: { type: "said" } };
+    type Saying = { state: { count: number }; command: { type: "say" }; event: { type: "said" } };
     const saying: Protocol<Saying> = {
       name: "saying",
-      init: () => ({ said: 0 }),
+      init: () => ({ count: 0 }),
       command: {
         say(state, _command, ctx) {
-          state.said += 1;
+          state.count += 1;
           ctx.emit({ type: "said" });
           ctx.emit({ type: "said" });
         },

@@ -87,51 +87,51 @@ function draws(rate: number, source: Random): () => boolean {
 export class Link {
   isCut = false;
   /** Until when it is busy sending. */
-  private freeAt = 0;
-  private lastArrival = 0;
+  #freeAt = 0;
+  #lastArrival = 0;
 
   constructor(public carrier: Carrier) {}
 
   /** When `message` arrives that leaves at `leaves` and travels so long. */
   arrival(message: unknown, leaves: number, travelMs: number): number {
-    if (!this.carrier.mayQueue && leaves + travelMs >= this.lastArrival) return leaves + travelMs;
-    this.freeAt = Math.max(leaves, this.freeAt) + this.carrier.sendingMs(message);
-    const at = this.freeAt + travelMs;
+    if (!this.carrier.mayQueue && leaves + travelMs >= this.#lastArrival) return leaves + travelMs;
+    this.#freeAt = Math.max(leaves, this.#freeAt) + this.carrier.sendingMs(message);
+    const at = this.#freeAt + travelMs;
     if (this.carrier.model.order === "none") return at;
-    this.lastArrival = Math.max(at, this.lastArrival);
-    return this.lastArrival;
+    this.#lastArrival = Math.max(at, this.#lastArrival);
+    return this.#lastArrival;
   }
 
   /** Something that is on its way already will arrive at `at`. */
   expect(at: number): void {
-    this.lastArrival = Math.max(at, this.lastArrival);
+    this.#lastArrival = Math.max(at, this.#lastArrival);
   }
 }
 
 /** The links that lead away from one node, by the places of the receivers. Most nodes speak to the same one again and again. */
 export class Outgoing {
-  private lastPlace = -1;
-  private last: Link | null = null;
+  #lastPlace = -1;
+  #last: Link | null = null;
   /** Made for the second link. */
-  private all: Map<number, Link> | null = null;
+  #all: Map<number, Link> | null = null;
 
   get(place: number): Link | null {
-    if (place === this.lastPlace) return this.last;
-    const known = this.all?.get(place) ?? null;
-    if (known !== null) this.remember(place, known);
+    if (place === this.#lastPlace) return this.#last;
+    const known = this.#all?.get(place) ?? null;
+    if (known !== null) this.#remember(place, known);
     return known;
   }
 
   add(place: number, link: Link): void {
-    if (this.last !== null) {
-      this.all ??= new Map([[this.lastPlace, this.last]]);
-      this.all.set(place, link);
+    if (this.#last !== null) {
+      this.#all ??= new Map([[this.#lastPlace, this.#last]]);
+      this.#all.set(place, link);
     }
-    this.remember(place, link);
+    this.#remember(place, link);
   }
 
-  private remember(place: number, link: Link): void {
-    this.lastPlace = place;
-    this.last = link;
+  #remember(place: number, link: Link): void {
+    this.#lastPlace = place;
+    this.#last = link;
   }
 }

@@ -15,27 +15,27 @@ export class Tally {
   total = 0;
   /** How many times one node spoke to all others at once. */
   broadcasts = 0;
-  private readonly counts = new Map<string, { count: number }>();
-  private lastType = "";
-  private lastCount = { count: 0 };
+  readonly #counts = new Map<string, { count: number }>();
+  #lastType = "";
+  #lastCount = { count: 0 };
 
   get byType(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.counts].map(([type, { count }]) => [type, count]));
+    return Object.fromEntries([...this.#counts].map(([type, { count }]) => [type, count]));
   }
 
   count(message: Tagged): void {
     this.total += 1;
     const type = typeOf(message);
-    if (type !== this.lastType) {
-      let known = this.counts.get(type);
+    if (type !== this.#lastType) {
+      let known = this.#counts.get(type);
       if (known === undefined) {
         known = { count: 0 };
-        this.counts.set(type, known);
+        this.#counts.set(type, known);
       }
-      this.lastType = type;
-      this.lastCount = known;
+      this.#lastType = type;
+      this.#lastCount = known;
     }
-    this.lastCount.count += 1;
+    this.#lastCount.count += 1;
   }
 }
 

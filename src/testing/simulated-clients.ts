@@ -47,6 +47,9 @@ export const endpointOf = (member: NodeId): string => `http://${hostOf(member)}:
 
 /** A machine with clients' processes: one at a time. */
 export class ClientMachine implements Machine {
+  readonly #around: { readonly time: VirtualTime; readonly network: () => SimulatedNetwork };
+  readonly #chance: Random;
+  readonly #rate: ClockRate;
   readonly host: string;
   isUp = true;
   process: SimulatedProcess | null = null;
@@ -54,23 +57,26 @@ export class ClientMachine implements Machine {
 
   constructor(
     readonly id: NodeId,
-    private readonly around: { readonly time: VirtualTime; readonly network: () => SimulatedNetwork },
-    private readonly chance: Random,
-    private readonly rate: ClockRate,
+    around: { readonly time: VirtualTime; readonly network: () => SimulatedNetwork },
+    chance: Random,
+    rate: ClockRate,
   ) {
+    this.#around = around;
+    this.#chance = chance;
+    this.#rate = rate;
     this.host = hostOf(id);
   }
 
   start(): SimulatedProcess {
     this.isUp = true;
     this.#runs += 1;
-    this.process = new SimulatedProcess(this.around.time, this.rate, this.chance.stream(`run ${this.#runs}`));
+    this.process = new SimulatedProcess(this.#around.time, this.#rate, this.#chance.stream(`run ${this.#runs}`));
     return this.process;
   }
 
   end(losesPower: boolean): void {
     this.process?.die();
-    if (this.process !== null) this.around.network().processDied(this.process, !losesPower);
+    if (this.process !== null) this.#around.network().processDied(this.process, !losesPower);
     this.process = null;
     if (losesPower) this.isUp = false;
   }
@@ -78,12 +84,15 @@ export class ClientMachine implements Machine {
 
 /** All that there are. From the first one on, members take clients. */
 export class SimulatedClients {
+  readonly #make: (id: NodeId) => ClientMachine;
   /** Of their machines. */
   readonly ids: NodeId[] = [];
   readonly #machines = new Map<NodeId, ClientMachine>();
   readonly #serving = new WeakSet<Run>();
 
-  constructor(private readonly make: (id: NodeId) => ClientMachine) {}
+  constructor(make: (id: NodeId) => ClientMachine) {
+    this.#make = make;
+  }
 
   find(id: NodeId): ClientMachine | undefined {
     return this.#machines.get(id);
@@ -94,7 +103,7 @@ export class SimulatedClients {
     if (!Number.isSafeInteger(id) || id < FIRST_CLIENT_MACHINE)
       throw new UsageError("bad-option", unexpected("machine", `a whole number from ${FIRST_CLIENT_MACHINE} on`, id));
     const known = this.#machines.get(id);
-    const machine = known ?? this.make(id);
+    const machine = known ?? this.#make(id);
     if (known === undefined) this.ids.push(id);
     this.#machines.set(id, machine);
     return { machine, isNew: known === undefined };

@@ -120,22 +120,24 @@ export class SimulatedDisk {
 }
 
 class SimulatedFolder {
+  readonly #disk: SimulatedDisk;
+  readonly #path: string;
   #files = new Map<string, FileContent>();
   #writer: SimulatedProcess | null = null;
 
-  constructor(
-    private readonly disk: SimulatedDisk,
-    private readonly path: string,
-  ) {}
+  constructor(disk: SimulatedDisk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
 
   claimedBy(process: SimulatedProcess): Folder {
     if (this.#writer?.isAlive)
       throw new EnvironmentError(
         "journal-in-use",
-        `the journal in ${this.path} is in use by a process of this machine`,
+        `the journal in ${this.#path} is in use by a process of this machine`,
       );
     this.#writer = process;
-    const { disk } = this;
+    const disk = this.#disk;
     return {
       open: (name) =>
         disk.access(process, () => {
@@ -166,8 +168,8 @@ class SimulatedFolder {
 
   losePower(): void {
     for (const [name, content] of this.#files) {
-      content.losePower(this.disk.chance);
-      if (!content.wasSynced && this.disk.chance.below(2) === 0) this.#files.delete(name);
+      content.losePower(this.#disk.chance);
+      if (!content.wasSynced && this.#disk.chance.below(2) === 0) this.#files.delete(name);
     }
   }
 }

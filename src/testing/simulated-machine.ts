@@ -41,6 +41,9 @@ const DATA = "data";
 export const hostOf = (id: NodeId): string => `10.0.${id >> 8}.${id & 255}`;
 
 export class SimulatedMachine implements Machine {
+  readonly #around: Surroundings;
+  readonly #chance: Random;
+  readonly #rate: ClockRate;
   readonly host: string;
   readonly disk: SimulatedDisk;
   isUp = true;
@@ -49,11 +52,14 @@ export class SimulatedMachine implements Machine {
 
   constructor(
     readonly id: NodeId,
-    private readonly around: Surroundings,
-    private readonly chance: Random,
-    private readonly rate: ClockRate,
+    around: Surroundings,
+    chance: Random,
+    rate: ClockRate,
     disk: DiskModel,
   ) {
+    this.#around = around;
+    this.#chance = chance;
+    this.#rate = rate;
     this.host = hostOf(id);
     this.disk = new SimulatedDisk(disk, chance.stream("disk"));
   }
@@ -61,16 +67,16 @@ export class SimulatedMachine implements Machine {
   /** Starts the member's process. It joins on its own. */
   start(): Run {
     const [process, platform] = this.#process();
-    const told = this.around.members(this.id);
+    const told = this.#around.members(this.id);
     const options: JoinOptions = {
       log: this.#log(),
       dataDir: DATA,
-      ...this.around.join,
+      ...this.#around.join,
       id: this.id,
       ...told,
       tls: "off",
     };
-    const release = this.around.release(this.id);
+    const release = this.#around.release(this.id);
     const joined = release.joinOn(platform, options);
     const run: Run = { process, network: platform.network, release, member: null, joined };
     run.joined.then(
@@ -88,7 +94,7 @@ export class SimulatedMachine implements Machine {
   /** What is done on it while no process of the member runs. */
   async prepare(work: (platform: Platform, folder: string) => Promise<void>): Promise<void> {
     const [process, platform] = this.#process();
-    await work(platform, this.around.join.dataDir ?? DATA);
+    await work(platform, this.#around.join.dataDir ?? DATA);
     process.die();
   }
 
@@ -97,7 +103,7 @@ export class SimulatedMachine implements Machine {
     const { run } = this;
     if (run !== null) {
       run.process.die();
-      this.around.network().processDied(run.process, !losesPower);
+      this.#around.network().processDied(run.process, !losesPower);
     }
     this.run = null;
     if (!losesPower) return;
@@ -106,10 +112,10 @@ export class SimulatedMachine implements Machine {
   }
 
   #process(): [process: SimulatedProcess, platform: Platform] {
-    const { time, network } = this.around;
+    const { time, network } = this.#around;
     this.isUp = true;
     this.#runs += 1;
-    const process = new SimulatedProcess(time, this.rate, this.chance.stream(`run ${this.#runs}`));
+    const process = new SimulatedProcess(time, this.#rate, this.#chance.stream(`run ${this.#runs}`));
     const { clock, timers, random } = process;
     const disk = this.disk.of(process);
     return [process, { clock, timers, random, disk, network: network().of(this, process), datagrams: null }];
@@ -117,19 +123,19 @@ export class SimulatedMachine implements Machine {
 
   #joined(run: Run, member: Member): void {
     run.member = member;
-    this.around.note(this.id, "joined");
+    this.#around.note(this.id, "joined");
     member.signal.addEventListener("abort", () => {
       const { cause } = member.signal.reason as Error;
-      if (cause instanceof InvariantViolation) this.around.time.fail(cause);
+      if (cause instanceof InvariantViolation) this.#around.time.fail(cause);
     });
-    this.around.onJoined(run, this.id);
+    this.#around.onJoined(run, this.id);
   }
 
   #failed({ process }: Run, error: unknown): void {
     if (!process.isAlive) return;
     const isOfMachine = error instanceof EnvironmentError && (error.code === "member-removed" || this.disk.isFull);
-    if (!isOfMachine) return this.around.time.fail(error);
-    this.around.note(this.id, `cannot start: ${error.message}`);
+    if (!isOfMachine) return this.#around.time.fail(error);
+    this.#around.note(this.id, `cannot start: ${error.message}`);
     if (this.disk.isFull) this.end(false); // It is started again once there is room.
   }
 
@@ -141,7 +147,7 @@ export class SimulatedMachine implements Machine {
 
   #log(): Log {
     const said = new Map<string, number>();
-    const write = (level: LogLevel) => (text: string) => this.around.note(this.id, `${level}: ${text}`);
+    const write = (level: LogLevel) => (text: string) => this.#around.note(this.id, `${level}: ${text}`);
     const once = (key: string, text: string): void => {
       const times = said.get(key) ?? 0;
       said.set(key, times + 1);

@@ -44,6 +44,8 @@ export interface Machine {
 }
 
 class Link implements Way {
+  readonly #from: Machine;
+  readonly #to: Machine;
   loss = 0;
   #cuts = 0;
   bytesPerMs = Number.POSITIVE_INFINITY;
@@ -53,18 +55,20 @@ class Link implements Way {
   constructor(
     readonly time: VirtualTime,
     readonly chance: Random,
-    private readonly from: Machine,
-    private readonly to: Machine,
+    from: Machine,
+    to: Machine,
   ) {
+    this.#from = from;
+    this.#to = to;
     this.set({});
   }
 
   get isOpen(): boolean {
-    return this.#cuts === 0 && this.from.isUp && this.to.isUp;
+    return this.#cuts === 0 && this.#from.isUp && this.#to.isUp;
   }
 
   get hasSender(): boolean {
-    return this.from.isUp;
+    return this.#from.isUp;
   }
 
   /** Nothing gets through until what is returned is called, and as long as anybody else has cut it. */
@@ -109,17 +113,17 @@ interface Port {
 }
 
 export class SimulatedNetwork {
+  readonly #time: VirtualTime;
+  readonly #chance: Random;
   readonly #machines: Machine[] = [];
   readonly #links = new Map<string, Link>();
   readonly #ports = new Map<string, Port>();
   readonly #streams = new Map<SimulatedProcess, Set<SimulatedStream>>();
   #ownPorts = FIRST_OWN_PORT;
 
-  constructor(
-    private readonly time: VirtualTime,
-    machines: readonly Machine[],
-    private readonly chance: Random,
-  ) {
+  constructor(time: VirtualTime, machines: readonly Machine[], chance: Random) {
+    this.#time = time;
+    this.#chance = chance;
     for (const machine of machines) this.add(machine);
   }
 
@@ -133,7 +137,7 @@ export class SimulatedNetwork {
   }
 
   #connect(from: Machine, to: Machine): void {
-    const link = new Link(this.time, this.chance.stream(`${from.id}-${to.id}`), from, to);
+    const link = new Link(this.#time, this.#chance.stream(`${from.id}-${to.id}`), from, to);
     this.#links.set(key(from.id, to.id), link);
   }
 
@@ -186,7 +190,7 @@ export class SimulatedNetwork {
   }
 
   #dialNowhere(process: SimulatedProcess): SimulatedStream {
-    const stream = new SimulatedStream(process, this.chance, { host: "", port: 0 });
+    const stream = new SimulatedStream(process, this.#chance, { host: "", port: 0 });
     process.after(0, () => stream.fail("ENOTFOUND"));
     return stream;
   }
@@ -202,14 +206,14 @@ export class SimulatedNetwork {
     const back = this.#links.get(key(there.id, machine.id)) as Link;
     const stream = this.#stream(process, address);
     const answer = (then: () => void): void =>
-      void this.time.after(back.transit(0), () => {
+      void this.#time.after(back.transit(0), () => {
         if (!stream.destroyed && process.isAlive && back.isOpen) process.arrive(then);
       });
     const refuse = (): void => answer(() => stream.fail("ECONNREFUSED"));
     const isAsked = { isAnswered: false };
     const ask = (attempt: number): void => {
       if (stream.destroyed || !process.isAlive || isAsked.isAnswered) return;
-      this.time.after(toThere.transit(0), () => {
+      this.#time.after(toThere.transit(0), () => {
         if (stream.destroyed || !process.isAlive || isAsked.isAnswered || !toThere.isOpen) return;
         const port = this.#ports.get(formatHostPort(address));
         if (port === undefined || !port.process.isAlive) return refuse();
@@ -220,7 +224,7 @@ export class SimulatedNetwork {
           if (!stream.destroyed) onReady();
         });
       });
-      this.time.after(SYN_AGAIN_MS * 2 ** attempt, () => ask(attempt + 1));
+      this.#time.after(SYN_AGAIN_MS * 2 ** attempt, () => ask(attempt + 1));
     };
     ask(0);
     return stream;
@@ -247,7 +251,7 @@ export class SimulatedNetwork {
   }
 
   #stream(process: SimulatedProcess, remote: HostPort): SimulatedStream {
-    const stream = new SimulatedStream(process, this.chance, remote);
+    const stream = new SimulatedStream(process, this.#chance, remote);
     const ofProcess = this.#streams.get(process) ?? new Set();
     this.#streams.set(process, ofProcess.add(stream));
     stream.once("close", () => ofProcess.delete(stream));

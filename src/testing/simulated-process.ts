@@ -17,6 +17,8 @@ const BEGIN_MS = Date.UTC(2026, 0, 1);
 const TIMER_GRAIN_MS = 1;
 
 export class SimulatedProcess implements Place {
+  readonly #rate: ClockRate;
+  readonly #chance: RandomStream;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
@@ -28,9 +30,11 @@ export class SimulatedProcess implements Place {
 
   constructor(
     readonly time: VirtualTime,
-    private readonly rate: ClockRate,
-    private readonly chance: RandomStream,
+    rate: ClockRate,
+    chance: RandomStream,
   ) {
+    this.#rate = rate;
+    this.#chance = chance;
     this.#beganAt = time.now;
     this.clock = {
       now: () => this.#steady(),
@@ -77,7 +81,7 @@ export class SimulatedProcess implements Place {
   /** Does it after so much of this machine's time, and a little later, as Node does. */
   timer(ms: number, run: () => void): Due {
     const waitMs = Math.max(1, Math.trunc(ms)) + this.random.fraction() * TIMER_GRAIN_MS;
-    return this.time.after(waitMs / this.rate.speed, run, this);
+    return this.time.after(waitMs / this.#rate.speed, run, this);
   }
 
   pause(): void {
@@ -89,7 +93,7 @@ export class SimulatedProcess implements Place {
     if (this.#state !== "paused") return;
     this.#state = "running";
     const both = [this.#arrived, this.#late];
-    if (this.chance.below(2) === 0) both.reverse();
+    if (this.#chance.below(2) === 0) both.reverse();
     for (const due of both.flat()) this.time.again(this.time.now, due);
     this.#arrived = [];
     this.#late = [];
@@ -102,11 +106,11 @@ export class SimulatedProcess implements Place {
   }
 
   #steady(): number {
-    return (this.time.now - this.#beganAt) * this.rate.speed;
+    return (this.time.now - this.#beganAt) * this.#rate.speed;
   }
 
   #wall(): number {
-    return BEGIN_MS + this.rate.aheadMs + this.time.now * this.rate.speed;
+    return BEGIN_MS + this.#rate.aheadMs + this.time.now * this.#rate.speed;
   }
 
   #every(ms: number, run: () => void): Timer {

@@ -31,6 +31,8 @@ type Packet = { due: number; readonly content: Buffer | "fin" | "reset" | "room"
 type Listener = (value?: any) => void;
 
 export class SimulatedStream implements Stream {
+  readonly #process: SimulatedProcess;
+  readonly #chance: Random;
   destroyed = false;
   writableNeedDrain = false;
   readonly remoteAddress: string;
@@ -47,11 +49,9 @@ export class SimulatedStream implements Stream {
   #unread = 0;
   #hasSentEnd = false;
 
-  constructor(
-    private readonly process: SimulatedProcess,
-    private readonly chance: Random,
-    { host, port }: HostPort,
-  ) {
+  constructor(process: SimulatedProcess, chance: Random, { host, port }: HostPort) {
+    this.#process = process;
+    this.#chance = chance;
     this.remoteAddress = host;
     this.remotePort = port;
   }
@@ -88,7 +88,7 @@ export class SimulatedStream implements Stream {
   /** What is with the kernel still arrives, or the other end is told to forget it. */
   destroy(): void {
     if (this.destroyed) return;
-    if (this.chance.below(2) === 0) this.#sendEnd("fin");
+    if (this.#chance.below(2) === 0) this.#sendEnd("fin");
     else this.#sendEnd("reset");
     this.#close();
   }
@@ -96,7 +96,7 @@ export class SimulatedStream implements Stream {
   /** Its process is no more. */
   abandon(hasPower: boolean): void {
     if (!hasPower) this.#forget();
-    else if (!this.destroyed) this.#sendEnd(this.chance.below(2) === 0 ? "fin" : "reset");
+    else if (!this.destroyed) this.#sendEnd(this.#chance.below(2) === 0 ? "fin" : "reset");
     this.destroyed = true;
     this.#writable = false;
   }
@@ -128,7 +128,7 @@ export class SimulatedStream implements Stream {
     if (this.destroyed) return;
     this.destroyed = true;
     this.#writable = false;
-    this.process.after(0, () => this.#emit("close"));
+    this.#process.after(0, () => this.#emit("close"));
   }
 
   #sendEnd(how: "fin" | "reset"): void {
@@ -141,8 +141,8 @@ export class SimulatedStream implements Stream {
   #send(content: Packet["content"]): void {
     const way = this.#way;
     if (way === null) return; // Nobody has answered yet.
-    if (typeof content === "object" && content.length > 1 && this.chance.below(SPLIT_ONE_IN) === 0) {
-      const at = 1 + this.chance.below(content.length - 1);
+    if (typeof content === "object" && content.length > 1 && this.#chance.below(SPLIT_ONE_IN) === 0) {
+      const at = 1 + this.#chance.below(content.length - 1);
       this.#queue(way, content.subarray(0, at));
       this.#queue(way, content.subarray(at));
     } else this.#queue(way, content);
@@ -193,7 +193,7 @@ export class SimulatedStream implements Stream {
       if (content !== "reset" && content !== "fin") this.#answerReset();
       return;
     }
-    this.process.arrive(() => {
+    this.#process.arrive(() => {
       if (this.destroyed) return;
       if (content === "reset") this.fail("ECONNRESET");
       else if (content === "fin") this.#ended();

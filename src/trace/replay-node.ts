@@ -51,6 +51,11 @@ export interface SavedNode<V extends Vocabulary> {
 }
 
 export class ReplayedNode<V extends Vocabulary> {
+  readonly #given: {
+    readonly hasRealSignatures: boolean;
+    /** Of its state, where it begins with one of its own. */
+    readonly differing: Readonly<Record<string, unknown>>;
+  };
   /** `lost`: it runs, but entries are missing, so nobody knows its state. */
   status: "new" | "up" | "down" | "lost" = "new";
   readonly timers = new Map<TimerOf<V>, Armed>();
@@ -72,12 +77,13 @@ export class ReplayedNode<V extends Vocabulary> {
     readonly protocol: Protocol<V>,
     readonly id: NodeId,
     nodes: readonly NodeId[],
-    private readonly given: {
+    given: {
       readonly hasRealSignatures: boolean;
       /** Of its state, where it begins with one of its own. */
       readonly differing: Readonly<Record<string, unknown>>;
     },
   ) {
+    this.#given = given;
     this.#peers = nodes.filter((node) => node !== id);
     this.#ctx = this.#context();
     this.#requestIn = requestFinder(protocol);
@@ -109,7 +115,7 @@ export class ReplayedNode<V extends Vocabulary> {
       if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
       const left = this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
-      if (isBeginning) mergeInto(this.state, this.given.differing); // As a scenario does, once it has started.
+      if (isBeginning) mergeInto(this.state, this.#given.differing); // As a scenario does, once it has started.
       return left;
     } catch (error) {
       return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
@@ -230,7 +236,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return {
       sign: (signedText) => (taken(SIGNATURE) ? String(this.#choices.shift()?.option) : ideal.sign(signedText)),
       isSigned: (by, signedText, signature) => {
-        if (!this.given.hasRealSignatures) return ideal.isSigned(by, signedText, signature);
+        if (!this.#given.hasRealSignatures) return ideal.isSigned(by, signedText, signature);
         const [next] = this.#choices;
         const isWrong = taken(WRONG_SIGNATURE) && next?.option === signatureName(by, signedText, signature);
         if (isWrong) this.#choices.shift();

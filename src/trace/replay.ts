@@ -93,6 +93,7 @@ interface Unheard {
 }
 
 export class Replaying<V extends Vocabulary> {
+  readonly #entries: readonly TraceEntry<V>[];
   readonly #recording: Recording<V>;
   readonly #nodes: ReadonlyMap<NodeId, ReplayedNode<V>>;
   readonly #world: World<StateOf<V>>;
@@ -113,9 +114,10 @@ export class Replaying<V extends Vocabulary> {
   constructor(
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
-    private readonly entries: readonly TraceEntry<V>[],
+    entries: readonly TraceEntry<V>[],
     { hasRealSignatures = false, states = {} }: Pick<ReplayOptions, "hasRealSignatures" | "states">,
   ) {
+    this.#entries = entries;
     const ids = [...nodes].sort((a, b) => a - b);
     this.#recording = recordingOf(entries);
     this.#nodes = new Map(
@@ -139,7 +141,7 @@ export class Replaying<V extends Vocabulary> {
 
   /** @param isKnown it has been walked before, so it does what it did then */
   walk(index: number, isKnown = false): void {
-    const entry = this.entries[index] as TraceEntry<V>;
+    const entry = this.#entries[index] as TraceEntry<V>;
     const node = this.#nodes.get(entry.node);
     if (node === undefined)
       return this.#lose(index, entry.node, "mismatch", `node ${entry.node} is not one of the nodes of this recording`);

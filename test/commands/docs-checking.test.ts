@@ -12,7 +12,7 @@ import { coterie } from "./run-here.ts";
 function linesOf(file: string): [string, string][] {
   const page = readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
   const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block).join("");
-  return [...blocks.matchAll(/^coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
+  return [...blocks.matchAll(/^(?:npx )?coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
     words,
     verdict,
   ]);
@@ -20,12 +20,12 @@ function linesOf(file: string): [string, string][] {
 
 const lines = [
   ...["checking.md", "flp.md", "agreement.md"],
-  ...["protocols/elected-server.md", "protocols/flood-set.md", "protocols/interactive-consistency.md"],
+  ...["protocols/elected-server/checked.md", "protocols/flood-set.md", "protocols/interactive-consistency.md"],
 ].flatMap(linesOf);
 
 test("there are some", () => {
   expect(linesOf("checking.md").length).toBeGreaterThanOrEqual(5);
-  expect(linesOf("protocols/elected-server.md")).toEqual([["check elected-server --nodes 2", "violated"]]);
+  expect(linesOf("protocols/elected-server/checked.md")).toEqual([["check elected-server --nodes 2", "violated"]]);
 });
 
 test.each(lines)("coterie %s: %s", async (words, verdict) => {
@@ -38,7 +38,7 @@ test.each(lines)("coterie %s: %s", async (words, verdict) => {
 const root = new URL("../../", import.meta.url);
 
 const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md") && file !== "assumptions.md") // Its test runs each of its commands, and what it does not find it calls "?".
+  .filter((file) => file.endsWith(".md") && !file.startsWith("assumptions")) // Its test runs each of its commands, and what it does not find it calls "?".
   .map((file) => `docs/${file}`)
   .sort();
 

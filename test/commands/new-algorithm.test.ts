@@ -63,7 +63,7 @@ function holdsWords(root: string): void {
   );
   expect(text("CHANGELOG.md")).toContain("- `fresh-mutex` is new: one lock, always fresh. `freshMutex()`");
   expect(text("docs/guarantees.md")).toContain("| `fresh-mutex` | yes |");
-  expect(text("bench/table/mutex.ts")).toContain('...claimsAtRest("fresh-mutex", () => freshMutex(), {');
+  expect(text("bench/table/mutex.ts")).toContain('...costsAtRest("fresh-mutex", () => freshMutex(), {');
 }
 
 describe("coterie new", () => {

@@ -347,14 +347,32 @@ export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
 /** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
-export const brokenPromises = (protocol: string, row: Row): string[] =>
+export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
   columns.flatMap(({ name, isTolerated }) => {
     const { symbol, words, command } = row[name] as Cell;
-    const isPromised = isTolerated(assumptionsOf(protocol));
-    return isPromised && symbol === "✗" ? [`${protocol}, ${name}: ${words}. ${command}`] : [];
+    const isSaidToHold = isTolerated(assumptionsOf(protocol));
+    return isSaidToHold && symbol === "✗" ? [`${protocol}, ${name}: ${words}. ${command}`] : [];
   });
 
-export function pageOf(rows: ReadonlyMap<string, Row>): string {
+/** The index, with a cell for each protocol and assumption, and a page for each family, with the command of each cell. */
+export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, string> {
+  const byFamily = new Map<string, (readonly [string, Row])[]>();
+  for (const row of rows) {
+    const folder = folderOf(row[0]);
+    byFamily.set(folder, [...(byFamily.get(folder) ?? []), row]);
+  }
+  return new Map([
+    ["docs/assumptions.md", indexOf(rows)],
+    ...[...byFamily].map(([folder, own]) => [`docs/assumptions/${folder}.md`, familyPage(own)] as const),
+  ]);
+}
+
+const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
+const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
+/** Where the cells of a protocol are spelled out, from the index. */
+export const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
+
+function indexOf(rows: ReadonlyMap<string, Row>): string {
   const heads = ["", ...columns.map(({ title }) => title)];
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = [
@@ -362,12 +380,21 @@ export function pageOf(rows: ReadonlyMap<string, Row>): string {
     line(heads.map((_head, at) => (at === 0 ? "---" : ":-:"))),
     ...[...rows].map(([protocol, row]) =>
       line([
-        `[\`${protocol}\`](#${protocol})`,
-        ...columns.map(({ name }) => `[${row[name]?.symbol}](#${protocol}-${name})`),
+        `[\`${protocol}\`](${pageOf(protocol)}#${protocol})`,
+        ...columns.map(({ name }) => `[${row[name]?.symbol}](${pageOf(protocol)}#${protocol}-${name})`),
       ]),
     ),
   ];
-  return `${INTRODUCTION}\n${table.join("\n")}\n\n${LEGEND}\n${[...rows].map(sectionOf).join("\n")}`;
+  return `${INTRODUCTION}\n${table.join("\n")}\n\n${LEGEND}`;
+}
+
+function familyPage(rows: readonly (readonly [string, Row])[]): string {
+  const family = familyOf(rows[0]?.[0] ?? "");
+  return `# What breaks without what: ${family}
+
+What a mark means and how far was searched stands on [the page of all](../assumptions.md).
+
+${rows.map(sectionOf).join("\n")}`;
 }
 
 function sectionOf([protocol, row]: readonly [string, Row]): string {
@@ -380,7 +407,7 @@ function sectionOf([protocol, row]: readonly [string, Row]): string {
   return [
     `## ${protocol}`,
     "",
-    `[Its page](protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
+    `[Its page](../protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
     "",
     ...items,
     "",

@@ -5,17 +5,20 @@ import { commands } from "../../src/cli/commands.ts";
 import { blocks } from "./markdown.ts";
 
 interface Line {
+  /** As who has Coterie among the packages of a project has to type it. */
+  readonly isTypedInProject: boolean;
   readonly place: string;
   readonly words: readonly string[];
 }
 
 /** Where a shell begins a command, or what a transcript shows as typed. */
-const COTERIE = /(?:^|^\$ |; do |&& )(?:npx )?coterie ([^\n]*)/gm;
+const COTERIE = /(?:^|^\$ |; do |&& )(npx )?coterie ([^\n]*)/gm;
 
 const lines: readonly Line[] = blocks
   .filter(({ language }) => language === "sh" || language === "")
   .flatMap(({ page, line, text }) =>
-    [...text.replaceAll(/ *\\\n */g, " ").matchAll(COTERIE)].map(([, rest = ""]) => ({
+    [...text.replaceAll(/ *\\\n */g, " ").matchAll(COTERIE)].map(([, npx, rest = ""]) => ({
+      isTypedInProject: npx !== undefined,
       place: `${page}:${line} coterie ${rest}`,
       words: wordsOf(rest.replace(/(?:; done| & done| &)\s*$/, "")),
     })),
@@ -46,6 +49,10 @@ async function dryRun(words: readonly string[]): Promise<void> {
 
 test("there are some", () => {
   expect(lines.length).toBeGreaterThan(100);
+});
+
+test("each is typed as in a project that has the package", () => {
+  expect(lines.filter(({ isTypedInProject }) => !isTypedInProject).map(({ place }) => place)).toEqual([]);
 });
 
 test("each is one that the command line takes", async () => {

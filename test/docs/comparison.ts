@@ -1,7 +1,7 @@
 /** The book's tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
-import { electionClaims } from "../../bench/table/election.ts";
-import { type Claim, type Figure, measured } from "../../bench/table/figure.ts";
-import { mutexClaims } from "../../bench/table/mutex.ts";
+import { electionCosts } from "../../bench/table/election.ts";
+import { type Cost, type Figure, measured } from "../../bench/table/figure.ts";
+import { mutexCosts } from "../../bench/table/mutex.ts";
 import { explore } from "../../src/check/explore.ts";
 import { isReached, type Reach } from "../../src/check/reach.ts";
 import { walk } from "../../src/check/search/walks.ts";
@@ -24,10 +24,10 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 const link = (name: string): string => `[${name}](protocols/${name}.md)`;
 
 /** `2(N − 1) = 24`, or the formula alone where it is a number. */
-function costOf(claims: readonly Claim[], protocol: string, what: string, unit: Claim["unit"]): string {
-  const claim = claims.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
-  if (claim === undefined) return "";
-  const { formula, measured: figure, fits } = measured(claim, NODES) as Figure;
+function costOf(costs: readonly Cost[], protocol: string, what: string, unit: Cost["unit"]): string {
+  const cost = costs.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
+  if (cost === undefined) return "";
+  const { formula, measured: figure, fits } = measured(cost, NODES) as Figure;
   if (!fits) return `**${span(figure)}**`;
   return span(figure) === formula ? formula : `${formula}: ${span(figure)}`;
 }
@@ -83,10 +83,10 @@ const bandwidths: Readonly<Record<string, string>> = {
 
 const costsOf = (name: string): string[] => [
   link(name),
-  costOf(mutexClaims, name, "entry", "messages"),
-  costOf(mutexClaims, name, "client delay", "message times"),
-  costOf(mutexClaims, name, "hand-over", "message times"),
-  costOf(mutexClaims, name, "bandwidth", "messages") || (bandwidths[name] ?? ""),
+  costOf(mutexCosts, name, "entry", "messages"),
+  costOf(mutexCosts, name, "client delay", "message times"),
+  costOf(mutexCosts, name, "hand-over", "message times"),
+  costOf(mutexCosts, name, "bandwidth", "messages") || (bandwidths[name] ?? ""),
 ];
 
 const PROBED = "causality-probe";
@@ -122,18 +122,18 @@ const grants = ({ events }: Reach): number =>
   Object.entries(events).reduce((sum, [event, times]) => sum + (event.endsWith("entered") ? times : 0), 0);
 
 /** What holds of them however wrong clocks are. */
-const claims: Readonly<Record<string, string>> = {
+const costs: Readonly<Record<string, string>> = {
   "elected-server": "tokens are unique",
   "epoch-token-ring": "one token an epoch",
 };
 
 function hardenedRow(name: string): string[] {
-  const claim = claims[name] ?? "tokens grow";
+  const cost = costs[name] ?? "tokens grow";
   return [
     ...costsOf(name),
-    claim,
-    foundAtRandom({ protocol: name, ...endless }, claim),
-    foundAtRandom({ protocol: name, ...endless, crashes: 1, recoveries: 1, losses: 1 }, claim),
+    cost,
+    foundAtRandom({ protocol: name, ...endless }, cost),
+    foundAtRandom({ protocol: name, ...endless, crashes: 1, recoveries: 1, losses: 1 }, cost),
   ];
 }
 
@@ -173,14 +173,14 @@ const elections = namesOf("election", false).filter((name) => !protocolNamed(nam
 
 /** Of an algorithm that is not among the cases: its first and last claim, all nodes calling. */
 function caseOf(name: string): Election {
-  const own = electionClaims.filter(({ protocol, unit }) => protocol === name && unit === "messages");
+  const own = electionCosts.filter(({ protocol, unit }) => protocol === name && unit === "messages");
   const quiet = protocolNamed(name).check.crashNotification === undefined ? {} : noticed;
   return { best: own[0]?.what ?? "", worst: own.at(-1)?.what ?? "", quiet, knows: "", ...cases[name] };
 }
 
 function electionRow(name: string): string[] {
   const { best, worst, quiet, knows } = caseOf(name);
-  const cost = (what: string, unit: Claim["unit"]): string => costOf(electionClaims, name, what, unit);
+  const cost = (what: string, unit: Cost["unit"]): string => costOf(electionCosts, name, what, unit);
   const free = { protocol: name, maxStates: 200_000 };
   const bounded = { protocol: name, ...quiet };
   return [

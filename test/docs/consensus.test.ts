@@ -1,17 +1,18 @@
 /**
- * docs/consensus.md is what runs say today. `npm run pages -- docs/consensus` writes it anew.
+ * docs/consensus.md and its pages are what runs say today. `npm run pages -- docs/consensus` writes them anew.
  *
  * @module-tag long
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { consensusPage } from "./consensus.ts";
+import { consensusPages } from "./consensus.ts";
 
-const file = fileURLToPath(new URL("../../docs/consensus.md", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("docs/consensus.md is what runs say", () => {
-  const page = consensusPage();
-  if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, page);
-  expect(readFileSync(file, "utf8")).toBe(page);
+test("docs/consensus.md and its pages are what runs say", () => {
+  for (const [page, text] of consensusPages()) {
+    if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(`${root}${page}`, text);
+    expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);
+  }
 }, 300_000);

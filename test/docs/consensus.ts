@@ -1,4 +1,4 @@
-/** docs/consensus.md: agreements under crashes beside each other, every number from a run. */
+/** docs/consensus.md and its pages: agreements under crashes beside each other, every number from a run. */
 import {
   broadcastMs,
   compared,
@@ -17,9 +17,9 @@ import {
   SEEDS,
   settings,
 } from "../../bench/partial-connectivity/figures.ts";
-import { type Agreement, agreements, claimsOf } from "../../bench/table/consensus.ts";
+import { type Agreement, agreements, costsOf } from "../../bench/table/consensus.ts";
 import { measured } from "../../bench/table/figure.ts";
-import { roundsClaims } from "../../bench/table/rounds.ts";
+import { roundsCosts } from "../../bench/table/rounds.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 
 const NODES = 5;
@@ -44,7 +44,7 @@ const uses: Readonly<Record<string, string>> = {
 
 /** An agreement of the registry that stands in no table would be missed here, not there. */
 function requireAllListed(): void {
-  const listed = [...agreements.map(({ name }) => name), ...roundsClaims.map(({ protocol }) => baseOf(protocol))];
+  const listed = [...agreements.map(({ name }) => name), ...roundsCosts.map(({ protocol }) => baseOf(protocol))];
   // What it costs is the sum of its parts, and stands on its page.
   const missing = protocolNames.filter(
     (name) => protocolNamed(name).family.name === "consensus" && name !== "replicated-commit" && !listed.includes(name),
@@ -54,10 +54,12 @@ function requireAllListed(): void {
 const baseOf = (name: string): string => name.split(",")[0] as string;
 
 /** The figures are those of the last long runs. */
-const tested = `## How it was tested
+const tested = `# How the logs were tested
 
-Every log runs under [random faults](../test/protocols/logs/swarm.ts): crashes that lose what was not synced, in the middle of steps too, partitions of every shape, one-way cuts, pauses, wrong clocks, lossy, slow and reordering links, snapshots, changes of members and leaders. Clients at all nodes keep
-a history, which has to be linearizable; all properties hold after every step; once all is mended everybody is answered within 10 s of virtual time, and all state machines are equal. A seed that fails prints the command that repeats it. The same with [real processes](../test/e2e/log-soak.test.ts) that are killed, paused and cut off: \`npm run soak -- 3 200\`.
+Part of [agreement under crashes](../consensus.md).
+
+Every log runs under [random faults](../../test/protocols/logs/swarm.ts): crashes that lose what was not synced, in the middle of steps too, partitions of every shape, one-way cuts, pauses, wrong clocks, lossy, slow and reordering links, snapshots, changes of members and leaders. Clients at all nodes keep
+a history, which has to be linearizable; all properties hold after every step; once all is mended everybody is answered within 10 s of virtual time, and all state machines are equal. A seed that fails prints the command that repeats it. The same with [real processes](../../test/e2e/log-soak.test.ts) that are killed, paused and cut off: \`npm run soak -- 3 200\`.
 
 What long runs came to, five nodes each, with no violation (\`COTERIE_SWARM=10000 npx vitest run --project unit test/protocols/logs/swarm.test.ts -t 'very many'\`). Options are drawn too, those of Raft that hand leadership over and let new voters catch up among them:
 
@@ -87,17 +89,25 @@ These have no leader that stays: nodes go through rounds or phases together, whi
 
 | | use it for | messages | N = 4 | 7 |
 | --- | --- | --- | --- | --- |
-${roundsClaims.map(roundsRow).join("\n")}
-
+${roundsCosts.map(roundsRow).join("\n")}
 `;
 
-export function consensusPage(): string {
+/** By path. */
+export const consensusPages = (): ReadonlyMap<string, string> =>
+  new Map([
+    ["docs/consensus.md", consensusPage()],
+    ["docs/consensus/outages.md", outagesPage()],
+    ["docs/consensus/tested.md", tested],
+  ]);
+
+function consensusPage(): string {
   requireAllListed();
-  const [least, most] = DELAY_MS;
   return `# Agreement under crashes: which to use
 
 All journal what they promise, and survive any crashes with recovery, delay, loss, duplication, reordering and partition: safety rests on no clock, but for reads by lease where they are asked for. They differ in what an agreement costs and in what has to work for it to come.
 What a log must offer: [families/consensus.md](families/consensus.md#replicated-logs). \`npm run pages -- consensus\` writes this page anew.
+
+When the leader crashes or links break: [how long nobody leads](consensus/outages.md). Random faults, by the thousand: [how the logs were tested](consensus/tested.md).
 
 | | use it for | liveness needs |
 | --- | --- | --- |
@@ -115,11 +125,20 @@ ${agreements.map(costRow).join("\n")}
 Paxos here is leaderless: each decision has its own first phase, and acceptors tell everybody. Multi-Paxos and Raft are measured at the leader; a command given to another node takes one message and one delay more, and others hear of the decision with the next message or heartbeat, or at once
 for N − 1 more messages (\`announces\` of Multi-Paxos). Fast and Generalized Paxos are measured without collision: acceptors answer clients straight, which saves a delay for everybody but the leader, and costs messages.
 
-${inRounds()}## How long nobody leads
+${inRounds()}`;
+}
+
+function outagesPage(): string {
+  const [least, most] = DELAY_MS;
+  return `# How long nobody leads, and links that break in part
+
+Part of [agreement under crashes](../consensus.md).
+
+## How long nobody leads
 
 The Raft paper's figure 16 in the simulator: five servers, the leader crashes at some time between two heartbeats, the others have logs of different lengths. ${TRIALS} trials a line (100 where nothing is random); messages take ${least} to ${most} ms.
 
-![Time without a leader](images/election-timeouts.svg)
+![Time without a leader](../images/election-timeouts.svg)
 
 | election time-outs | median, ms | mean, ms | worst, ms | the paper |
 | --- | --- | --- | --- | --- |
@@ -145,8 +164,7 @@ The time is the longest in which nothing was decided, – if nothing ever was ag
 | | | decides again | longest, median, ms | longest, worst, ms | new leaders |
 | --- | --- | --- | --- | --- | --- |
 ${breakages.flatMap((breakage) => settings.map((setting) => brokenRow(setting, breakage))).join("\n")}
-
-${tested}`;
+`;
 }
 
 function useRow({ name, make }: Agreement): string {
@@ -157,26 +175,26 @@ function useRow({ name, make }: Agreement): string {
 }
 
 function costRow(agreement: Agreement): string {
-  const cells = claimsOf(agreement).map((claim) => {
-    const { formula } = claim;
-    const figure = measured(claim, NODES);
-    if (figure === null || !figure.fits) throw new Error(`expected ${agreement.name}, ${claim.unit} to fit ${formula}`);
+  const cells = costsOf(agreement).map((cost) => {
+    const { formula } = cost;
+    const figure = measured(cost, NODES);
+    if (figure === null || !figure.fits) throw new Error(`expected ${agreement.name}, ${cost.unit} to fit ${formula}`);
     const [found] = figure.measured;
     return formula === String(found) ? formula : `${formula}: ${found}`;
   });
   return `| ${[agreement.name, ...cells].join(" | ")} |`;
 }
 
-function roundsRow(claim: (typeof roundsClaims)[number]): string {
+function roundsRow(cost: (typeof roundsCosts)[number]): string {
   const counts = [4, 7].map((nodes) => {
-    const figure = measured(claim, nodes);
-    if (figure === null || !figure.fits) throw new Error(`expected ${claim.protocol} to fit ${claim.formula}`);
+    const figure = measured(cost, nodes);
+    if (figure === null || !figure.fits) throw new Error(`expected ${cost.protocol} to fit ${cost.formula}`);
     return figure.measured[0];
   });
-  const base = baseOf(claim.protocol);
-  const use = claim.protocol === base ? (uses[base] ?? "") : "";
-  const name = claim.protocol.replace(base, `[${base}](protocols/${base}.md)`);
-  return `| ${[name, use, claim.formula, ...counts].join(" | ")} |`;
+  const base = baseOf(cost.protocol);
+  const use = cost.protocol === base ? (uses[base] ?? "") : "";
+  const name = cost.protocol.replace(base, `[${base}](protocols/${base}.md)`);
+  return `| ${[name, use, cost.formula, ...counts].join(" | ")} |`;
 }
 
 function downtimeRows(): string[] {

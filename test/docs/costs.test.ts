@@ -8,10 +8,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { electionClaims } from "../../bench/table/election.ts";
-import { type Claim, measured } from "../../bench/table/figure.ts";
-import { multicastClaims } from "../../bench/table/multicast.ts";
-import { mutexClaims } from "../../bench/table/mutex.ts";
+import { electionCosts } from "../../bench/table/election.ts";
+import { type Cost, measured } from "../../bench/table/figure.ts";
+import { multicastCosts } from "../../bench/table/multicast.ts";
+import { mutexCosts } from "../../bench/table/mutex.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const SIZES = [3, 7, 16, 64];
@@ -24,30 +24,37 @@ const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const span = ([least, most]: readonly [number, number]): string =>
   least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
 
-const claims = [...mutexClaims, ...electionClaims, ...multicastClaims];
-const baseOf = ({ protocol }: Claim): string => protocol.split(",")[0] as string;
-const names = [...new Set(claims.map(baseOf))];
+const costs = [...mutexCosts, ...electionCosts, ...multicastCosts];
+const baseOf = ({ protocol }: Cost): string => protocol.split(",")[0] as string;
+const names = [...new Set(costs.map(baseOf))];
 
-function rowOf(claim: Claim): string {
+function rowOf(cost: Cost): string {
   const cells = SIZES.map((nodes) => {
-    const figure = measured(claim, nodes);
+    const figure = measured(cost, nodes);
     if (figure === null) return "";
     return figure.fits ? span(figure.measured) : `**${span(figure.measured)}**`;
   });
-  const [, variant] = claim.protocol.split(", ");
-  const what = variant === undefined ? claim.what : `${variant}: ${claim.what}`;
-  return `| ${[what, claim.unit, claim.formula, ...cells].join(" | ")} |\n`;
+  const [, variant] = cost.protocol.split(", ");
+  const what = variant === undefined ? cost.what : `${variant}: ${cost.what}`;
+  return `| ${[what, cost.unit, cost.formula, ...cells].join(" | ")} |\n`;
 }
 
 function tableOf(name: string): string {
   const head = `| measured | in | formula | ${SIZES.map((nodes) => `N = ${nodes}`).join(" | ")} |\n|---|---|---|${"---|".repeat(SIZES.length)}\n`;
-  return `${head}${claims
-    .filter((claim) => baseOf(claim) === name)
+  return `${head}${costs
+    .filter((cost) => baseOf(cost) === name)
     .map(rowOf)
     .join("")}`;
 }
 
-const pageOf = (name: string): string => join(root, "docs/protocols", `${name}.md`);
+/** What it costs, where that has a page of its own. */
+function pageOf(name: string): string {
+  const [page, deeper] = [`${name}.md`, `${name}/costs.md`].map((file) => join(root, "docs/protocols", file)) as [
+    string,
+    string,
+  ];
+  return existsSync(deeper) ? deeper : page;
+}
 
 /** What stands between the marks; null where there are none, or no page. */
 function shownOn(name: string): string | null {

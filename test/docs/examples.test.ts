@@ -17,7 +17,7 @@ const examples = blocks
   .map(({ text: code, ...place }) => ({ ...place, code }));
 
 /** What the comments behind `console.log` lines claim is printed: the text up to a colon that explains it. */
-function claims(code: string): string[] {
+function printedBy(code: string): string[] {
   return [...code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
     (match) => (match[1] as string).split(": safety")[0] as string,
   );
@@ -47,7 +47,7 @@ describe("the docs", () => {
 
   test("have examples, and say what they print", () => {
     expect(examples.map(({ page }) => page)).toContain("README.md");
-    expect(examples.flatMap(({ code }) => claims(code)).length).toBeGreaterThan(0);
+    expect(examples.flatMap(({ code }) => printedBy(code)).length).toBeGreaterThan(0);
   });
 
   test.each(examples)("$page line $line runs and prints what it says", async ({ page, line, code }) => {
@@ -55,7 +55,7 @@ describe("the docs", () => {
     const own = await onFreePorts(code);
     writeFileSync(file, (await transformWithOxc(own, "example.ts")).code);
     const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: workshop, timeout: 100_000 });
-    for (const claim of claims(own)) expect(stdout).toContain(claim);
+    for (const line of printedBy(own)) expect(stdout).toContain(line);
   });
 
   test.each(pages)("%s links to files that exist, and to headings in them", (page) => {

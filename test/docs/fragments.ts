@@ -24,7 +24,11 @@ declare const dataDir: string;
 
 /** Pages whose `js` examples other tests run, from the packed tarball. */
 export const runElsewhere: Readonly<Record<string, string>> = {
-  "docs/engines.md": "test/engines/real/docs-examples.ts",
+  "docs/engines/etcd.md": "test/engines/real/docs-examples.ts",
+  "docs/engines/nats.md": "test/engines/real/docs-examples.ts",
+  "docs/engines/postgresql.md": "test/engines/real/docs-examples.ts",
+  "docs/engines/redis.md": "test/engines/real/docs-examples.ts",
+  "docs/engines/zookeeper.md": "test/engines/real/docs-examples.ts",
   "docs/first-cluster.md": "test/package/first-cluster.test.ts",
 };
 

@@ -1,7 +1,7 @@
 /** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
 
-import { type Claim, type Figure, measured } from "../../bench/table/figure.ts";
-import { multicastClaims } from "../../bench/table/multicast.ts";
+import { type Cost, type Figure, measured } from "../../bench/table/figure.ts";
+import { multicastCosts } from "../../bench/table/multicast.ts";
 import { type ExploreOptions, explore } from "../../src/check/explore.ts";
 import { isReached } from "../../src/check/reach.ts";
 import type { Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -23,7 +23,7 @@ interface Row {
   readonly protocol: Protocol<Vocabulary>;
   /** Whether it has no end, and is bounded as the registry bounds it. */
   readonly isEndless: boolean;
-  readonly unit: Claim["unit"];
+  readonly unit: Cost["unit"];
   readonly what: string;
 }
 
@@ -37,7 +37,7 @@ const options: Readonly<Record<string, object>> = { "ip-multicast": evenly };
 const rows: readonly Row[] = protocolNames.flatMap((name) => {
   const { family, node, mustStart, check } = protocolNamed(name);
   if (family.name !== "multicast" || mustStart) return [];
-  const isByDatagram = multicastClaims.some((claim) => claim.protocol === name && claim.unit === "datagrams");
+  const isByDatagram = multicastCosts.some((cost) => cost.protocol === name && cost.unit === "datagrams");
   return [
     {
       name,
@@ -52,10 +52,10 @@ const NODES = 13;
 const MAX_STATES = 100_000;
 const number = new Intl.NumberFormat("en-US");
 
-function costOf(protocol: string, what: string, unit: Claim["unit"]): string {
-  const claim = multicastClaims.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
-  if (claim === undefined) return "";
-  const { formula, measured: figure, fits } = measured(claim, NODES) as Figure;
+function costOf(protocol: string, what: string, unit: Cost["unit"]): string {
+  const cost = multicastCosts.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
+  if (cost === undefined) return "";
+  const { formula, measured: figure, fits } = measured(cost, NODES) as Figure;
   const [least] = figure;
   if (!fits) return `**${number.format(least)}**`;
   return number.format(least) === formula ? formula : `${formula}: ${number.format(least)}`;

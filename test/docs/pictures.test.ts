@@ -82,7 +82,9 @@ function drawn({ scenario: file, selection }: Mark): string {
   return drawSvg(excerpt, drawnAs(scenario.protocol));
 }
 
-const files = readdirSync(join(root, pages)).map((file) => `${pages}/${file}`);
+const files = readdirSync(join(root, pages))
+  .filter((file) => file.endsWith(".md")) // What is deeper, in folders, has no pictures of scenarios.
+  .map((file) => `${pages}/${file}`);
 const marks = files.flatMap(marksOf);
 
 if (isWriting) {

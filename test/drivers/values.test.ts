@@ -12,7 +12,7 @@ const begin = { type: "begin", list: [5] } as const;
 /** What there is to see in the end: the states of all, what 0 has said, and what it finds in its journal. */
 interface Ending {
   readonly states: readonly (Changing["state"] | null)[];
-  readonly said: readonly unknown[];
+  readonly emitted: readonly unknown[];
 }
 
 const sent = { own: [1, 2, 3], got: [], noted: [] };
@@ -22,7 +22,7 @@ const endings: Record<string, { toy: Toy; ending: Ending; noted: number[][] }> =
     toy: changesWhatItSent,
     ending: {
       states: [sent, { own: [], got, noted: [] }, { own: [], got: [[1], [1, 2]], noted: [] }],
-      said: [
+      emitted: [
         { type: "sent", list: [1] },
         { type: "sent", list: [1, 2] },
       ],
@@ -37,7 +37,7 @@ const endings: Record<string, { toy: Toy; ending: Ending; noted: number[][] }> =
         { own: [], got: [[5, 7, 1]], noted: [] },
         { own: [], got: [[5, 7, 2]], noted: [] },
       ],
-      said: [],
+      emitted: [],
     },
     noted: [[5, 7, 8]],
   },
@@ -51,7 +51,7 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     for (const node of nodes) sim.wake(node);
     sim.command(0, begin as never);
     sim.run();
-    expect({ states: nodes.map(sim.world.state), said: sim.events(0) }).toEqual(ending);
+    expect({ states: nodes.map(sim.world.state), emitted: sim.events(0) }).toEqual(ending);
     expect(sim.violations).toEqual([]);
     for (let again = 0; again < 2; again++) {
       sim.crash(0);
@@ -85,7 +85,7 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     const found = explore({ ...system, properties });
     expect([found.verdict, found.property?.name]).toEqual(["holds", undefined]);
     const said = found.witnesses[0]?.path.flatMap(({ events }) => events);
-    expect(said).toEqual(ending.said);
+    expect(said).toEqual(ending.emitted);
     // Its journal, read twice.
     const isRead: Property<Changing> = {
       name: "journal",
@@ -113,7 +113,7 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     hosts.get(0)?.command(begin);
     await new Promise((done) => setImmediate(done)); // What waits for the journal leaves.
     deliver();
-    expect({ states: nodes.map(state), said: events.get(0) }).toEqual(ending);
+    expect({ states: nodes.map(state), emitted: events.get(0) }).toEqual(ending);
     for (let again = 0; again < 2; again++) {
       await restart(0);
       expect(state(0).noted).toEqual(noted);

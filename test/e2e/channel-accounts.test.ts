@@ -7,23 +7,23 @@ import type { Report } from "./channel-process.ts";
 const name = "room";
 
 function said(turn: number, view: number | null, members: string, state: ChannelState = "member"): Report {
-  return { said: "view", name, turn, view, members: [...members].map(Number), state };
+  return { kind: "view", name, turn, view, members: [...members].map(Number), state };
 }
 
 /** As `BURST of SENDER NUMBER`. */
 function got(turn: number, view: number, payload: string, id = idOf(view, payload)): Report {
-  return { said: "delivered", name, turn, view, payload, id, from: Number(payload.split(" ")[2]) };
+  return { kind: "delivered", name, turn, view, payload, id, from: Number(payload.split(" ")[2]) };
 }
 
 const idOf = (view: number, payload: string): string => `${view}.${payload.split(" ")[2]}.${payload.split(" ")[0]}.0`;
 
 const settled = (view: number, payload: string, id = idOf(view, payload)): Report => ({
-  ...{ said: "sent", name, prefix: "", refused: [] },
+  ...{ kind: "sent", name, prefix: "", refused: [] },
   settled: [{ payload, id, view }],
 });
 
 const refused = (payload: string, code: string, phase: string): Report => ({
-  ...{ said: "sent", name, prefix: "", settled: [] },
+  ...{ kind: "sent", name, prefix: "", settled: [] },
   refused: [{ payload, code, phase }],
 });
 
@@ -33,7 +33,7 @@ const one: readonly Report[] = [
   ...[said(3, 1, "123", "blocked"), said(4, 2, "12"), got(4, 2, "4 of 1 1"), settled(2, "4 of 1 1")],
   ...[said(5, 2, "12", "blocked"), said(5, 3, "123"), got(6, 3, "5 of 3 1"), got(6, 3, "6 of 1 1")],
 ];
-const two = one.filter(({ said: what }) => what !== "sent");
+const two = one.filter(({ kind: what }) => what !== "sent");
 const three: readonly Report[] = [
   ...[said(0, 1, "123"), got(1, 1, "1 of 1 1"), got(1, 1, "2 of 2 1"), said(2, 1, "123", "outside")],
   ...[refused("3 of 3 1", "send-uncertain", "uncertain"), said(3, 3, "123")],
@@ -95,7 +95,7 @@ test.each<[string, string, Report[]]>([
     "one that names a view which is to come in a later turn",
     "member 2, in view 2, delivered 5 of 3 1 as of view 3",
     two.toSpliced(
-      two.findIndex(({ said: what }, k) => what === "view" && k > 7),
+      two.findIndex(({ kind: what }, k) => what === "view" && k > 7),
       0,
       got(4, 3, "5 of 3 1"),
     ),

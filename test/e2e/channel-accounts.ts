@@ -20,7 +20,7 @@ interface Account {
   readonly misplaced: readonly string[];
 }
 
-type Change = Pick<Extract<Report, { said: "view" }>, "view" | "members" | "state">;
+type Change = Pick<Extract<Report, { kind: "view" }>, "view" | "members" | "state">;
 /** Who is in each view, as anybody has said it. */
 type Known = ReadonlyMap<number, readonly NodeId[]>;
 
@@ -43,14 +43,14 @@ export function broken(runs: readonly Run[], order: Order): string[] {
   ];
 }
 
-const views = ({ reports }: Run) => reports.filter((report) => report.said === "view");
-const deliveries = ({ reports }: Run) => reports.filter((report) => report.said === "delivered");
-const settled = ({ reports }: Run) => reports.flatMap((report) => (report.said === "sent" ? report.settled : []));
-const refused = ({ reports }: Run) => reports.flatMap((report) => (report.said === "sent" ? report.refused : []));
+const views = ({ reports }: Run) => reports.filter((report) => report.kind === "view");
+const deliveries = ({ reports }: Run) => reports.filter((report) => report.kind === "delivered");
+const settled = ({ reports }: Run) => reports.flatMap((report) => (report.kind === "sent" ? report.settled : []));
+const refused = ({ reports }: Run) => reports.flatMap((report) => (report.kind === "sent" ? report.refused : []));
 
 /** It may have been about to say more. */
 const wasKilled = ({ id, reports }: Run, runs: readonly Run[]): boolean =>
-  runs.findLast((run) => run.id === id)?.reports !== reports && !reports.some(({ said }) => said === "left");
+  runs.findLast((run) => run.id === id)?.reports !== reports && !reports.some(({ kind }) => kind === "left");
 
 /**
  * A program is told of messages by one reader and of views by another. What comes in one turn each of them tells in its own
@@ -91,7 +91,7 @@ const placeOf = (view: number | null): string => (view === null ? "no view" : `v
 function turnsOf({ id, reports }: Run): Run[] {
   const turns = new Map<number, Report[]>();
   for (const report of reports) {
-    if (report.said !== "view" && report.said !== "delivered") continue;
+    if (report.kind !== "view" && report.kind !== "delivered") continue;
     const turn = turns.get(report.turn) ?? [];
     turns.set(report.turn, [...turn, report]);
   }

@@ -16,7 +16,7 @@ import { CLI, until } from "./cluster-under-test.ts";
 /** The built package of this checkout. */
 const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
 
-type Said<S extends Report["said"]> = Extract<Report, { said: S }>;
+type Said<S extends Report["kind"]> = Extract<Report, { kind: S }>;
 
 /** Of what a process says on stderr, the end is kept. */
 const MAX_COMPLAINTS = 4_000;
@@ -89,12 +89,12 @@ export class ChannelMember {
   }
 
   /** The first report of that kind that fits, once it is there. */
-  said<S extends Report["said"]>(said: S, fits: (report: Said<S>) => boolean = () => true): Promise<Said<S>> {
+  said<S extends Report["kind"]>(said: S, fits: (report: Said<S>) => boolean = () => true): Promise<Said<S>> {
     return until(`member ${this.id} says ${said}`, () => this.all(said).find(fits) ?? null);
   }
 
-  all<S extends Report["said"]>(said: S): Said<S>[] {
-    return this.reports.filter((report): report is Said<S> => report.said === said);
+  all<S extends Report["kind"]>(said: S): Said<S>[] {
+    return this.reports.filter((report): report is Said<S> => report.kind === said);
   }
 
   /** What it has delivered of a channel, in order. */
@@ -307,7 +307,7 @@ export async function together(those: readonly ChannelMember[], name: string): P
     );
 }
 
-const isView = ({ said }: Report): boolean => said === "view";
+const isView = ({ kind }: Report): boolean => kind === "view";
 
 export const latestView = (member: ChannelMember, name: string) =>
   member.all("view").findLast((view) => view.name === name);

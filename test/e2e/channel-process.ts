@@ -21,12 +21,12 @@ export type Order =
   | { do: "leave" };
 
 export type Report =
-  | { said: "joined" }
-  | { said: "left" }
+  | { kind: "joined" }
+  | { kind: "left" }
   /** `turn` counts on once all that was at hand has been read: within one there is no order between views and messages. */
-  | ({ said: "view"; name: string; turn: number } & ChannelView)
-  | ({ said: "delivered"; name: string; turn: number } & ChannelMessage<string>)
-  | { said: "sent"; name: string; prefix: string; settled: Settled[]; refused: Refused[] };
+  | ({ kind: "view"; name: string; turn: number } & ChannelView)
+  | ({ kind: "delivered"; name: string; turn: number } & ChannelMessage<string>)
+  | { kind: "sent"; name: string; prefix: string; settled: Settled[]; refused: Refused[] };
 
 type Settled = Sent & { payload: string };
 interface Refused {
@@ -61,10 +61,10 @@ function open(name: string, given: ChannelOptions): void {
   const channel = (member as Member).channel<string>(name, given);
   channels.set(name, channel);
   void (async () => {
-    for await (const message of channel) report({ said: "delivered", name, turn: thisTurn(), ...message });
+    for await (const message of channel) report({ kind: "delivered", name, turn: thisTurn(), ...message });
   })();
   void (async () => {
-    for await (const view of channel.views()) report({ said: "view", name, turn: thisTurn(), ...view });
+    for await (const view of channel.views()) report({ kind: "view", name, turn: thisTurn(), ...view });
   })();
 }
 
@@ -82,7 +82,7 @@ async function send({ name, prefix, count }: Extract<Order, { do: "send" }>): Pr
     }
   });
   await Promise.all(sends);
-  report({ said: "sent", name, prefix, settled, refused });
+  report({ kind: "sent", name, prefix, settled, refused });
 }
 
 async function carryOut(order: Order): Promise<void> {
@@ -90,10 +90,10 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "send") return send(order);
   if (order.do === "join") {
     member = await join({ ...order.options, log });
-    return report({ said: "joined" });
+    return report({ kind: "joined" });
   }
   await member?.leave();
-  report({ said: "left" });
+  report({ kind: "left" });
 }
 
 const orders = createInterface({ input: process.stdin });

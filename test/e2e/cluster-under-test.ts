@@ -88,24 +88,24 @@ export class ClusterUnderTest extends Coterie {
   /** Starts `coterie up` on free ports and waits until it is ready. */
   static async up(...args: string[]): Promise<ClusterUnderTest> {
     const cluster = new ClusterUnderTest("up", "--port", "0", "--json", ...args);
-    void cluster.follow();
+    void cluster.#follow();
     await until("the cluster is ready", () => cluster.ready, cluster);
     return cluster;
   }
 
-  private async follow(): Promise<void> {
+  async #follow(): Promise<void> {
     for await (const line of this.lines()) {
       const event = line as LifecycleEvent;
       this.events.push(event);
       if (event.event === "ready") {
         this.ready = event as Ready;
-        for (const { id, pid } of event.nodes) this.note(id, pid as number);
+        for (const { id, pid } of event.nodes) this.#note(id, pid as number);
       }
-      if (event.event === "started") this.note(event.node, event.pid);
+      if (event.event === "started") this.#note(event.node, event.pid);
     }
   }
 
-  private note(node: number, pid: number): void {
+  #note(node: number, pid: number): void {
     started.add(pid);
     this.pids.set(node, pid);
   }

@@ -33,7 +33,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Example {
   readonly child: ChildProcess;
-  readonly said: string[];
+  readonly output: string[];
   readonly exited: Promise<number | null>;
 }
 
@@ -43,9 +43,9 @@ function run(name: string, ...args: string[]): Example {
     stdio: ["pipe", "pipe", "inherit"],
   });
   running.add(child);
-  const said: string[] = [];
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => said.push(text));
-  return { child, said, exited: new Promise((resolve) => child.on("close", resolve)) };
+  const output: string[] = [];
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => output.push(text));
+  return { child, output, exited: new Promise((resolve) => child.on("close", resolve)) };
 }
 
 test("lock: deposits of three members, in the order of their tokens", async () => {
@@ -71,7 +71,7 @@ function deposits(): number[] {
 test("leader: another writes the report when the one that does is killed, or told to end", async () => {
   const members = ["1", "2", "3"].map((id) => run("leader", id));
   const writing = (among: readonly Example[]): Promise<Example> =>
-    until("one writes the report", () => among.find(({ said }) => said.length > 0) ?? null);
+    until("one writes the report", () => among.find(({ output }) => output.length > 0) ?? null);
   const first = await writing(members);
   first.child.kill("SIGKILL");
   const others = members.filter((member) => member !== first);
@@ -82,7 +82,7 @@ test("leader: another writes the report when the one that does is killed, or tol
 
 test("chat: what one writes all read, and see who is there", async () => {
   const [one, two, three] = ["1", "2", "3"].map((id) => run("chat", id)) as [Example, Example, Example];
-  const text = ({ said }: Example): string => said.join("");
+  const text = ({ output }: Example): string => output.join("");
   const reads = (member: Example, line: string): Promise<boolean> =>
     until(
       () => `a member reads ${line}, but it has read ${text(member)}`,
@@ -103,9 +103,9 @@ test("chat: what one writes all read, and see who is there", async () => {
 });
 
 test("counter: replicas differ without an order, and agree with total order", async () => {
-  const { said, exited } = run("counter");
+  const { output, exited } = run("counter");
   expect(await exited).toBe(0);
-  const [none = [], total = []] = said
+  const [none = [], total = []] = output
     .join("")
     .trim()
     .split("\n")
@@ -117,7 +117,7 @@ test("counter: replicas differ without an order, and agree with total order", as
 
 test("settings: what one member sets all see, and one that was killed has missed nothing", async () => {
   const [one, two, three] = ["1", "2", "3"].map((id) => run("settings", id)) as [Example, Example, Example];
-  const text = ({ said }: Example): string => said.join("");
+  const text = ({ output }: Example): string => output.join("");
   const sees = (member: Example, line: string): Promise<boolean> =>
     until(
       () => `a member sees ${line}, but it has seen ${text(member)}`,

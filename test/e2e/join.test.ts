@@ -13,7 +13,7 @@ const three = async (timing: Timing = "default") =>
   (await joinedAt(await place(3), PACKAGE, { timing })) as [Joined, Joined, Joined];
 
 /** The first of them to say it. */
-const first = <S extends Report["said"]>(members: readonly Joined[], said: S): Promise<[Joined, Said<S>]> =>
+const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): Promise<[Joined, Said<S>]> =>
   until(`one of members ${members.map(({ id }) => id).join(", ")} says ${said}`, () => {
     const found = members.find((member) => member.saidAlready(said).length > 0);
     return found === undefined ? null : ([found, found.saidAlready(said)[0]] as [Joined, Said<S>]);
@@ -72,7 +72,7 @@ test("a holder that stood still learns that its grant is lost before it writes a
   expect(next.token).toBeGreaterThan(token);
   await until("the successor writes", () => (numbersIn(file).includes(next.token) ? true : null));
   holder.signal("SIGCONT");
-  expect(await holder.said("lost")).toEqual({ said: "lost", token, code: "grant-lost", heldAfter: false });
+  expect(await holder.said("lost")).toEqual({ kind: "lost", token, code: "grant-lost", heldAfter: false });
   const after = numbersIn(file);
   const stale = after.slice(after.indexOf(next.token)).filter((written) => written === token);
   // It may have been stopped between a look and a write. For that one the resource has to look at the token itself.

@@ -30,7 +30,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-export type Said<S extends Report["said"]> = Extract<Report, { said: S }>;
+export type Said<S extends Report["kind"]> = Extract<Report, { kind: S }>;
 
 /** Where a cluster's members are to be found, and where they keep what they must not forget. */
 export interface Place {
@@ -91,7 +91,7 @@ export class Joined {
   }
 
   /** The first report of that kind, once it is there. */
-  said<S extends Report["said"]>(said: S, withinMs?: number): Promise<Said<S>> {
+  said<S extends Report["kind"]>(said: S, withinMs?: number): Promise<Said<S>> {
     return until(
       () => `member ${this.id} says ${said}, but its errors were ${JSON.stringify(this.errors)}`,
       () => this.saidAlready(said)[0] ?? null,
@@ -100,8 +100,8 @@ export class Joined {
     );
   }
 
-  saidAlready<S extends Report["said"]>(said: S): Said<S>[] {
-    return this.reports.filter((report): report is Said<S> => report.said === said);
+  saidAlready<S extends Report["kind"]>(said: S): Said<S>[] {
+    return this.reports.filter((report): report is Said<S> => report.kind === said);
   }
 }
 

@@ -46,25 +46,25 @@ export interface Sighting {
 }
 
 export type Report =
-  | { said: "joined" }
-  | { said: "left" }
-  | { said: "put"; count: number }
-  | { said: "range"; keys: string[] }
-  | { said: "change"; key: string; revision: number }
+  | { kind: "joined" }
+  | { kind: "left" }
+  | { kind: "put"; count: number }
+  | { kind: "range"; keys: string[] }
+  | { kind: "change"; key: string; revision: number }
   | {
-      said: "status";
+      kind: "status";
       logLeader: number | null;
       hasQuorum: boolean;
       refusals: { node: number; reason: string; members: string }[];
     }
-  | { said: "contended"; tokens: number[] }
-  | { said: "refused"; code: string; why: string }
-  | { said: "writing"; token: number }
-  | { said: "entered"; token: number }
-  | { said: "named"; tokens: number }
-  | { said: "measured"; heapBytes: number; instances: number }
-  | { said: "leading"; token: number }
-  | { said: "lost"; token: number; code: string; heldAfter: boolean };
+  | { kind: "contended"; tokens: number[] }
+  | { kind: "refused"; code: string; why: string }
+  | { kind: "writing"; token: number }
+  | { kind: "entered"; token: number }
+  | { kind: "named"; tokens: number }
+  | { kind: "measured"; heapBytes: number; instances: number }
+  | { kind: "leading"; token: number }
+  | { kind: "lost"; token: number; code: string; heldAfter: boolean };
 
 const [packageUrl = "", options = "{}"] = process.argv.slice(2);
 const { join }: typeof import("../../src/index.ts") = await import(packageUrl);
@@ -85,17 +85,17 @@ async function contend({ algorithm, entries, witness }: Extract<Order, { do: "co
       unlinkSync(witness);
     });
   }
-  report({ said: "contended", tokens });
+  report({ kind: "contended", tokens });
 }
 
 async function write(file: string): Promise<void> {
   const grant = await member.mutex("written").acquire();
-  report({ said: "writing", token: grant.token });
+  report({ kind: "writing", token: grant.token });
   while (!grant.signal.aborted) {
     appendFileSync(file, `${grant.token}\n`);
     await sleep(2);
   }
-  report({ said: "lost", token: grant.token, code: grant.signal.reason.code, heldAfter: grant.isHeld });
+  report({ kind: "lost", token: grant.token, code: grant.signal.reason.code, heldAfter: grant.isHeld });
 }
 
 /** Opened when it is used: members without a journal have none. */
@@ -109,7 +109,7 @@ async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> 
     count += 1;
     appendFileSync(file, `${key} ${count}\n`);
   }
-  report({ said: "put", count });
+  report({ kind: "put", count });
 }
 
 async function range(): Promise<void> {
@@ -118,12 +118,12 @@ async function range(): Promise<void> {
     const last = keys.at(-1);
     const { entries, more } = await numbersOf().range(last === undefined ? {} : { from: `${last}\0` });
     keys.push(...entries.map((entry) => entry.key));
-    if (!more) return report({ said: "range", keys });
+    if (!more) return report({ kind: "range", keys });
   }
 }
 
 async function watch(after: number): Promise<void> {
-  for await (const { key, revision } of numbersOf().watch({ after })) report({ said: "change", key, revision });
+  for await (const { key, revision } of numbersOf().watch({ after })) report({ kind: "change", key, revision });
 }
 
 /** Who stood still just then has lost the lock, and asks for it again. */
@@ -131,7 +131,7 @@ async function enter(): Promise<void> {
   for (;;) {
     try {
       const { token } = await member.mutex("written").use((grant) => grant);
-      return report({ said: "entered", token });
+      return report({ kind: "entered", token });
     } catch (error) {
       if ((error as { code?: string }).code !== "grant-lost") throw error;
     }
@@ -140,9 +140,9 @@ async function enter(): Promise<void> {
 
 async function lead(): Promise<void> {
   await member.election("led").lead(async ({ token, signal, isHeld }) => {
-    report({ said: "leading", token });
+    report({ kind: "leading", token });
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    report({ said: "lost", token, code: signal.reason.code, heldAfter: isHeld && !signal.aborted });
+    report({ kind: "lost", token, code: signal.reason.code, heldAfter: isHeld && !signal.aborted });
   });
 }
 
@@ -196,13 +196,13 @@ async function useNames(count: number): Promise<void> {
     await member.mutex(`invoice-${number}`).use(({ token }) => {
       if (token > 0) tokens += 1;
     });
-  report({ said: "named", tokens });
+  report({ kind: "named", tokens });
 }
 
 function measure(): void {
   (globalThis as { gc?: () => void }).gc?.();
   const { length } = member.status().instances;
-  report({ said: "measured", heapBytes: process.memoryUsage().heapUsed, instances: length });
+  report({ kind: "measured", heapBytes: process.memoryUsage().heapUsed, instances: length });
 }
 
 async function carryOut(order: Order): Promise<void> {
@@ -222,10 +222,10 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "enter") return enter();
   if (order.do === "status") {
     const { hasQuorum, refusals, shared } = member.status();
-    return report({ said: "status", logLeader: shared?.leader ?? null, hasQuorum, refusals: [...refusals] });
+    return report({ kind: "status", logLeader: shared?.leader ?? null, hasQuorum, refusals: [...refusals] });
   }
   await member.leave();
-  report({ said: "left" });
+  report({ kind: "left" });
   orders.close();
 }
 
@@ -235,9 +235,9 @@ orders.on("line", (line) => {
     const { code, stack } = error as Error & { code?: string };
     if (code === "member-left") return;
     if (code === "instance-refused" || code === "other-setting" || code === "other-release")
-      return report({ said: "refused", code, why: (error as Error).message });
+      return report({ kind: "refused", code, why: (error as Error).message });
     process.stderr.write(`${stack}\n`);
     process.exit(1);
   });
 });
-report({ said: "joined" });
+report({ kind: "joined" });

@@ -16,6 +16,8 @@ const THINKS_MS = [0, 40] as const;
 const RESTS_MS = 100;
 
 export class LogClients {
+  readonly #members: MembersUnderTest;
+  readonly #draw: Random;
   readonly #operations: Operation[] = [];
   readonly #known = new Map<string, string>();
   readonly #overheard: { operation: string; at: number }[] = [];
@@ -27,10 +29,9 @@ export class LogClients {
   /** How many have been answered. */
   acknowledged = 0;
 
-  constructor(
-    private readonly members: MembersUnderTest,
-    private readonly draw: Random,
-  ) {
+  constructor(members: MembersUnderTest, draw: Random) {
+    this.#members = members;
+    this.#draw = draw;
     this.renewKeys();
   }
 
@@ -76,7 +77,8 @@ export class LogClients {
 
   /** Waits until more than so many have been answered. */
   async progress(than: number): Promise<void> {
-    const { members, draw } = this;
+    const members = this.#members;
+    const draw = this.#draw;
     await until(
       () => `a client is answered, but ${members.errors}`,
       async () => {
@@ -91,17 +93,17 @@ export class LogClients {
     this.stop();
     await Promise.all(this.#running);
     await Promise.all(
-      this.members.ids.map(async (id) => {
+      this.#members.ids.map(async (id) => {
         for (const key of this.#keys.flat())
-          await until(`member ${id} answers`, () => this.#ask(id, `get ${key}`), this.members.running.get(id));
+          await until(`member ${id} answers`, () => this.#ask(id, `get ${key}`), this.#members.running.get(id));
       }),
     );
   }
 
   /** Who leads in the eyes of the first that says somebody does. */
   async leader(): Promise<number | null> {
-    for (const id of this.members.ids) {
-      const status = await fetch(`${this.members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })
+    for (const id of this.#members.ids) {
+      const status = await fetch(`${this.#members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })
         .then((answer) => answer.json() as Promise<{ leader: number | null }>)
         .catch(() => null);
       if (typeof status?.leader === "number") return status.leader;
@@ -110,7 +112,8 @@ export class LogClients {
   }
 
   async #live(): Promise<void> {
-    const { members, draw } = this;
+    const members = this.#members;
+    const draw = this.#draw;
     let member = draw.pick(members.ids);
     while (!this.#isEnding) {
       const isAnswered = await this.#ask(member, this.#wish());
@@ -120,9 +123,9 @@ export class LogClients {
   }
 
   #wish(): string {
-    const key = this.draw.pick(this.#keys.at(-1) as string[]);
+    const key = this.#draw.pick(this.#keys.at(-1) as string[]);
     const value = `v${this.#asked}`;
-    switch (this.draw.below(6)) {
+    switch (this.#draw.below(6)) {
       case 0:
         return `delete ${key}`;
       case 1:
@@ -156,7 +159,7 @@ export class LogClients {
 
   async #fate(member: number, operation: string): Promise<Fate> {
     try {
-      const answer = await fetch(`${this.members.adminOf(member)}/request`, {
+      const answer = await fetch(`${this.#members.adminOf(member)}/request`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ type: "client", body: { type: "execute", operation } }),

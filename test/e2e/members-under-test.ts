@@ -30,24 +30,24 @@ export class MembersUnderTest {
   readonly ids: readonly number[];
   /** The latest run of each member. */
   readonly running = new Map<number, Coterie>();
-  private readonly log = join(this.folder, "sightings");
-  private readonly addresses = new Map<number, string>();
-  private readonly admin = new Map<number, string>();
+  readonly #log = join(this.folder, "sightings");
+  readonly #addresses = new Map<number, string>();
+  readonly #admin = new Map<number, string>();
   /** For the witnesses, or for what members have in common otherwise. */
   readonly port: number;
-  private readonly fields: object;
+  readonly #fields: object;
 
   private constructor(count: number, [port = 0, ...ports]: readonly number[], fields: object) {
     this.ids = Array.from({ length: count }, (_, index) => index + 1);
     this.port = port;
     const members = this.ids.map((id) => {
-      this.admin.set(id, `127.0.0.1:${ports[count + id - 1]}`);
-      this.addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
-      return [id, { address: this.addresses.get(id), admin: this.admin.get(id) }];
+      this.#admin.set(id, `127.0.0.1:${ports[count + id - 1]}`);
+      this.#addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
+      return [id, { address: this.#addresses.get(id), admin: this.#admin.get(id) }];
     });
-    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members), ...fields };
+    this.#fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members), ...fields };
     this.rewrite({});
-    writeFileSync(this.log, "");
+    writeFileSync(this.#log, "");
   }
 
   /** Writes the config file with these fields changed, and makes keys if what the members run signs. */
@@ -56,7 +56,7 @@ export class MembersUnderTest {
     const keys = { own: join(this.folder, "journal-{id}", "signing.key"), all: join(this.folder, "{id}.pub") };
     const signs = protocol !== undefined && needsKeys(protocolNamed(protocol).node());
     if (signs) makeKeys(keys, this.ids);
-    writeFileSync(this.config, JSON.stringify({ ...this.fields, ...(signs ? { keys } : {}), ...changes }));
+    writeFileSync(this.config, JSON.stringify({ ...this.#fields, ...(signs ? { keys } : {}), ...changes }));
   }
 
   /** @param fields of the config file, beside those that every one has. */
@@ -97,7 +97,7 @@ export class MembersUnderTest {
   }
 
   adminOf(id: number): string {
-    return `http://${this.admin.get(id)}`;
+    return `http://${this.#admin.get(id)}`;
   }
 
   /** For a member that calls `join()` itself. */
@@ -105,20 +105,27 @@ export class MembersUnderTest {
     return {
       id,
       cluster: "test",
-      members: Object.fromEntries(this.addresses),
+      members: Object.fromEntries(this.#addresses),
       dataDir: join(this.folder, `journal-${id}`),
-      admin: this.admin.get(id),
+      admin: this.#admin.get(id),
       faultInjector: true,
     };
   }
 
   /** A witness, which ends by itself after so long if that is said. */
   witness(id: number, ms?: number): string[] {
-    return [process.execPath, WITNESS, String(this.port), this.log, String(id), ...(ms === undefined ? [] : [`${ms}`])];
+    return [
+      process.execPath,
+      WITNESS,
+      String(this.port),
+      this.#log,
+      String(id),
+      ...(ms === undefined ? [] : [`${ms}`]),
+    ];
   }
 
   get sightings(): Sighting[] {
-    const lines = readFileSync(this.log, "utf8").split("\n");
+    const lines = readFileSync(this.#log, "utf8").split("\n");
     return lines.slice(0, -1).map((line) => JSON.parse(line) as Sighting);
   }
 
@@ -143,16 +150,16 @@ export class MembersUnderTest {
   /** Cuts all links between these groups; within a group, and without groups at all, links are whole. */
   async partition(...groups: readonly (readonly number[])[]): Promise<void> {
     const cutTo = (id: number): number[] => groups.filter((group) => !group.includes(id)).flat();
-    await Promise.all(this.ids.map((id) => this.faults(id, groups.length === 0 ? [] : cutTo(id))));
+    await Promise.all(this.ids.map((id) => this.#faults(id, groups.length === 0 ? [] : cutTo(id))));
   }
 
-  private async faults(id: number, cutTo: readonly number[]): Promise<void> {
+  async #faults(id: number, cutTo: readonly number[]): Promise<void> {
     const body = JSON.stringify({ cutTo });
     const headers = { "content-type": "application/json" };
     await until(
       () => `member ${id}, which may just have been started, answers, but ${this.errors}`,
       async () => {
-        const response = await fetch(`http://${this.admin.get(id)}/faults`, { method: "PUT", headers, body }).catch(
+        const response = await fetch(`http://${this.#admin.get(id)}/faults`, { method: "PUT", headers, body }).catch(
           () => null,
         );
         return response?.ok === true;

@@ -24,10 +24,10 @@ export type Order =
   | { do: "tell" };
 
 export type Report =
-  | { said: "open" }
-  | { said: "reached"; peers: number[] }
-  | { said: "log"; line: string }
-  | ({ said: "told" } & Told);
+  | { kind: "open" }
+  | { kind: "reached"; peers: number[] }
+  | { kind: "log"; line: string }
+  | ({ kind: "counted" } & Told);
 
 export interface Told {
   /** How many numbers of each member have been delivered here. */
@@ -99,7 +99,7 @@ const host = new Host<IpMulticast>({
   },
   onFatal: fail,
 });
-const log = createLog((_level, line) => report({ said: "log", line }));
+const log = createLog((_level, line) => report({ kind: "log", line }));
 const ways = {
   cluster: "test",
   self,
@@ -156,7 +156,7 @@ function obey(order: Order): void {
     const { datagramsSent, datagramsReceived, datagramsUnsent } = counts;
     const datagrams = { sent: datagramsSent, received: datagramsReceived, unsent: datagramsUnsent };
     const isStable = left === 0 && sent === stable;
-    report({ said: "told", delivered, outOfOrder, isStable, datagrams, mostHeapBytes, mostRssBytes });
+    report({ kind: "counted", delivered, outOfOrder, isStable, datagrams, mostHeapBytes, mostRssBytes });
   }
 }
 
@@ -170,7 +170,7 @@ setInterval(() => {
   const peers = [...udp.reached].sort((a, b) => a - b);
   if (reached === peers.join()) return;
   reached = peers.join();
-  report({ said: "reached", peers });
+  report({ kind: "reached", peers });
 }, 10);
 
 await tcp.open();
@@ -179,4 +179,4 @@ await tcp.tried();
 host.start();
 createInterface({ input: process.stdin }).on("line", (line) => obey(JSON.parse(line)));
 process.stdin.on("end", () => process.exit(0));
-report({ said: "open" });
+report({ kind: "open" });

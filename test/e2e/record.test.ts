@@ -17,15 +17,15 @@ interface State {
   election: { leader: number | null };
 }
 
-async function answer(...words: string[]): Promise<{ code: number | null; said: Record<string, unknown> }> {
+async function answer(...words: string[]): Promise<{ code: number | null; answer: Record<string, unknown> }> {
   const { code, stdout, stderr } = await coterie(...words, "--json");
   expect(stdout, stderr).not.toBe("");
-  return { code, said: JSON.parse(stdout) as Record<string, unknown> };
+  return { code, answer: JSON.parse(stdout) as Record<string, unknown> };
 }
 
 async function leadersAt(file: string, point: string): Promise<(number | null | "down")[]> {
-  const { said } = await answer("trace", file, "--until", point);
-  const { nodes } = said.snapshot as Snapshot<{ state: State }>;
+  const { answer: output } = await answer("trace", file, "--until", point);
+  const { nodes } = output.snapshot as Snapshot<{ state: State }>;
   return nodes.map(({ state }) => (state === null ? "down" : state.election.leader));
 }
 
@@ -67,9 +67,9 @@ test("a failover is recorded; the recording holds, shows every state, and can go
   expect(entries.filter(({ kind }) => kind === "pause" || kind === "resume").map(({ node }) => node)).toEqual([0, 0]);
 
   const checked = await answer("trace", file, "--check");
-  expect(checked.said).toMatchObject({ doubts: [], protocol: "bully", nodes: 3 });
+  expect(checked.answer).toMatchObject({ doubts: [], protocol: "bully", nodes: 3 });
   // On a machine so busy that a live member was suspected, bully may really have had two leaders for a while.
-  if (!isLateAnywhere(entries)) expect(checked).toMatchObject({ code: 0, said: { verdict: "holds" } });
+  if (!isLateAnywhere(entries)) expect(checked).toMatchObject({ code: 0, answer: { verdict: "holds" } });
 
   const ordered = (await coterie("trace", file, "--json")).stdout.trimEnd().split("\n").slice(1);
   const crash = ordered.findIndex((line) => (JSON.parse(line) as TraceEntry).kind === "crash");
@@ -77,9 +77,9 @@ test("a failover is recorded; the recording holds, shows every state, and can go
   expect(await leadersAt(file, `#${ordered.length}`)).toEqual([1, 1, "down"]);
 
   const other = await answer("sim", "--from", file, "--until", `#${crash}`, "--crash", "1");
-  expect(other).toMatchObject({ code: 0, said: { outcome: { leader: { 0: 2, 2: 2 } } } });
+  expect(other).toMatchObject({ code: 0, answer: { outcome: { leader: { 0: 2, 2: 2 } } } });
   const both = await answer("sim", "--from", file, "--until", `#${crash}`, "--crash", "1,2");
-  expect(both).toMatchObject({ code: 0, said: { outcome: { leader: { 0: 0 } } } });
+  expect(both).toMatchObject({ code: 0, answer: { outcome: { leader: { 0: 0 } } } });
 });
 
 test("a recording with a hole is unknown, and nothing goes on from there", { tags: ["long"] }, async () => {
@@ -104,12 +104,12 @@ test("a recording of another protocol is a mismatch", async () => {
   const file = join(folder, "other.jsonl");
   await coterie("sim", "bully", "--variant", "extended", "--nodes", "3", "--crash", "2", "--trace", file);
   const [header = "", ...lines] = readFileSync(file, "utf8").split("\n");
-  expect((await answer("trace", file, "--check")).said).toMatchObject({ verdict: "holds", doubts: [] });
+  expect((await answer("trace", file, "--check")).answer).toMatchObject({ verdict: "holds", doubts: [] });
   const slower = { ...(JSON.parse(header) as object), options: { ranks: [{ node: 0, rank: 9 }] } };
   writeFileSync(file, [JSON.stringify(slower), ...lines].join("\n"));
-  const { code, said } = await answer("trace", file, "--check");
+  const { code, answer: output } = await answer("trace", file, "--check");
   expect(code).toBe(1);
-  expect(said).toMatchObject({
+  expect(output).toMatchObject({
     verdict: "unknown",
     doubts: expect.arrayContaining([expect.objectContaining({ why: "mismatch" })]),
   });

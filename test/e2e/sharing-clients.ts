@@ -23,6 +23,7 @@ const WITHIN = { timeoutMs: 60_000 };
 const ARRIVES_WITHIN = { timeoutMs: 2_000 };
 
 export class SharingClients {
+  readonly #draw: Random;
   readonly #resource = new GuardedResource();
   readonly #exclusive = new ExclusiveUse(() => performance.now());
   readonly #counts = { permits: 0, readings: 0, writings: 0, passes: 0, leaderships: 0, large: 0 };
@@ -32,7 +33,9 @@ export class SharingClients {
   readonly #perhapsDone = new Set<string>();
   readonly #large = { perhaps: new Set<string>(), certain: new Set<string>(), done: new Set<string>() };
 
-  constructor(private readonly draw: Random) {}
+  constructor(draw: Random) {
+    this.#draw = draw;
+  }
 
   /** How often each has been done. */
   get counts(): Readonly<Record<string, number>> {
@@ -71,11 +74,11 @@ export class SharingClients {
   }
 
   async #takePermits(client: Client, number: number): Promise<void> {
-    const permits = 1 + this.draw.below(PERMITS);
+    const permits = 1 + this.#draw.below(PERMITS);
     const grant = await client.semaphore("seats", { permits: PERMITS }).acquire({ permits, ...WITHIN });
     try {
       this.#enter("the semaphore", number, grant, { permits, capacity: PERMITS });
-      await sleep(this.draw.between(...HOLDS_MS));
+      await sleep(this.#draw.between(...HOLDS_MS));
       this.#counts.permits += 1;
     } finally {
       await grant.release();
@@ -84,11 +87,11 @@ export class SharingClients {
 
   async #readOrWrite(client: Client, number: number): Promise<void> {
     const lock = client.readWriteLock("page");
-    const writes = this.draw.below(3) === 0;
+    const writes = this.#draw.below(3) === 0;
     const grant = writes ? await lock.write(WITHIN) : await lock.read(WITHIN);
     try {
       this.#enter("the read-write lock", number, grant, { permits: writes ? READERS : 1, capacity: READERS });
-      await sleep(this.draw.between(...HOLDS_MS));
+      await sleep(this.#draw.between(...HOLDS_MS));
       this.#counts[writes ? "writings" : "readings"] += 1;
     } finally {
       await grant.release();
@@ -106,7 +109,7 @@ export class SharingClients {
   async #lead(client: Client, number: number): Promise<void> {
     await client.election("leader").lead(async (leadership) => {
       this.#enter("the leadership", number, leadership);
-      await sleep(this.draw.between(...HOLDS_MS));
+      await sleep(this.#draw.between(...HOLDS_MS));
       this.#counts.leaderships += 1;
     });
   }
@@ -117,7 +120,7 @@ export class SharingClients {
     const queue = client.queue<string>("large");
     if ((await queue.size(WITHIN)) < MAX_LARGE) {
       this.#largeItems += 1;
-      const length = Math.floor(this.draw.between(...LARGE_CHARS));
+      const length = Math.floor(this.#draw.between(...LARGE_CHARS));
       const name = `item-${this.#largeItems}`;
       this.#large.perhaps.add(name);
       await queue.add(`${name} ${length} ${"x".repeat(length)}`, WITHIN);
@@ -143,11 +146,11 @@ export class SharingClients {
     const grant = await client.mutex("guarded").acquire(WITHIN);
     try {
       this.#resource.write(grant.token, number);
-      await sleep(this.draw.between(...HOLDS_MS));
+      await sleep(this.#draw.between(...HOLDS_MS));
     } finally {
       await grant.release();
     }
-    await sleep(this.draw.between(...LATE_MS));
+    await sleep(this.#draw.between(...LATE_MS));
     this.#resource.write(grant.token, number);
   }
 }

@@ -17,10 +17,10 @@ class Listener {
   picture!: ClusterPicture;
   readonly entries: TraceEntry[] = [];
   readonly types: FeedEvent["type"][] = [];
-  private readonly leaving = new AbortController();
+  readonly #leaving = new AbortController();
 
   async listen(): Promise<void> {
-    const { body, headers } = await fetch(`${cluster.ready.admin}/api/feed`, { signal: this.leaving.signal });
+    const { body, headers } = await fetch(`${cluster.ready.admin}/api/feed`, { signal: this.#leaving.signal });
     expect(headers.get("content-type")).toBe("text/event-stream");
     let text = "";
     const decoder = new TextDecoder();
@@ -28,18 +28,18 @@ class Listener {
       text += decoder.decode(chunk, { stream: true });
       const events = text.split("\n\n");
       text = events.pop() ?? "";
-      for (const event of events) if (event.startsWith("data: ")) this.hear(JSON.parse(event.slice(6)) as FeedEvent);
+      for (const event of events) if (event.startsWith("data: ")) this.#hear(JSON.parse(event.slice(6)) as FeedEvent);
     }
   }
 
-  private hear(event: FeedEvent): void {
+  #hear(event: FeedEvent): void {
     this.types.push(event.type);
     if (event.type !== "trace") this.picture = event.cluster;
     if (event.type !== "cluster") this.entries.push(...event.entries);
   }
 
   leave(): void {
-    this.leaving.abort();
+    this.#leaving.abort();
   }
 }
 

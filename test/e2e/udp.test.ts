@@ -67,9 +67,9 @@ class Member {
     });
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
       const report = JSON.parse(line) as Report;
-      if (report.said === "open") this.isOpen = true;
-      else if (report.said === "log") this.lines.push(report.line);
-      else if (report.said === "reached") this.reached = report.peers;
+      if (report.kind === "open") this.isOpen = true;
+      else if (report.kind === "log") this.lines.push(report.line);
+      else if (report.kind === "reached") this.reached = report.peers;
       else for (const told of this.#told.splice(0)) told(report);
     });
     running.add(this);

@@ -25,6 +25,8 @@ export type Endpoints = () => readonly string[];
 type Asked = Pick<Operation, "f" | "key" | "input">;
 
 export class WorkingClients {
+  readonly #endpoints: Endpoints;
+  readonly #draw: Random;
   /** What may never be, in sentences. */
   readonly wrong: string[] = [];
   acknowledged = 0;
@@ -44,10 +46,9 @@ export class WorkingClients {
   #isEnding = false;
   #working: Promise<unknown>[] = [];
 
-  constructor(
-    private readonly endpoints: Endpoints,
-    private readonly draw: Random,
-  ) {
+  constructor(endpoints: Endpoints, draw: Random) {
+    this.#endpoints = endpoints;
+    this.#draw = draw;
     this.#sharing = new SharingClients(draw.stream("sharing"));
   }
 
@@ -65,7 +66,7 @@ export class WorkingClients {
   /** Each is told of one member, and finds the others. */
   async start(): Promise<void> {
     for (let number = 1; number <= CLIENTS; number++) {
-      const client = await connect({ endpoints: [this.draw.pick(this.endpoints())], ...WITHIN });
+      const client = await connect({ endpoints: [this.#draw.pick(this.#endpoints())], ...WITHIN });
       this.#clients.push(client);
       this.#watch(client);
       this.#working.push(
@@ -140,15 +141,15 @@ export class WorkingClients {
       } catch (error) {
         if (!(error instanceof CoordinationError) && !this.#isEnding) this.wrong.push(String(error));
       }
-      await sleep(this.draw.between(...thinksMs));
+      await sleep(this.#draw.between(...thinksMs));
     }
   }
 
   async #useKeys(client: Client, number: number): Promise<void> {
-    const key = `${this.draw.pick(KEYS)}${this.#generation}`;
+    const key = `${this.#draw.pick(KEYS)}${this.#generation}`;
     const map = client.map<string>("keys");
     const value = `${number}: ${this.#asked}`;
-    switch (this.draw.below(5)) {
+    switch (this.#draw.below(5)) {
       case 0:
         return this.#record({ f: "delete", key, input: null }, () => map.delete(key, WITHIN));
       case 1:
@@ -164,10 +165,10 @@ export class WorkingClients {
 
   /** A request may be carried out after nobody waits for its answer any more. */
   async #askOverHttp(): Promise<void> {
-    const key = `${this.draw.pick(KEYS)}${this.#generation}`;
-    const url = `${this.draw.pick(this.endpoints())}/v1/maps/keys/keys/${key}`;
+    const key = `${this.#draw.pick(KEYS)}${this.#generation}`;
+    const url = `${this.#draw.pick(this.#endpoints())}/v1/maps/keys/keys/${key}`;
     const signal = AbortSignal.timeout(HTTP_WITHIN_MS);
-    if (this.draw.below(2) === 0)
+    if (this.#draw.below(2) === 0)
       return this.#record({ f: "get", key, input: null }, async () => {
         const answer = await asked(url, { signal });
         return answer.status === 404 ? null : ((answer.body as { value: string }).value ?? null);
@@ -234,7 +235,7 @@ export class WorkingClients {
         () => performance.now(),
         () => true,
       );
-      await sleep(this.draw.between(...HOLDS_MS));
+      await sleep(this.#draw.between(...HOLDS_MS));
     } finally {
       await grant.release();
     }

@@ -1,4 +1,4 @@
-/** What an engine cannot do of what is promised, and why: docs/engines.md shows the same table. */
+/** What an engine cannot do of what is promised, and why: docs/engines/promises.md shows the same table. */
 export interface Exception {
   readonly engine: string;
   /** As the conformance suite names it. */

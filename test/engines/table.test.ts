@@ -1,4 +1,4 @@
-/** The table of docs/engines.md: what each engine passes, by the suites that run. `COTERIE_WRITE_PAGE=1` writes it anew. */
+/** The table of docs/engines/promises.md: what each engine passes, by the suites that run. `COTERIE_WRITE_PAGE=1` writes it anew. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { exceptions } from "./exceptions.ts";
 import { realEngines } from "./real/engines.ts";
 import { outages } from "./real/outages.ts";
 
-const file = fileURLToPath(new URL("../../docs/engines.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/engines/promises.md", import.meta.url));
 const PLACE = /(?<=<!-- conformance -->\n\n).*?(?=\n\n<!-- \/conformance -->)/s;
 
 /** Members and the simulated engine run the first suite; an engine away is tried in their own tests. */
@@ -32,7 +32,7 @@ function cell(engine: string, promise: string): string {
   return exception === undefined ? "passes" : exception.reason;
 }
 
-test("docs/engines.md says what each engine passes", () => {
+test("docs/engines/promises.md says what each engine passes", () => {
   const page = readFileSync(file, "utf8");
   expect(page).toMatch(PLACE);
   const written = page.replace(PLACE, table());

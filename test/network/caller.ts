@@ -66,20 +66,20 @@ export class Caller {
   readonly closed: Promise<void>;
   /** Whether a probe is answered, as a living process does. */
   provesAlive = true;
-  private waiting: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
 
   private constructor(readonly socket: Socket) {
     const feed = frameSplitter(
       () => 4_096,
       (kind, body) => {
         // The body is valid during this call only.
-        this.take(kind, new Reader(Buffer.from(body.buffer.subarray(body.position, body.end))));
+        this.#take(kind, new Reader(Buffer.from(body.buffer.subarray(body.position, body.end))));
         return true;
       },
     );
     socket.on("data", feed).on("error", () => {});
     this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
-    void this.closed.then(() => this.wake());
+    void this.closed.then(() => this.#wake());
   }
 
   static async to(port: number): Promise<Caller> {
@@ -106,7 +106,7 @@ export class Caller {
       const found = this.answers.find(({ kind }) => (kinds as string[]).includes(kind));
       if (found !== undefined) return found as Extract<Answer, { kind: K }>;
       if (this.socket.closed) return null;
-      await new Promise<void>((resolve) => this.waiting.push(resolve));
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 
@@ -114,7 +114,7 @@ export class Caller {
     this.socket.destroy();
   }
 
-  private take(kind: number, body: Reader): void {
+  #take(kind: number, body: Reader): void {
     if (kind === FRAME.welcome) this.answers.push({ kind: "welcome", ...welcomeCodec.read(body) });
     else if (kind === FRAME.refuse) this.answers.push({ kind: "refuse", ...refuseCodec.read(body) });
     else if (kind === FRAME.ack) this.answers.push({ kind: "ack", ...ackCodec.read(body) });
@@ -122,10 +122,10 @@ export class Caller {
       this.answers.push({ kind: "probe" });
       if (this.provesAlive) this.send(emptyFrame(FRAME.alive));
     }
-    this.wake();
+    this.#wake();
   }
 
-  private wake(): void {
-    for (const resolve of this.waiting.splice(0)) resolve();
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

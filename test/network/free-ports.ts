@@ -61,21 +61,21 @@ function isFree(port: number): Promise<boolean> {
 }
 
 /** Of this process, oldest first: more than any test needs at once, and so few that several runs have room. */
-const claims = new Map<number, Server>();
-const MAX_CLAIMS = 64;
+const reservations = new Map<number, Server>();
+const MAX_RESERVATIONS = 64;
 
 export const claimOf = (port: number): string => `\0coterie-test-port-${port}`;
 
 /** Whether this process has claimed the port: a name of which the kernel knows one owner, for as long as that process lives. */
 async function isClaimed(port: number): Promise<boolean> {
   if (process.platform !== "linux") return true;
-  const claim = claims.get(port) ?? (await listening(claimOf(port)));
+  const claim = reservations.get(port) ?? (await listening(claimOf(port)));
   if (claim === null) return false;
-  claims.delete(port);
-  claims.set(port, claim);
-  const [oldest] = claims;
-  if (claims.size <= MAX_CLAIMS || oldest === undefined) return true;
-  claims.delete(oldest[0]);
+  reservations.delete(port);
+  reservations.set(port, claim);
+  const [oldest] = reservations;
+  if (reservations.size <= MAX_RESERVATIONS || oldest === undefined) return true;
+  reservations.delete(oldest[0]);
   oldest[1].close();
   return true;
 }

@@ -1,6 +1,6 @@
 /**
- * docs/first-cluster.md, from the packed tarball in an empty folder: its program and its commands, as they stand there, in one shell; and
- * each prints what the page says. The members begin as the release before, where that shares its state with this one and has the same
+ * docs/first-cluster.md and the page behind it, from the packed tarball in an empty folder: its program and its commands, as they stand
+ * there, in one shell; and each prints what the page says. The members begin as the release before, where that shares its state with this one and has the same
  * commands on its page.
  *
  * @module-tag long
@@ -19,7 +19,8 @@ import { mixes, previousRelease, sharesState } from "../e2e/previous-release.ts"
 import { onFreePorts } from "../network/free-ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PAGE = join(ROOT, "docs", "first-cluster.md");
+const PAGES = ["docs/first-cluster.md", "docs/first-cluster/changes.md"];
+const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
 const PATIENCE_MS = 240_000;
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
 /** Empty: what is in it the page has put there. */
@@ -41,8 +42,10 @@ const commandsIn = (page: string): string => JSON.stringify(blocksIn(page).filte
 
 function hasSamePage(commit: string): boolean {
   try {
-    const page = execFileSync("git", ["show", `${commit}:docs/first-cluster.md`], { cwd: ROOT, stdio: "pipe" });
-    return commandsIn(page.toString()) === commandsIn(readFileSync(PAGE, "utf8"));
+    const before = PAGES.map((page) =>
+      execFileSync("git", ["show", `${commit}:${page}`], { cwd: ROOT, stdio: "pipe" }),
+    );
+    return commandsIn(before.join("\n")) === commandsIn(text);
   } catch {
     return false; // It has none.
   }
@@ -119,7 +122,7 @@ afterAll(async () => {
 it("leads from an empty folder to a cluster that was killed, grown, shrunk and upgraded", {
   timeout: PATIENCE_MS,
 }, async () => {
-  const blocks = blocksIn(await onFreePorts(readFileSync(PAGE, "utf8")));
+  const blocks = blocksIn(await onFreePorts(text));
   const seen = new Set<string>();
   let from = 0;
   for (const { language, lines } of blocks) {

@@ -83,11 +83,14 @@ function isAlive(pid: number): boolean {
 
 describe("the packed tarball", () => {
   it("holds the built code, the page, the papers and the skeletons, and nothing else", () => {
-    const top = packed.filter((path) => !/^package\/(dist|scenarios|skeletons)\//.test(path));
+    const top = packed.filter((path) => !/^package\/(dist|docs|scenarios|skeletons)\//.test(path));
     expect(top.sort()).toEqual(["package/LICENSE", "package/README.md", "package/package.json"]);
     expect(packed).toContain("package/dist/cli/coterie.js");
     expect(packed).toContain("package/scenarios/scenario.schema.json");
     expect(packed).toContain("package/dist/studio/index.html");
+    // Messages name pages by the path at which the package has them.
+    expect(packed).toContain("package/docs/recovery.md");
+    expect(packed.filter((path) => path.startsWith("package/docs/") && !path.endsWith(".md"))).toEqual([]);
     // What `coterie new` makes files of is packed as it is written.
     expect(packed).toContain("package/skeletons/mutex/skeleton-algorithm.test.ts");
     const built = packed.filter((path) => !path.startsWith("package/skeletons/"));

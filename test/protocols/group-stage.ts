@@ -14,7 +14,7 @@ export interface GroupStage<M extends Vocabulary> {
   /** One of each life of each node, in the order of their beginnings. */
   readonly records: readonly GroupRecord[];
   /** What else has happened, by node: `stalled 2`, and so on. */
-  readonly said: readonly string[];
+  readonly emitted: readonly string[];
   start(node: NodeId): void;
   /** Numbered by node, so that every payload is a different one. */
   send(node: NodeId): void;
@@ -36,7 +36,7 @@ export function groupStage<M extends Vocabulary>(
   { channels = "lossy", ...options }: GroupOptions<M>,
 ): GroupStage<M> {
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
-  const said: string[] = [];
+  const emitted: string[] = [];
   const sent = new Map<NodeId, number>();
   const current = (node: NodeId) => records.findLast((record) => record.node === node);
   const watched = monitoredMulticast<M>(() => channel);
@@ -51,7 +51,7 @@ export function groupStage<M extends Vocabulary>(
       if (body.type === "installed") log.push({ installed: { view, members } });
       else if (body.type === "ejected") log.push({ ejected: true });
       else if (body.type === "delivered") log.push({ delivered: { id, from } });
-      else said.push(`${body.type} ${node}`);
+      else emitted.push(`${body.type} ${node}`);
     },
   });
   const tell = (node: NodeId, command: CommandOf<M>): void =>
@@ -59,7 +59,7 @@ export function groupStage<M extends Vocabulary>(
   return {
     sim,
     records,
-    said,
+    emitted,
     start(node) {
       records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
       sim.start(node);

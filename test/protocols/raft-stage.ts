@@ -12,7 +12,7 @@ interface Setting {
   seed?: number;
   options?: Partial<RaftOptions>;
   /** Whether the story is told. True by default. */
-  told?: boolean;
+  logged?: boolean;
   /** This node alone has a short time-out, so that nobody else stands. */
   alone?: NodeId;
 }
@@ -31,7 +31,7 @@ export interface RaftStage {
   costOf(act: () => void, withinMs: number): Record<string, number>;
 }
 
-export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, told = true, alone }: Setting): RaftStage {
+export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, logged = true, alone }: Setting): RaftStage {
   const story: string[] = [];
   const all = Array.from({ length: nodes }, (_, node) => node);
   const given =
@@ -43,7 +43,7 @@ export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, told = 
     nodes: all,
     seed,
     delayMs,
-    ...(told && { trace: (entry) => story.push(logLine(entry)) }),
+    ...(logged && { trace: (entry) => story.push(logLine(entry)) }),
   });
   for (const node of all) sim.start(node);
   let sequence = 0;

@@ -48,7 +48,7 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
   const stage: StateStage = {
     sim,
     records: [],
-    said: [],
+    emitted: [],
     start: (node) => {
       sim.start(node);
       stage.use(node, "read");

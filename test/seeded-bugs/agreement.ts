@@ -64,24 +64,24 @@ const rounds = {
 const order = [{ type: "propose", value: "attack" }];
 
 export const agreementSettings: Readonly<Record<string, Setting>> = {
-  "an order among four": { ...rounds, says: "4 generals, 0 gives an order", nodes: 4, asks: { 0: order } },
-  "an order among three": { ...rounds, says: "3 generals, 0 gives an order", nodes: 3, asks: { 0: order } },
+  "an order among four": { ...rounds, summary: "4 generals, 0 gives an order", nodes: 4, asks: { 0: order } },
+  "an order among three": { ...rounds, summary: "3 generals, 0 gives an order", nodes: 3, asks: { 0: order } },
   "three values and a crash": {
     ...rounds,
-    says: "3 nodes with a value each; one crashes, perhaps in the middle of a broadcast",
+    summary: "3 nodes with a value each; one crashes, perhaps in the middle of a broadcast",
     nodes: 3,
     crashes: 1,
     withinStep: true,
   },
-  "a turn of two": { ...rounds, says: "2 players, one turn", nodes: 2 },
+  "a turn of two": { ...rounds, summary: "2 players, one turn", nodes: 2 },
   "a turn of two that may be late": {
     ...rounds,
-    says: "2 players, one turn; deadlines may pass at any time. What is owed in the end is not asked",
+    summary: "2 players, one turn; deadlines may pass at any time. What is owed in the end is not asked",
     nodes: 2,
     timers: "free",
     safetyOnly: true,
   },
-  "a turn of three": { ...rounds, says: "3 players, one turn", nodes: 3 },
+  "a turn of three": { ...rounds, summary: "3 players, one turn", nodes: 3 },
 };
 
 type Bug = Omit<SeededBug, "protocol" | "file">;
@@ -93,7 +93,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("generals, the commander lies", ORAL, [
     {
       name: "one-round-short",
-      says: "the generals decide when the first round is over: m rounds for m traitors",
+      summary: "the generals decide when the first round is over: m rounds for m traitors",
       find: `toleratedByzantine(generals)) + 1;`,
       replace: `toleratedByzantine(generals)) + 0;`,
       by: "bfs",
@@ -102,7 +102,7 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "heard-alone",
-      says: "a lieutenant obeys what it has heard itself, whatever the others say",
+      summary: "a lieutenant obeys what it has heard itself, whatever the others say",
       find: `    const own = heardBy(state, path);\n    if (path.length === rounds(ctx)) return own;`,
       replace: `    const own = heardBy(state, path);\n    if (path.length <= rounds(ctx)) return own;`,
       by: "bfs",
@@ -111,7 +111,7 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "late-path-counts",
-      says: "an order that was due in a round that is over still counts, though it was passed on by nobody",
+      summary: "an order that was due in a round that is over still counts, though it was passed on by nobody",
       find: `if (isLate(state, path) || !isPath(`,
       replace: `if (!isPath(`,
       by: "bfs",
@@ -122,7 +122,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("generals, a lieutenant lies", ORAL, [
     {
       name: "sender-unchecked",
-      says: "an order counts for the path that it names, whoever sends it",
+      summary: "an order counts for the path that it names, whoever sends it",
       find: `  path.at(-1) === from &&\n`,
       replace: ``,
       by: "bfs",
@@ -133,7 +133,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("signed generals, the commander lies", SIGNED, [
     {
       name: "late-order-counts",
-      says: "an order that was due in a round that is over still counts",
+      summary: "an order that was due in a round that is over still counts",
       find: `if (statements.length < state.round) return; // Kept back: it was due in a round that is over.`,
       replace: ``,
       by: "bfs",
@@ -142,7 +142,7 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "first-of-two",
-      says: "of two orders the first is obeyed, though they show that the commander is a traitor",
+      summary: "of two orders the first is obeyed, though they show that the commander is a traitor",
       find: `(orders.length === 1 ? (orders[0]?.order as string) : missing)`,
       replace: `orders[0]?.order ?? missing`,
       by: "bfs",
@@ -153,7 +153,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("signed generals, a lieutenant lies", SIGNED, [
     {
       name: "signatures-unverified",
-      says: "signatures are not verified, so anybody can give an order",
+      summary: "signatures are not verified, so anybody can give an order",
       find: `isGenuine(ctx, signedStatement, statement)`,
       replace: `statement.signature !== null`,
       by: "bfs",
@@ -164,7 +164,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("flood-set", FLOOD, [
     {
       name: "f-rounds",
-      says: "f rounds instead of f + 1",
+      summary: "f rounds instead of f + 1",
       find: `options.rounds === "f" ? f : f + 1`,
       replace: `options.rounds === "f" ? f : Math.max(1, f)`,
       by: "bfs",
@@ -173,7 +173,7 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "own-value-again",
-      says: "in later rounds a node says its own value again, not what it has heard",
+      summary: "in later rounds a node says its own value again, not what it has heard",
       find: `values: state.values });`,
       replace: `values: state.proposed === null ? [] : [state.proposed] });`,
       by: "bfs",
@@ -182,7 +182,7 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "first-heard",
-      says: "values are kept in the order in which they came, and the first is decided",
+      summary: "values are kept in the order in which they came, and the first is decided",
       find: `[...new Set([...one, ...other])].sort().slice(`,
       replace: `[...new Set([...one, ...other])].slice(`,
       by: "bfs",
@@ -193,7 +193,8 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep of two", WORDS, [
     {
       name: "nonce-left-out",
-      says: "the hash names neither the player nor a nonce: who plays the same has the same commitment, and seems to have copied it",
+      summary:
+        "the hash names neither the player nor a nonce: who plays the same has the same commitment, and seems to have copied it",
       find: `canonical([value.game, value.turn, by, value.nonce, value.action])`,
       replace: `canonical([value.game, value.turn, value.action])`,
       by: "bfs",
@@ -204,7 +205,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep of two", LOCKSTEP, [
     {
       name: "reveal-after-deadline",
-      says: "a player goes on when the deadline has passed: a late reveal still counts",
+      summary: "a player goes on when the deadline has passed: a late reveal still counts",
       find: `    state.phase = "over";\n    ctx.emit({ type: "stopped"`,
       replace: `    ctx.emit({ type: "stopped"`,
       by: "bfs",
@@ -215,7 +216,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep of three", LOCKSTEP, [
     {
       name: "one-echo-short",
-      says: "a player reveals its action when one echo is still missing",
+      summary: "a player reveals its action when one echo is still missing",
       find: `if (state.phase === "echoing" && missing(state, ctx).length === 0)`,
       replace: `if (state.phase === "echoing" && missing(state, ctx).length <= 1)`,
       by: "bfs",
@@ -226,7 +227,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep, a cheat commits twice", LOCKSTEP, [
     {
       name: "echo-not-compared",
-      says: "an echo counts whatever commitments it shows",
+      summary: "an echo counts whatever commitments it shows",
       find: `for (const statement of statements) takeCommitment(state, statement, ctx);
         if (!state.echoed.includes(from) && showsAll(state, statements, ctx))`,
       replace: `if (statements.length > 0 && !state.echoed.includes(from))`,
@@ -238,7 +239,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep, a cheat shows nothing", LOCKSTEP, [
     {
       name: "equal-deadlines",
-      says: "deadlines are as long in all phases: who stops says so when the others no longer listen",
+      summary: "deadlines are as long in all phases: who stops says so when the others no longer listen",
       find: `{ committing: 1, echoing: 2, revealing: 3 }`,
       replace: `{ committing: 1, echoing: 1, revealing: 1 }`,
       by: "bfs",
@@ -249,7 +250,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep, a cheat reveals something else", WORDS, [
     {
       name: "hash-not-bound",
-      says: "the hash is of the nonce and not of the action, so any action opens it",
+      summary: "the hash is of the nonce and not of the action, so any action opens it",
       find: `by, value.nonce, value.action]`,
       replace: `by, value.nonce]`,
       by: "bfs",
@@ -260,7 +261,7 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep, a cheat reveals something else", LOCKSTEP, [
     {
       name: "reveal-not-compared",
-      says: "what is revealed is not held against what its player had committed to",
+      summary: "what is revealed is not held against what its player had committed to",
       find: `if (isItsOwn && !isOpened) prove({ type: "wrong-reveal", commitment, opening }, state, ctx);`,
       replace: ``,
       by: "bfs",

@@ -12,7 +12,7 @@ import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 export interface SeededBug {
   readonly name: string;
   /** What is wrong, in one line. */
-  readonly says: string;
+  readonly summary: string;
   readonly protocol: Subject;
   /** From the root. */
   readonly file: string;
@@ -91,7 +91,7 @@ const inFile = (change: Omit<Change, "file">, protocol: Subject, file: string): 
 const extendedChangRoberts: readonly SeededBug[] = [
   {
     name: "lower-id-passes",
-    says: "a node that was not a participant passes a lower id on instead of its own",
+    summary: "a node that was not a participant passes a lower id on instead of its own",
     find: `if (state.part === "non-participant") forward(state, own, ctx);`,
     replace: `if (state.part === "non-participant") forward(state, candidate, ctx);`,
     by: "bfs",
@@ -100,7 +100,7 @@ const extendedChangRoberts: readonly SeededBug[] = [
   },
   {
     name: "stays-participant",
-    says: "whoever has elected somebody forgets that it is a participant no longer",
+    summary: "whoever has elected somebody forgets that it is a participant no longer",
     find: `state.part = "non-participant";\n    state.elected = leader;`,
     replace: `state.elected = leader;`,
     by: "dfs",
@@ -109,7 +109,7 @@ const extendedChangRoberts: readonly SeededBug[] = [
   },
   {
     name: "winner-tells-nobody",
-    says: "the announcement stops at the first node below the winner: `>=` for `===`",
+    summary: "the announcement stops at the first node below the winner: `>=` for `===`",
     find: `if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone round.`,
     replace: `if (id >= ctx.self) return;`,
     by: "simulator",
@@ -118,7 +118,7 @@ const extendedChangRoberts: readonly SeededBug[] = [
   },
   {
     name: "ring-not-closed",
-    says: "the last node of the ring is its own neighbour",
+    summary: "the last node of the ring is its own neighbour",
     find: `const next = neighbour(self, peers, 1);`,
     replace: `const next = peers.find((peer) => peer > self) ?? self;`,
     by: "random",
@@ -130,7 +130,7 @@ const extendedChangRoberts: readonly SeededBug[] = [
 const ricartAgrawala: readonly SeededBug[] = [
   {
     name: "ties-both-ways",
-    says: "equal stamps are not ordered by id: both answer",
+    summary: "equal stamps are not ordered by id: both answer",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `section.time < request.time`,
     by: "bfs",
@@ -139,7 +139,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "ties-neither-way",
-    says: "equal stamps are not ordered by id: neither answers",
+    summary: "equal stamps are not ordered by id: neither answers",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `section.time <= request.time`,
     by: "bfs",
@@ -148,7 +148,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "inside-answers",
-    says: "whoever is inside does not defer: a dropped guard",
+    summary: "whoever is inside does not defer: a dropped guard",
     find: `section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));`,
     replace: `section.is === "wanted" && precedes({ time: section.time, node: self }, request);`,
     by: "pct",
@@ -157,7 +157,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "deferred-not-forgotten",
-    says: "the list of the deferred is not emptied on exit: they are answered again next time",
+    summary: "the list of the deferred is not emptied on exit: they are answered again next time",
     find: `state.deferred = [];\n`,
     replace: ``,
     by: "random",
@@ -166,7 +166,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "clock-ignores-requests",
-    says: "a request does not move the receiver's clock on",
+    summary: "a request does not move the receiver's clock on",
     find: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock, time);`,
     replace: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock);`,
     by: "simulator",
@@ -175,7 +175,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "one-reply-short",
-    says: "enters when one reply is still missing",
+    summary: "enters when one reply is still missing",
     find: `!section.awaited.every((node) => state.suspected.includes(node))`,
     replace: `section.awaited.filter((node) => !state.suspected.includes(node)).length > 1`,
     by: "simulator",
@@ -184,7 +184,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "answers-one",
-    says: "on exit only the first of the deferred is answered",
+    summary: "on exit only the first of the deferred is answered",
     find: `for (const waiting of state.deferred) ctx`,
     replace: `for (const waiting of state.deferred.slice(0, 1)) ctx`,
     by: "simulator",
@@ -193,7 +193,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
   {
     name: "last-come-first",
-    says: "the later stamp goes first",
+    summary: "the later stamp goes first",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `precedes(request, { time: section.time, node: self })`,
     by: "bfs",
@@ -205,7 +205,7 @@ const ricartAgrawala: readonly SeededBug[] = [
 const causal: readonly SeededBug[] = [
   {
     name: "others-not-awaited",
-    says: "only the order of each sender is kept: the counters of the others are not compared",
+    summary: "only the order of each sender is kept: the counters of the others are not compared",
     find: `: (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),`,
     replace: `: true,`,
     by: "simulator",
@@ -214,7 +214,7 @@ const causal: readonly SeededBug[] = [
   },
   {
     name: "gaps-allowed",
-    says: "a sender's message need not be the next: `>` for `=== … + 1`",
+    summary: "a sender's message need not be the next: `>` for `=== … + 1`",
     find: `number(state, message) === deliveredOf(state, member) + 1`,
     replace: `number(state, message) > deliveredOf(state, member)`,
     by: "bfs",
@@ -223,7 +223,7 @@ const causal: readonly SeededBug[] = [
   },
   {
     name: "duplicates-kept",
-    says: "a duplicate is held back for ever: `<` for `<=`",
+    summary: "a duplicate is held back for ever: `<` for `<=`",
     find: `number(state, message) <= deliveredOf(state, message.from) ||`,
     replace: `number(state, message) < deliveredOf(state, message.from) ||`,
     by: "bfs",
@@ -232,7 +232,7 @@ const causal: readonly SeededBug[] = [
   },
   {
     name: "queue-not-searched-again",
-    says: "after a delivery, what has waited for it is not looked for",
+    summary: "after a delivery, what has waited for it is not looked for",
     find: `next = state.heldBack.find((held) => isNext(state, held)); // What`,
     replace: `next = undefined; // What`,
     by: "bfs",
@@ -241,7 +241,7 @@ const causal: readonly SeededBug[] = [
   },
   {
     name: "stays-in-queue",
-    says: "what is delivered stays in the hold-back queue",
+    summary: "what is delivered stays in the hold-back queue",
     find: `state.heldBack.splice(state.heldBack.indexOf(next), 1);`,
     replace: ``,
     by: "bfs",
@@ -253,7 +253,7 @@ const causal: readonly SeededBug[] = [
 const bully: readonly SeededBug[] = [
   {
     name: "one-silent-is-enough",
-    says: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
+    summary: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
     find: `.every((rival) => suspected.includes(rival));`,
     replace: `.some((rival) => suspected.includes(rival));`,
     by: "swarm",
@@ -262,7 +262,7 @@ const bully: readonly SeededBug[] = [
   },
   {
     name: "waits-for-ever",
-    says: "when whoever answered falls silent no election is called again",
+    summary: "when whoever answered falls silent no election is called again",
     find: `coordinator: startElection, // The node`,
     replace: `coordinator: (state) => void (state.phase = "idle"), // The node`,
     by: "dfs",
@@ -281,7 +281,7 @@ const PAXOS_FILES: Readonly<Record<string, string>> = {
 const paxos: readonly SeededBug[] = [
   {
     name: "own-value-always",
-    says: "proposes its own value whatever the promises say",
+    summary: "proposes its own value whatever the promises say",
     find: `highest?.value ?? proposer.value`,
     replace: `proposer.value`,
     by: "bfs",
@@ -290,7 +290,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "lowest-accepted",
-    says: "takes the value of the lowest ballot among the promises",
+    summary: "takes the value of the lowest ballot among the promises",
     find: `(b !== null && isBelow(a.ballot, b.ballot)) ? b : a`,
     replace: `(b !== null && isBelow(b.ballot, a.ballot)) ? b : a`,
     by: "swarm",
@@ -299,7 +299,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "accepts-stale",
-    says: "an acceptor accepts below its promise: a dropped guard",
+    summary: "an acceptor accepts below its promise: a dropped guard",
     find: `|| refuses(state, from, proposal.ballot, ctx)`,
     replace: ``,
     by: "pct",
@@ -308,7 +308,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "promises-stale",
-    says: "an acceptor takes a higher promise back for a lower one: a dropped guard",
+    summary: "an acceptor takes a higher promise back for a lower one: a dropped guard",
     find: `|| refuses(state, from, ballot, ctx)`,
     replace: ``,
     by: "bfs",
@@ -317,7 +317,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "promise-not-journalled",
-    says: "a promise is not journalled before it is sent",
+    summary: "a promise is not journalled before it is sent",
     find: `ctx.persist({ type: "promised", ballot });`,
     replace: ``,
     by: "random",
@@ -326,7 +326,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "acceptance-not-journalled",
-    says: "an acceptance is not journalled before it is told",
+    summary: "an acceptance is not journalled before it is told",
     find: `ctx.persist({ type: "accepted", proposal });`,
     replace: ``,
     by: "bfs",
@@ -335,7 +335,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "acceptance-not-replayed",
-    says: "after a crash the acceptor knows its promise, not what it had accepted",
+    summary: "after a crash the acceptor knows its promise, not what it had accepted",
     find: `state.round = proposal.ballot.round;\n    state.accepted = proposal;`,
     replace: `state.round = proposal.ballot.round;`,
     by: "bfs",
@@ -344,7 +344,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "decision-not-journalled",
-    says: "a decision is not journalled: after a crash the node decides once more",
+    summary: "a decision is not journalled: after a crash the node decides once more",
     find: `ctx.persist({ type: "decided", value });`,
     replace: ``,
     by: "bfs",
@@ -353,7 +353,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "rounds-alone",
-    says: "ballots of one round are not ordered by node",
+    summary: "ballots of one round are not ordered by node",
     find: `a.round < b.round || (a.round === b.round && a.node < b.node)`,
     replace: `a.round < b.round`,
     by: "random",
@@ -362,7 +362,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "same-round-same-ballot",
-    says: "ballots of one round count as one",
+    summary: "ballots of one round count as one",
     find: `a.round === b.round && a.node === b.node;`,
     replace: `a.round === b.round;`,
     by: "bfs",
@@ -371,7 +371,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "any-acceptances",
-    says: "a learner counts acceptances of different ballots together",
+    summary: "a learner counts acceptances of different ballots together",
     find: `.filter(([, { ballot }]) => isSame(ballot, proposal.ballot))`,
     replace: ``,
     by: "simulator",
@@ -380,7 +380,7 @@ const paxos: readonly SeededBug[] = [
   },
   {
     name: "half-is-enough",
-    says: "a quorum of the others: with 4 nodes, 2 of them",
+    summary: "a quorum of the others: with 4 nodes, 2 of them",
     find: `isQuorum(options.quorums, options.acceptors ?? everybody(ctx), answered)`,
     replace: `answered.length > ctx.peers.length / 2`,
     by: "pct",

@@ -9,7 +9,7 @@ const where = { by: "simulator", setting: "an auxiliary in adversity", property:
 export const cheapPaxosBugs: readonly Change[] = [
   {
     name: "leads-before-it-has-learnt",
-    says: "a candidate leads without having learnt what an auxiliary was told to forget",
+    summary: "a candidate leads without having learnt what an auxiliary was told to forget",
     file: `${MULTI_PAXOS}/phase-one.ts`,
     find: `  if (state.decided < role.target) return learnFirst(state, role, ctx);\n  lead(`,
     replace: `  if (state.decided < role.target) learnFirst(state, role, ctx);\n  lead(`,
@@ -17,7 +17,8 @@ export const cheapPaxosBugs: readonly Change[] = [
   },
   {
     name: "forgets-that-it-forgot",
-    says: "an auxiliary that forgets what is decided does not note up to where: it promises as if there had been nothing",
+    summary:
+      "an auxiliary that forgets what is decided does not note up to where: it promises as if there had been nothing",
     file: `${MULTI_PAXOS}/decisions.ts`,
     find: `  state.decided = index;\n  forgetUpTo(state, index);\n`,
     replace: `  forgetUpTo(state, index);\n`,
@@ -38,7 +39,8 @@ const adversity: Adversity = {
 
 export const cheapPaxosSettings: Readonly<Record<string, Setting>> = {
   "an auxiliary in adversity": {
-    says: "3 nodes in virtual time, of which one is an auxiliary and the others propose; nodes crash and are back, or are cut off for a while",
+    summary:
+      "3 nodes in virtual time, of which one is an auxiliary and the others propose; nodes crash and are back, or are cut off for a while",
     network: "bag",
     timers: "free",
     crashes: 0,

@@ -11,7 +11,7 @@ import { clusterBugs } from "./cluster.ts";
 /** The first that finds each is lower. */
 const SEEDS = 40;
 
-it.each(clusterBugs)("$name: $says", { timeout: 600_000 }, async ({ name, finds }) => {
+it.each(clusterBugs)("$name: $summary", { timeout: 600_000 }, async ({ name, finds }) => {
   const release = await releaseNamed(name);
   const underSeeds = async (): Promise<void> => {
     for (let seed = 1; seed <= SEEDS; seed++) await clusterSwarm({ seed, present: release, later: release });

@@ -1,7 +1,7 @@
 /** Bugs that take a whole cluster to be seen: snapshots of the log beside watches, full disks, transactions of many, sessions. `cluster.test.ts` looks for them. */
 export interface ClusterBug {
   readonly name: string;
-  readonly says: string;
+  readonly summary: string;
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -12,7 +12,7 @@ export interface ClusterBug {
 export const clusterBugs: readonly ClusterBug[] = [
   {
     name: "watch-goes-on-over-a-snapshot",
-    says: "a watch goes on where it was, though its replica was given a snapshot of what came between",
+    summary: "a watch goes on where it was, though its replica was given a snapshot of what came between",
     file: "src/cluster/services/state/watch.ts",
     find: `      return this.#isLive ? this.#missed() : undefined;\n`,
     replace: `      return undefined;\n`,
@@ -20,7 +20,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "client-not-told-of-a-snapshot",
-    says: "a member does not tell its clients that it was given a snapshot, and their watches go on where they were",
+    summary: "a member does not tell its clients that it was given a snapshot, and their watches go on where they were",
     file: "src/cluster/clients/client-door.ts",
     find: `    else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
     replace: ``,
@@ -28,7 +28,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "transaction-in-part",
-    says: "of what a transaction writes, the last is left out where there are three",
+    summary: "of what a transaction writes, the last is left out where there are three",
     file: "src/protocols/service/coordination-service/keys.ts",
     find: `results: steps.map((step) => carryOut(on, session, step, revision)) };`,
     replace: `results: steps.map((step, at) => (at < 2 ? carryOut(on, session, step, revision) : { type: "stored", previous: null })) as never };`,
@@ -36,7 +36,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "transaction-looks-at-one-key",
-    says: "a transaction is carried out if the first key that it has read is unchanged",
+    summary: "a transaction is carried out if the first key that it has read is unchanged",
     file: "src/protocols/service/coordination-service/keys.ts",
     find: `operation.compare.every((comparison)`,
     replace: `operation.compare.slice(0, 1).every((comparison)`,
@@ -44,7 +44,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "session-given-up-by-guess",
-    says: "a member takes its session for lost before its next keep-alive can have been heard",
+    summary: "a member takes its session for lost before its next keep-alive can have been heard",
     file: "src/protocols/service/coordination-service/lease.ts",
     find: `  ctx.setTimer(timer, leaseMs);`,
     replace: `  ctx.setTimer(timer, leaseMs / 6);`,
@@ -52,7 +52,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "session-kept-for-long",
-    says: "a leader has a session expire after four times as long as it may last",
+    summary: "a leader has a session expire after four times as long as it may last",
     file: "src/protocols/service/coordination-service/expiry.ts",
     find: `if (sweeps >= sweepsOf(ttlMs, options))`,
     replace: `if (sweeps >= 4 * sweepsOf(ttlMs, options))`,
@@ -60,7 +60,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "full-disk-taken-for-durable",
-    says: "what did not fit on a full disk is told to be durable",
+    summary: "what did not fit on a full disk is told to be durable",
     file: "src/runtime/journal/disk-journal.ts",
     find: `      } catch (error) {\n        this.#fail(error);\n        break;\n      }\n      this.#leaving = null;`,
     replace: `      } catch (error) {\n        if ((error as { code?: string }).code !== "ENOSPC") {\n          this.#fail(error);\n          break;\n        }\n      }\n      this.#leaving = null;`,

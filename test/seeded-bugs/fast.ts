@@ -9,7 +9,7 @@ const GENERALIZED = "src/protocols/consensus/generalized-paxos";
 export const fastPaxos: readonly Change[] = [
   {
     name: "fast-quorum-too-small",
-    says: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
+    summary: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
     file: `${FAST}/learner.ts`,
     find: `(isFast(round) ? fast : classic)`,
     replace: `(isFast(round) ? fast - 1 : classic)`,
@@ -19,7 +19,7 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "votes-again-in-the-round",
-    says: "an acceptor votes for each command that it is sent in a fast round",
+    summary: "an acceptor votes for each command that it is sent in a fast round",
     file: `${FAST}/acceptor.ts`,
     find: `isEarlier(last.round, round))`,
     replace: `!isEarlier(round, last.round))`,
@@ -29,7 +29,7 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "picks-any-vote",
-    says: "of several values that were voted for one is picked, whether a quorum may have chosen it or not",
+    summary: "of several values that were voted for one is picked, whether a quorum may have chosen it or not",
     file: `${FAST}/picking-a-value.ts`,
     find: `const v = V.filter(O4);`,
     replace: `const v = V.filter((value) => O4(value) || V.includes(value));`,
@@ -39,7 +39,7 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "fast-vote-not-journalled",
-    says: "an acceptor forgets in a crash what it has voted for",
+    summary: "an acceptor forgets in a crash what it has voted for",
     file: `${FAST}/acceptor.ts`,
     find: `  ctx.persist({ type: "voted", ...cast });\n`,
     replace: ``,
@@ -52,7 +52,7 @@ export const fastPaxos: readonly Change[] = [
 export const generalizedPaxos: readonly Change[] = [
   {
     name: "learns-from-a-classic-quorum",
-    says: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
+    summary: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
     file: `${GENERALIZED}/learner.ts`,
     find: `isFast(vote.round) ? fast : classic;`,
     replace: `isFast(vote.round) ? classic : fast;`,
@@ -62,7 +62,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "depends-on-nothing",
-    says: "commands that interfere are taken for commuting where histories are compared",
+    summary: "commands that interfere are taken for commuting where histories are compared",
     file: `${GENERALIZED}/histories.ts`,
     find: `    if (found.some((later) => interferes(command, later))) found.unshift(command);\n`,
     replace: `    if (interferes(command, command) && found.length === 0) found.unshift(command);\n`,
@@ -72,7 +72,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "picks-any-history",
-    says: "the coordinator takes one acceptor's history for safe, whatever a quorum may have chosen",
+    summary: "the coordinator takes one acceptor's history for safe, whatever a quorum may have chosen",
     file: `${GENERALIZED}/proved-safe.ts`,
     find: `return common(inK, least, interferes);`,
     replace: `return inK[0] as History;`,
@@ -82,7 +82,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "history-not-journalled",
-    says: "an acceptor forgets in a crash which history it has voted for",
+    summary: "an acceptor forgets in a crash which history it has voted for",
     file: `${GENERALIZED}/acceptor.ts`,
     find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
     replace: ``,
@@ -92,7 +92,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "checkpoint-drops-commands",
-    says: "checkpoints commute: an era ends with commands that some nodes have learnt, and others not",
+    summary: "checkpoints commute: an era ends with commands that some nodes have learnt, and others not",
     file: `${GENERALIZED}/interference.ts`,
     find: `isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);`,
     replace: `declared[relation](a, b);`,
@@ -120,15 +120,16 @@ const adversity: Adversity = {
 };
 
 const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
-const says =
+const summary =
   "nodes in virtual time, of which four propose ten times; nodes crash and are back, or are cut off for a while";
 const asks = { 0: commands(0, 10), 1: commands(1, 10), 2: commands(2, 10), 3: commands(3, 10) };
 
 export const fastSettings: Readonly<Record<string, Setting>> = {
-  "fast rounds in adversity": { ...calm, says: `5 ${says}`, nodes: 5, asks, adversity },
+  "fast rounds in adversity": { ...calm, summary: `5 ${summary}`, nodes: 5, asks, adversity },
   "collisions in adversity": {
     ...calm,
-    says: "4 nodes in virtual time, each of which proposes twelve times; nodes crash and are back, or are cut off for a while, and messages are lost",
+    summary:
+      "4 nodes in virtual time, each of which proposes twelve times; nodes crash and are back, or are cut off for a while, and messages are lost",
     nodes: 4,
     asks: { 0: commands(0, 12), 1: commands(1, 12), 2: commands(2, 12), 3: commands(3, 12) },
     adversity: {
@@ -141,5 +142,5 @@ export const fastSettings: Readonly<Record<string, Setting>> = {
       lossRate: 0.2,
     },
   },
-  "histories in adversity": { ...calm, says: `5 ${says}, to three keys`, nodes: 5, asks, adversity },
+  "histories in adversity": { ...calm, summary: `5 ${summary}, to three keys`, nodes: 5, asks, adversity },
 };

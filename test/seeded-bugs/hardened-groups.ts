@@ -12,7 +12,7 @@ const GROUP = "src/protocols/multicast/parts/group.ts";
 export const agreementOnViews: readonly Change[] = [
   {
     name: "decides-alone",
-    says: "a coordinator decides on a view as soon as it has accepted it itself",
+    summary: "a coordinator decides on a view as soon as it has accepted it itself",
     file: ROUNDS,
     find: `    if (phase.acceptors.length < quorum(ctx)) return;\n`,
     replace: ``,
@@ -22,7 +22,7 @@ export const agreementOnViews: readonly Change[] = [
   },
   {
     name: "crash-unnoticed",
-    says: "a suspicion does not lead to another view",
+    summary: "a suspicion does not lead to another view",
     file: VIEWS,
     find: `        doWithout(state, node, ctx);\n        hasten(state, ctx);`,
     replace: `        doWithout(state, node, ctx);`,
@@ -32,7 +32,7 @@ export const agreementOnViews: readonly Change[] = [
   },
   {
     name: "accepted-view-forgotten",
-    says: "whoever prepares a view passes over one that has been accepted",
+    summary: "whoever prepares a view passes over one that has been accepted",
     file: ROUNDS,
     find: `if (highest !== undefined) return propose(state, round, highest.view, ctx);`,
     replace: ``,
@@ -42,7 +42,7 @@ export const agreementOnViews: readonly Change[] = [
   },
   {
     name: "accepts-stale-views",
-    says: "an acceptor takes part in rounds below its promise",
+    summary: "an acceptor takes part in rounds below its promise",
     file: VIEWS,
     find: `if (round >= state.promised) return false;`,
     replace: `if (round >= 0) return false;`,
@@ -55,7 +55,7 @@ export const agreementOnViews: readonly Change[] = [
 export const viewSynchrony: readonly Change[] = [
   {
     name: "delivers-while-changing",
-    says: "a member goes on delivering when it has said what it holds",
+    summary: "a member goes on delivering when it has said what it holds",
     file: IP,
     find: `else if (state.phase === "open") deliverUpTo`,
     replace: `else deliverUpTo`,
@@ -65,7 +65,7 @@ export const viewSynchrony: readonly Change[] = [
   },
   {
     name: "cut-not-filled",
-    says: "a view is proposed before all its members hold the cut",
+    summary: "a view is proposed before all its members hold the cut",
     file: ROUNDS,
     find: `if (lacking.length === 0) return propose`,
     replace: `if (lacking.length >= 0) return propose`,
@@ -75,7 +75,7 @@ export const viewSynchrony: readonly Change[] = [
   },
   {
     name: "cut-of-the-least",
-    says: "the cut takes what all of the members hold, not what any does",
+    summary: "the cut takes what all of the members hold, not what any does",
     file: ROUNDS,
     find: `Math.max(0, ...counted.map(`,
     replace: `Math.min(...counted.map(`,
@@ -88,7 +88,7 @@ export const viewSynchrony: readonly Change[] = [
 export const ordersOverViews: readonly Change[] = [
   {
     name: "view-not-finished",
-    says: "an order forgets what it holds back when the group changes, without delivering what all who go on have",
+    summary: "an order forgets what it holds back when the group changes, without delivering what all who go on have",
     file: GROUP,
     find: `      if (state.membership !== "outside") order.finish(state, ctx);\n`,
     replace: ``,
@@ -98,7 +98,7 @@ export const ordersOverViews: readonly Change[] = [
   },
   {
     name: "sends-while-changing",
-    says: "what is sent while the group changes goes out under the numbers of the old view",
+    summary: "what is sent while the group changes goes out under the numbers of the old view",
     file: GROUP,
     find: `state.membership === "member" && order.hasRoom`,
     replace: `state.membership !== "outside" && order.hasRoom`,
@@ -108,7 +108,7 @@ export const ordersOverViews: readonly Change[] = [
   },
   {
     name: "numbers-go-on",
-    says: "counts are not begun anew with a view",
+    summary: "counts are not begun anew with a view",
     file: GROUP,
     find: `      order.renew(state);\n      ctx.emit({ type: "installed", view, members });`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
@@ -118,7 +118,7 @@ export const ordersOverViews: readonly Change[] = [
   },
   {
     name: "waiting-forgotten",
-    says: "what has waited for the next view is not sent in it",
+    summary: "what has waited for the next view is not sent in it",
     file: GROUP,
     find: `      ctx.emit({ type: "installed", view, members });\n      sendWaiting(state, ctx);`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
@@ -131,7 +131,7 @@ export const ordersOverViews: readonly Change[] = [
 export const ipMulticast: readonly Change[] = [
   {
     name: "repairs-never-sent",
-    says: "whoever is asked for a message does not send it",
+    summary: "whoever is asked for a message does not send it",
     file: LOSSES,
     find: `    if (isAskedFirst) sendRepair(state, sender, number, kept, ctx);\n    restBetweenRepairs(state, ctx);`,
     replace: ``,
@@ -141,7 +141,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "delivered-twice",
-    says: "a message is delivered as it comes, and again in its order: a condition the wrong way round",
+    summary: "a message is delivered as it comes, and again in its order: a condition the wrong way round",
     file: IP,
     find: `if (!options.inOrder) tell(`,
     replace: `if (options.inOrder) tell(`,
@@ -151,7 +151,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "last-message-unmentioned",
-    says: "nobody speaks of what is not stable: the loss of the last message goes unnoticed",
+    summary: "nobody speaks of what is not stable: the loss of the last message goes unnoticed",
     file: SESSIONS,
     find: `    else if (!state.hasSpoken && isUnstable(state)) {`,
     replace: `    else if (state.hasSpoken && isUnstable(state)) {`,
@@ -161,7 +161,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "stable-too-soon",
-    says: "a message counts as received by all as soon as two have it",
+    summary: "a message counts as received by all as soon as two have it",
     file: STREAMS,
     find: `for (const ack of stream.acks) if (ack < least) least = ack;`,
     replace: `least = stream.acks.toSorted((a, b) => b - a)[1] ?? least;`,

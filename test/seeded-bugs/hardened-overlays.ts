@@ -16,7 +16,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...ended,
     name: "misses-not-counted",
-    says: "beats that are missed are not counted",
+    summary: "beats that are missed are not counted",
     file: HEARTBEAT,
     find: `          peer.missed += 1;\n`,
     replace: ``,
@@ -25,7 +25,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...detected,
     name: "never-restored",
-    says: "a suspicion is not taken back when the node is heard of again",
+    summary: "a suspicion is not taken back when the node is heard of again",
     file: HEARTBEAT,
     find: `          peer.status = "trusted";\n          ctx.emit({ type: "restored", node: from });\n        }\n        peer.missed`,
     replace: `        }\n        peer.missed`,
@@ -34,7 +34,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...detected,
     name: "misses-add-up",
-    says: "a beat does not begin the count of misses anew",
+    summary: "a beat does not begin the count of misses anew",
     file: HEARTBEAT,
     find: `        peer.missed = 0;\n        peer.lastBeat`,
     replace: `        peer.lastBeat`,
@@ -43,7 +43,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...ended,
     name: "beats-once",
-    says: "the timer of the beat is not armed again",
+    summary: "the timer of the beat is not armed again",
     file: HEARTBEAT,
     find: `    ctx.setTimer("beat", options.intervalMs);\n`,
     replace: `    if (state.beat === 1) ctx.setTimer("beat", options.intervalMs);\n`,
@@ -55,7 +55,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "crashed-successor-kept",
-    says: "a successor that does not answer stays the successor",
+    summary: "a successor that does not answer stays the successor",
     file: UPKEEP,
     find: `    if (state.unanswered >= MAX_MISSES) forget(state, state.successors[0] as NodeId, ctx.self);\n`,
     replace: ``,
@@ -64,7 +64,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "crashed-predecessor-kept",
-    says: "a predecessor that is silent stays the predecessor",
+    summary: "a predecessor that is silent stays the predecessor",
     file: UPKEEP,
     find: `    state.predecessor = null;\n    state.silence = 0;\n  }`,
     replace: `    state.silence = 0;\n  }`,
@@ -73,7 +73,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "nearer-successor-passed-over",
-    says: "who lies between a node and its successor is not asked",
+    summary: "who lies between a node and its successor is not asked",
     file: UPKEEP,
     find: `      ctx.send(predecessor, { type: "stabilize" });`,
     replace: `      return;`,
@@ -82,7 +82,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "does-not-yield",
-    says: "a contact that has been asked by one before it founds a ring all the same",
+    summary: "a contact that has been asked by one before it founds a ring all the same",
     file: DHT,
     find: `if (contacts.includes(ctx.self) && !state.yields) return enter`,
     replace: `if (contacts.includes(ctx.self)) return enter`,
@@ -91,7 +91,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "super-peer-asked-once",
-    says: "who serves a region is not looked up again",
+    summary: "who serves a region is not looked up again",
     file: DHT,
     find: `    searches.take(state, { purpose: "superPeer",`,
     replace: `    if (state.superPeer === null) searches.take(state, { purpose: "superPeer",`,
@@ -103,7 +103,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "begins-with-its-token-again",
-    says: "whoever starts again has the token that it began with",
+    summary: "whoever starts again has the token that it began with",
     file: TOKENS,
     find: `  state.token = null;\n}\n\nfunction roleOf`,
     replace: `}\n\nfunction roleOf`,
@@ -112,7 +112,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "heir-waits-for-ever",
-    says: "an heir counts the rounds of silence, and does not make the lost token anew",
+    summary: "an heir counts the rounds of silence, and does not make the lost token anew",
     file: TOKENS,
     find: `if (silence <= lostRounds) return { ...legacy, silence };`,
     replace: `if (silence > 0) return { ...legacy, silence };`,
@@ -121,7 +121,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "holds-while-moving",
-    says: "whoever has sent its token on does not note that it is on its way",
+    summary: "whoever has sent its token on does not note that it is on its way",
     file: TOKENS,
     find: `    state.moving = moveRounds;\n`,
     replace: ``,
@@ -130,7 +130,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "sightings-never-age",
-    says: "what has been heard of holders is believed for ever",
+    summary: "what has been heard of holders is believed for ever",
     file: TOKENS,
     find: `    age(state, 2 * settleRounds);\n`,
     replace: ``,
@@ -139,7 +139,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "rounds-not-counted",
-    says: "the rounds for which a token stays where it is are not counted",
+    summary: "the rounds for which a token stays where it is are not counted",
     file: TOKENS,
     find: `    if (state.moving === 0) state.held = Math.min(state.held + 1, settleRounds);\n`,
     replace: ``,

@@ -10,7 +10,7 @@ const LEADERSHIP = "src/protocols/election/epoch-bully/leadership.ts";
 export const electedServerTold: readonly Change[] = [
   {
     name: "grants-without-asking",
-    says: "whoever comes to serve grants without having asked who holds what its predecessor granted",
+    summary: "whoever comes to serve grants without having asked who holds what its predecessor granted",
     file: LOCK_SERVICE,
     find: `awaited: [...ctx.peers], isRecalling`,
     replace: `awaited: [], isRecalling`,
@@ -20,7 +20,7 @@ export const electedServerTold: readonly Change[] = [
   },
   {
     name: "any-release-counts",
-    says: "the server takes any release for that of whoever is inside now",
+    summary: "the server takes any release for that of whoever is inside now",
     file: SERVER,
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `service.holder = null;`,
@@ -30,7 +30,7 @@ export const electedServerTold: readonly Change[] = [
   },
   {
     name: "grants-not-counted",
-    says: "the server does not count what it grants: the token of each is the same",
+    summary: "the server does not count what it grants: the token of each is the same",
     file: SERVER,
     find: `    service.grants += 1;\n`,
     replace: ``,
@@ -43,7 +43,7 @@ export const electedServerTold: readonly Change[] = [
 export const electedServer: readonly Change[] = [
   {
     name: "lease-from-the-answer",
-    says: "a lease is counted from when its confirmation arrives, not from when it was asked for",
+    summary: "a lease is counted from when its confirmation arrives, not from when it was asked for",
     file: LOCK_SERVICE,
     find: `  state.confirmed = round;\n  if (round`,
     replace: `  state.confirmed = round;\n  ctx.setTimer(leaseTimer(round), 1_000);\n  if (round`,
@@ -53,7 +53,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "no-margin-for-clocks",
-    says: "the server takes back after a lease, without what clocks may be wrong",
+    summary: "the server takes back after a lease, without what clocks may be wrong",
     file: LOCK_SERVICE,
     find: `const reclaimMs = boundMs(leaseMs, drift);`,
     replace: `const reclaimMs = leaseMs;`,
@@ -63,7 +63,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "run-not-journalled",
-    says: "the number of a run is not journalled: the next one asks under the numbers of the last",
+    summary: "the number of a run is not journalled: the next one asks under the numbers of the last",
     file: LOCK_SERVICE,
     find: `          ctx.compact([{ type: "run", run: state.requestId.run }]);\n`,
     replace: ``,
@@ -73,7 +73,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "asks-once",
-    says: "whoever waits does not ask again",
+    summary: "whoever waits does not ask again",
     file: LOCK_SERVICE,
     find: `    const { server, epoch } = state;\n    ctx.setTimer("renew", renewMs);`,
     replace: `    const { server, epoch } = state;`,
@@ -83,7 +83,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "lease-runs-out-unseen",
-    says: "whoever is inside stays when its lease has run out",
+    summary: "whoever is inside stays when its lease has run out",
     file: LOCK_SERVICE,
     find: `  leave(state, ctx);\n  ctx.emit({ type: "lost", token: state.token });`,
     replace: ``,
@@ -96,7 +96,7 @@ export const electedServer: readonly Change[] = [
 export const epochBullyBounded: readonly Change[] = [
   {
     name: "promise-to-a-leader-not-journalled",
-    says: "a vote is not journalled",
+    summary: "a vote is not journalled",
     file: LEADERSHIP,
     find: `  ctx.compact([{ type: "promised", ...to }]);\n`,
     replace: ``,
@@ -106,7 +106,7 @@ export const epochBullyBounded: readonly Change[] = [
   },
   {
     name: "epoch-not-compared",
-    says: "a vote is granted in an epoch that is promised to another already: `<` for `<=`",
+    summary: "a vote is granted in an epoch that is promised to another already: `<` for `<=`",
     file: BULLY,
     find: `if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return;`,
     replace: `if (epoch < state.promised.epoch) return;`,
@@ -116,7 +116,7 @@ export const epochBullyBounded: readonly Change[] = [
   },
   {
     name: "stale-votes-count",
-    says: "a vote of an earlier election counts for the present one",
+    summary: "a vote of an earlier election counts for the present one",
     file: BULLY,
     find: `if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return;`,
     replace: `if (state.phase.is !== "requestingVotes") return;`,
@@ -129,7 +129,7 @@ export const epochBullyBounded: readonly Change[] = [
 export const epochBully: readonly Change[] = [
   {
     name: "term-from-the-vote",
-    says: "the lease of a new leader is counted from the votes, not from the request for them",
+    summary: "the lease of a new leader is counted from the votes, not from the request for them",
     file: CAMPAIGN,
     find: `    ctx.cancelTimer("answer");\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
     replace: `    ctx.cancelTimer("answer");\n    ctx.setTimer(leaseTimer(0), leaseMs);\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
@@ -139,7 +139,7 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "stale-confirms-count",
-    says: "a confirmation of an earlier round counts for the present one",
+    summary: "a confirmation of an earlier round counts for the present one",
     file: BULLY,
     find: `epoch !== promised.epoch || round !== phase.round) return; // Of`,
     replace: `epoch !== promised.epoch) return; // Of`,
@@ -149,7 +149,7 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "restart-guard-dropped",
-    says: "whoever starts again calls an election, although it may just have voted for a leader",
+    summary: "whoever starts again calls an election, although it may just have voted for a leader",
     file: BULLY,
     find: `      if (state.promised.to !== ctx.self) bind(state, ctx);\n      else startElection(state, ctx);`,
     replace: `      startElection(state, ctx);`,
@@ -159,7 +159,7 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "term-without-end",
-    says: "a leader that nobody confirms goes on leading when its lease has run out",
+    summary: "a leader that nobody confirms goes on leading when its lease has run out",
     file: BULLY,
     find: `    if (mayLead(state)) wait(state, ctx, backOff);`,
     replace: ``,
@@ -169,7 +169,7 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "nobody-calls",
-    says: "whoever is bound no longer does not call an election",
+    summary: "whoever is bound no longer does not call an election",
     file: BULLY,
     find: `        if (state.phase.is === "following") wait(state, ctx, backOff);\n`,
     replace: ``,
@@ -179,7 +179,7 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "bound-for-a-lease",
-    says: "whoever confirms is bound for a lease, without what clocks may be wrong",
+    summary: "whoever confirms is bound for a lease, without what clocks may be wrong",
     file: "src/protocols/election/epoch-bully/options.ts",
     find: `boundsMs: boundMs(leaseMs, drift),`,
     replace: `boundsMs: leaseMs,`,

@@ -15,7 +15,7 @@ const timed = { ...calm, timers: "free", begin: "together" } as const;
 export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "one serves, any order": {
     ...calm,
-    says: "3 nodes, which enter once and leave at any time; messages overtake each other, and one arrives twice",
+    summary: "3 nodes, which enter once and leave at any time; messages overtake each other, and one arrives twice",
     nodes: 3,
     asks: {},
     network: "bag",
@@ -24,7 +24,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "the server crashes": {
     ...calm,
-    says: "3 nodes, which enter once and leave at any time; one crashes, and if it served all are told who does now",
+    summary: "3 nodes, which enter once and leave at any time; one crashes, and if it served all are told who does now",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -32,7 +32,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "locks in adversity": {
     ...timed,
-    says: "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
+    summary:
+      "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -48,7 +49,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "locks, a restart": {
     ...timed,
-    says: "3 nodes in virtual time, each asks 4 times and stays inside 2.5 s; one crashes, and is back at once",
+    summary: "3 nodes in virtual time, each asks 4 times and stays inside 2.5 s; one crashes, and is back at once",
     nodes: 3,
     asks: { 0: entries(4), 1: entries(4), 2: entries(4) },
     adversity: {
@@ -62,7 +63,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "token ring in adversity": {
     ...timed,
-    says: "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; links are cut for a while, nodes crash and are back at once",
+    summary:
+      "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; links are cut for a while, nodes crash and are back at once",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -79,7 +81,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "locks, messages lost": {
     ...timed,
-    says: "3 nodes in virtual time, each asks 3 times; one message in five is lost, and then none any more",
+    summary: "3 nodes in virtual time, each asks 3 times; one message in five is lost, and then none any more",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -94,13 +96,13 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "two candidates": {
     ...calm,
-    says: "3 nodes, 0 and 2 request votes, each for an epoch",
+    summary: "3 nodes, 0 and 2 request votes, each for an epoch",
     nodes: 3,
     asks: { 0: call, 2: call },
   },
   "two candidates, one restarts": {
     ...calm,
-    says: "3 nodes, 0 and 2 request votes, each for an epoch; one crashes and comes back",
+    summary: "3 nodes, 0 and 2 request votes, each for an epoch; one crashes and comes back",
     nodes: 3,
     asks: { 0: call, 2: call },
     crashes: 1,
@@ -108,7 +110,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "three elections, a time-out": {
     ...calm,
-    says: "3 nodes, 0 requests votes twice, 2 once; a timer runs out at any time",
+    summary: "3 nodes, 0 requests votes twice, 2 once; a timer runs out at any time",
     nodes: 3,
     asks: { 0: [...call, ...call], 2: call },
     timers: "free",
@@ -116,7 +118,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "elections in adversity": {
     ...timed,
-    says: "3 nodes in virtual time; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
+    summary:
+      "3 nodes in virtual time; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
     nodes: 3,
     asks: {},
     adversity: {
@@ -134,14 +137,14 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "a node ends": {
     ...timed,
-    says: "3 nodes in virtual time, of which one crashes for good",
+    summary: "3 nodes in virtual time, of which one crashes for good",
     nodes: 3,
     asks: {},
     adversity: { seeds: 20, spanMs: 2_000, calmMs: 3_000, mishaps: ["end"], count: 1, lastingMs: [0, 0] },
   },
   "one sends, a message is lost": {
     ...calm,
-    says: "3 nodes, one sends, a message is lost, in any order, and timers wait until no message is on its way",
+    summary: "3 nodes, one sends, a message is lost, in any order, and timers wait until no message is on its way",
     nodes: 3,
     asks: { 0: send(1) },
     network: "bag",
@@ -150,7 +153,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "two messages, a loss": {
     ...calm,
-    says: "2 nodes, one sends two messages, a message is lost and one arrives twice, in any order; timers wait until no message is on its way",
+    summary:
+      "2 nodes, one sends two messages, a message is lost and one arrives twice, in any order; timers wait until no message is on its way",
     nodes: 2,
     asks: { 0: send(2) },
     network: "bag",
@@ -160,7 +164,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "one of a view crashes": {
     ...calm,
-    says: "3 nodes in one view; one crashes, which is noticed, and timers wait until no message is on its way",
+    summary: "3 nodes in one view; one crashes, which is noticed, and timers wait until no message is on its way",
     nodes: 3,
     asks: {},
     timers: "quiet",
@@ -168,7 +172,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "two suspect each other": {
     ...calm,
-    says: "3 nodes in one view, of which 0 and 2 suspect each other; two timers run out at any time",
+    summary: "3 nodes in one view, of which 0 and 2 suspect each other; two timers run out at any time",
     nodes: 3,
     asks: { 0: suspect(2), 2: suspect(0) },
     timers: "free",
@@ -177,7 +181,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "groups in adversity": {
     ...timed,
-    says: "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
+    summary:
+      "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
     nodes: 3,
     asks: { 0: sendings(4), 1: sendings(4), 2: sendings(4) },
     adversity: {
@@ -193,7 +198,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "orders in adversity": {
     ...timed,
-    says: "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
+    summary:
+      "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
     nodes: 3,
     asks: { 0: sendings(4), 1: sendings(4), 2: sendings(4) },
     adversity: {
@@ -209,21 +215,21 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "beats in adversity": {
     ...timed,
-    says: "3 nodes in virtual time, of which two are cut off for a while",
+    summary: "3 nodes in virtual time, of which two are cut off for a while",
     nodes: 3,
     asks: {},
     adversity: { seeds: 4, spanMs: 3_000, calmMs: 3_000, mishaps: ["isolation"], count: 2, lastingMs: [800, 1_500] },
   },
   "beats, one ends": {
     ...timed,
-    says: "3 nodes in virtual time, of which one crashes for good",
+    summary: "3 nodes in virtual time, of which one crashes for good",
     nodes: 3,
     asks: {},
     adversity: { seeds: 4, spanMs: 1_000, calmMs: 3_000, mishaps: ["end"], count: 1, lastingMs: [0, 0] },
   },
   "a ring, two restart": {
     ...timed,
-    says: "6 nodes in virtual time, of which one crashes for good and others are back after a while",
+    summary: "6 nodes in virtual time, of which one crashes for good and others are back after a while",
     nodes: 6,
     asks: {},
     adversity: {
@@ -237,7 +243,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "tokens, one restarts": {
     ...timed,
-    says: "10 nodes in virtual time, of which one crashes and is back after a while",
+    summary: "10 nodes in virtual time, of which one crashes and is back after a while",
     nodes: 10,
     asks: {},
     adversity: { seeds: 6, spanMs: 15_000, calmMs: 30_000, mishaps: ["restart"], count: 1, lastingMs: [200, 8_000] },

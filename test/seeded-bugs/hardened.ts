@@ -19,7 +19,7 @@ const of =
 const ricartAgrawala: readonly Omit<Change, "file">[] = [
   {
     name: "starts-unwelcomed",
-    says: "whoever starts says hello, and waits for nobody's welcome",
+    summary: "whoever starts says hello, and waits for nobody's welcome",
     find: `state.unmet = [...ctx.peers];`,
     replace: `state.unmet = [];`,
     by: "bfs",
@@ -28,7 +28,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   },
   {
     name: "welcome-without-request",
-    says: "the request that comes with a welcome is passed over",
+    summary: "the request that comes with a welcome is passed over",
     find: `if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));\n`,
     replace: ``,
     by: "bfs",
@@ -37,7 +37,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   },
   {
     name: "waits-for-the-suspected",
-    says: "nobody looks again whether a suspicion leaves anybody to wait for",
+    summary: "nobody looks again whether a suspicion leaves anybody to wait for",
     find: `command.suspect(state, suspicion, asBook(ctx));\n        enterIfWished(state, ctx);`,
     replace: `state.suspected.push(suspicion.node);`,
     by: "random",
@@ -46,7 +46,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   },
   {
     name: "anybody-informs",
-    says: "whoever knows nothing goes on as soon as all others are suspected",
+    summary: "whoever knows nothing goes on as soon as all others are suspected",
     find: `unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));`,
     replace: `unmet.every((node) => suspected.includes(node)) || isInformed;`,
     by: "bfs",
@@ -58,7 +58,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
 const maekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "one-more-is-enough",
-    says: "a voter that loses its candidate adds one to its own count, and asks nobody",
+    summary: "a voter that loses its candidate adds one to its own count, and asks nobody",
     find: `    askForTokens(state, ctx);\n  }`,
     replace: `    state.token += 1;\n    rules.voteForNext(state, asPublished(ctx));\n  }`,
     by: "bfs",
@@ -67,7 +67,7 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
   },
   {
     name: "not-one-more",
-    says: "a voter that loses its candidate asks how high tokens are, and does not add one",
+    summary: "a voter that loses its candidate asks how high tokens are, and does not add one",
     find: `    state.token += 1; // A node that crashed inside may have entered with this one.\n`,
     replace: ``,
     by: "bfs",
@@ -76,7 +76,7 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
   },
   {
     name: "vote-lost-with-its-candidate",
-    says: "a suspicion does not take the vote back",
+    summary: "a suspicion does not take the vote back",
     find: `include(state.suspected, node);\n        letGo(node, state, ctx);`,
     replace: `include(state.suspected, node);`,
     by: "swarm",
@@ -88,7 +88,7 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
 const votesOfMaekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "votes-while-joining",
-    says: "whoever has started votes before it knows whom it had voted for",
+    summary: "whoever has started votes before it knows whom it had voted for",
     find: `if (ballot.candidate === null && mayVote(state)) return vote`,
     replace: `if (ballot.candidate === null) return vote`,
     by: "bfs",
@@ -100,7 +100,7 @@ const votesOfMaekawaSanders: readonly Omit<Change, "file">[] = [
 const epochTokenRing: readonly Omit<Change, "file">[] = [
   {
     name: "copy-taken-for-the-token",
-    says: "a token that has been here is taken again",
+    summary: "a token that has been here is taken again",
     find: `        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.\n`,
     replace: ``,
     by: "bfs",
@@ -109,7 +109,7 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
   },
   {
     name: "passed-on-and-kept",
-    says: "whoever passes the token on keeps it",
+    summary: "whoever passes the token on keeps it",
     find: `Object.assign(state, { token: null, heard: [], rounds: 0 });\n    beginLease`,
     replace: `Object.assign(state, { heard: [], rounds: 0 });\n    beginLease`,
     by: "random",
@@ -118,7 +118,7 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
   },
   {
     name: "vote-not-journalled",
-    says: "who votes for a token does not journal it",
+    summary: "who votes for a token does not journal it",
     find: `  ctx.compact([{ type: "promised", epoch, to }]);\n`,
     replace: ``,
     by: "bfs",
@@ -127,7 +127,7 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
   },
   {
     name: "one-vote-for-all",
-    says: "a node that guards a token votes for another of the same epoch",
+    summary: "a node that guards a token votes for another of the same epoch",
     find: `if (isTaken || epoch <= state.promised)`,
     replace: `if (epoch < state.promised)`,
     by: "bfs",
@@ -139,7 +139,8 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
 const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
   {
     name: "token-guard-dropped",
-    says: "whoever starts again votes for a new token at once, although it may have seen the present one just before it crashed",
+    summary:
+      "whoever starts again votes for a new token at once, although it may have seen the present one just before it crashed",
     find: `guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen`,
     replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
     by: "simulator",

@@ -69,7 +69,7 @@ function caught(
 const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);
 
 function modelOf(protocol: AnyProtocol, subject: Subject, setting: Setting): ModelOptions<Vocabulary> {
-  const { says: _, nodes, asks, areSuspected, safetyOnly, adversity: _ofTheSimulator, ...bounds } = setting;
+  const { summary: _, nodes, asks, areSuspected, safetyOnly, adversity: _ofTheSimulator, ...bounds } = setting;
   return {
     begin: "idle",
     ...bounds,

@@ -25,21 +25,24 @@ const calm = { network: "bag", timers: "free", crashes: 0, recoveries: 0, duplic
 export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   "a log in adversity": {
     ...calm,
-    says: "5 nodes in virtual time, of which three propose; nodes crash and are back or are cut off, and messages are lost",
+    summary:
+      "5 nodes in virtual time, of which three propose; nodes crash and are back or are cut off, and messages are lost",
     nodes: 5,
     asks: { 0: [use(8), use(4)], 1: [use(8), use(4)], 2: [use(8), use(4)] },
     adversity,
   },
   "a log whose leaders change often": {
     ...calm,
-    says: "3 nodes in virtual time whose clocks are wrong by up to four fifths, so that leases mean nothing; all propose, crash for a moment, are cut off, and messages are lost",
+    summary:
+      "3 nodes in virtual time whose clocks are wrong by up to four fifths, so that leases mean nothing; all propose, crash for a moment, are cut off, and messages are lost",
     nodes: 3,
     asks: { 0: [use(30)], 1: [use(30)], 2: [use(30)] },
     adversity: { ...adversity, seeds: 250, drift: 0.8, count: 40, lastingMs: [20, 200], downMs: [1, 20] },
   },
   "two lead, a crash": {
     ...calm,
-    says: "3 nodes, of which 0 and 1 propose a command; a node crashes and comes back, no timer runs out, and at most seven messages are on their way",
+    summary:
+      "3 nodes, of which 0 and 1 propose a command; a node crashes and comes back, no timer runs out, and at most seven messages are on their way",
     nodes: 3,
     network: "fifo",
     asks: { 0: [proposed(0)], 1: [proposed(1)] },
@@ -51,7 +54,8 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   },
   "a slot of two ballots": {
     ...calm,
-    says: "3 nodes that have accepted something in slot 1, node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",
+    summary:
+      "3 nodes that have accepted something in slot 1, node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",
     nodes: 3,
     network: "fifo",
     asks: { 0: [proposed(0)] },

@@ -15,7 +15,7 @@ const inAdversity = { by: "simulator", setting: "a log in adversity", property: 
 export const multiPaxosBugs: readonly Change[] = [
   {
     name: "slot-not-journalled",
-    says: "what is accepted in a slot is not journalled before it is told",
+    summary: "what is accepted in a slot is not journalled before it is told",
     file: DECISIONS,
     find: `  ctx.persist({ type: "accepted", slot, ...proposal, decided: state.decided });\n`,
     replace: ``,
@@ -23,7 +23,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "takes-nothing-over",
-    says: "a new leader proposes commands of its own where promises have told of others",
+    summary: "a new leader proposes commands of its own where promises have told of others",
     file: PHASE_TWO,
     find: `  if (found !== undefined) return found.value;\n`,
     replace: ``,
@@ -31,7 +31,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "any-ballot-decided",
-    says: "a notice of the leader decides what was accepted from an earlier one, too",
+    summary: "a notice of the leader decides what was accepted from an earlier one, too",
     file: DECISIONS,
     find: `state.log[slot] !== undefined && isSame(state.log[slot].ballot, ballot)`,
     replace: `state.log[slot] !== undefined`,
@@ -39,7 +39,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "rewritten-without-the-tail",
-    says: "with a snapshot the journal is written anew without what has been accepted beyond it",
+    summary: "with a snapshot the journal is written anew without what has been accepted beyond it",
     file: DECISIONS,
     find: `{ type: "promised", ballot: promised }, ...accepted]`,
     replace: `{ type: "promised", ballot: promised }, ...accepted.slice(accepted.length)]`,
@@ -50,7 +50,7 @@ export const multiPaxosBugs: readonly Change[] = [
 export const multiPaxosWithTwoBallots: readonly Change[] = [
   {
     name: "any-found-value",
-    says: "of what promises tell of a slot the first is taken, not that of the highest ballot",
+    summary: "of what promises tell of a slot the first is taken, not that of the highest ballot",
     file: `${FOLDER}/phase-one.ts`,
     find: `known === undefined || isBelow(known.ballot, proposal.ballot)`,
     replace: `known === undefined || isBelow(proposal.ballot, proposal.ballot)`,
@@ -63,7 +63,7 @@ export const multiPaxosWithTwoBallots: readonly Change[] = [
 export const multiPaxosAlone: readonly Change[] = [
   {
     name: "promised-ballot-not-journalled",
-    says: "an acceptor forgets in a crash what it has promised, and promises an earlier ballot",
+    summary: "an acceptor forgets in a crash what it has promised, and promises an earlier ballot",
     file: DECISIONS,
     find: `  ctx.persist({ type: "promised", ballot });\n`,
     replace: ``,

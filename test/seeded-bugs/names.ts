@@ -9,7 +9,7 @@ const alone = { nodes: 2, asks: {}, network: "fifo", timers: "free", duplication
 export const namesSettings: Readonly<Record<string, Setting>> = {
   "a name, used once each": {
     ...alone,
-    says: "2 nodes use a name once each; six timers run out",
+    summary: "2 nodes use a name once each; six timers run out",
     crashes: 0,
     recoveries: 0,
     maxTimeouts: 6,
@@ -17,7 +17,7 @@ export const namesSettings: Readonly<Record<string, Setting>> = {
   },
   "a name in two ways, a crash and a recovery": {
     ...alone,
-    says: "2 nodes use a name once each, in one of two ways; one crashes and comes back; four timers run out",
+    summary: "2 nodes use a name once each, in one of two ways; one crashes and comes back; four timers run out",
     crashes: 1,
     recoveries: 1,
     maxTimeouts: 4,
@@ -32,7 +32,7 @@ export const namesBugs: readonly Change[] = [
   {
     ...once,
     name: "agrees-in-use",
-    says: "a node that is asked does not look whether its program uses the name",
+    summary: "a node that is asked does not look whether its program uses the name",
     file: `${FOLDER}/putting-away.ts`,
     find: `state.suspected.length > 0 || !mayEnd(state, name)) return;`,
     replace: `state.suspected.length > 0) return;`,
@@ -40,7 +40,7 @@ export const namesBugs: readonly Change[] = [
   {
     ...once,
     name: "not-begun-anew",
-    says: "what has been used again since a node agreed is put away all the same",
+    summary: "what has been used again since a node agreed is put away all the same",
     file: `${FOLDER}/putting-away.ts`,
     find: `    if (known.isUsed) renew(state, name, known, ctx);\n    else putAway`,
     replace: `    putAway`,
@@ -48,7 +48,7 @@ export const namesBugs: readonly Change[] = [
   {
     ...once,
     name: "one-asks-nobody",
-    says: "the node that leads puts away what is idle there, and does not wait for the others",
+    summary: "the node that leads puts away what is idle there, and does not wait for the others",
     file: `${FOLDER}/putting-away.ts`,
     find: `if (ctx.peers.length === 0) conclude`,
     replace: `conclude`,
@@ -56,7 +56,7 @@ export const namesBugs: readonly Change[] = [
   {
     ...twoWays,
     name: "gives-way-to-one",
-    says: "a refusal ends what a majority is known to run",
+    summary: "a refusal ends what a majority is known to run",
     file: `${FOLDER}/settings.ts`,
     find: `!known.isEstablished || isOutvoted(known, ctx);`,
     replace: `true;`,
@@ -65,7 +65,7 @@ export const namesBugs: readonly Change[] = [
   {
     ...twoWays,
     name: "held-words-kept",
-    says: "what a node said before it gave way, and still waits, is taken once it runs the name in another way",
+    summary: "what a node said before it gave way, and still waits, is taken once it runs the name in another way",
     file: `${FOLDER}/names.ts`,
     find: `        ctx.emit({ type: "parted", name, node: from }); // If it runs it, it has just said how, and nothing waits.\n`,
     replace: ``,

@@ -1,4 +1,4 @@
-/** The page that lists the bugs: written from what the tests find, and read back by them. */
+/** The pages that list the bugs: written from what the tests find, and read back by them. */
 import { bugs, type SeededBug } from "./bugs.ts";
 import { settings } from "./settings.ts";
 
@@ -15,14 +15,14 @@ export interface Row {
 }
 
 /** What must agree with what the tests find: all but efforts and times. */
-export interface Claim {
+export interface Finding {
   readonly property: string;
   readonly by: string;
   readonly shrunkLength: number;
   readonly shortestLength: number | null;
 }
 
-export const claimOf = ({ bug, shrunkLength, shortestLength }: Row): Claim => ({
+export const findingOf = ({ bug, shrunkLength, shortestLength }: Row): Finding => ({
   property: bug.property,
   by: bug.by,
   shrunkLength,
@@ -51,7 +51,7 @@ A test holds bugs, properties, strategies and the lengths of shrunk and shortest
 what is found; the other columns are as measured when the page was written, seconds on two cores that had other work,
 shrinking included.
 
-\`npm run pages -- seeded-bugs\` writes this page anew.
+\`npm run pages -- seeded-bugs\` writes this page, those of the families and [the settings](seeded-bugs/settings.md) anew.
 `;
 
 const COLUMNS = [
@@ -67,23 +67,67 @@ const COLUMNS = [
   "shortest",
 ];
 
-/** @param before the page so far: where nothing but the seconds of a row would change, the row stays. */
-export function page(rows: readonly Row[], before: string): string {
+/** Where a family's bugs stand. Overlays elect super-peers; the coordination service lends locks. */
+const families: Readonly<Record<string, string>> = {
+  election: "election",
+  overlay: "election",
+  mutex: "mutex",
+  service: "mutex",
+  multicast: "multicast",
+  consensus: "consensus",
+  membership: "membership",
+};
+
+/** By the folder of the algorithm that has the first bug of its kind. */
+function familyOf(protocol: SeededBug["protocol"]): string {
+  const file = bugs.find((bug) => bug.protocol === protocol)?.file ?? "";
+  const family = families[/^src\/protocols\/([^/]+)\//.exec(file)?.[1] ?? ""];
+  if (family === undefined) throw new Error(`expected a file of a family of protocols, got ${file}`);
+  return family;
+}
+
+/**
+ * By path: the index, a page for each family, and the settings.
+ * @param before all pages so far, one after the other: where nothing but the seconds of a row would change, the row stays.
+ */
+export function pages(rows: readonly Row[], before: string): ReadonlyMap<string, string> {
   const known = new Map(before.split("\n").map((each) => [withoutSeconds(each), each]));
   const rowLine = (row: Row): string => known.get(withoutSeconds(lineOf(row))) ?? lineOf(row);
-  const sections = [...new Set(bugs.map(({ protocol }) => protocol))].map((protocol) => {
+  const protocols = [...new Set(bugs.map(({ protocol }) => protocol))];
+  const section = (protocol: string): string => {
     const own = rows.filter(({ bug }) => bug.protocol === protocol);
     return [`## ${protocol}`, "", line(COLUMNS), line(COLUMNS.map(() => "---")), ...own.map(rowLine), ""].join("\n");
+  };
+  const names = [...new Set(Object.values(families))];
+  const own = (family: string) => protocols.filter((protocol) => familyOf(protocol) === family);
+  const familyPages = names.map((family) => {
+    const head = `# Seeded bugs: ${titleOf(family)}\n\nHow they were found, and what the columns mean, stands on [the page of all](../seeded-bugs.md).\n`;
+    return [`docs/seeded-bugs/${family}.md`, `${head}\n${own(family).map(section).join("\n")}`] as const;
   });
+  const list = names.map((family) => {
+    const count = rows.filter(({ bug }) => familyOf(bug.protocol) === family).length;
+    return line([`[${titleOf(family)}](seeded-bugs/${family}.md)`, String(count), own(family).join("; ")]);
+  });
+  const table = [line(["family", "bugs", "in"]), line(["---", "---", "---"]), ...list].join("\n");
+  return new Map([
+    ["docs/seeded-bugs.md", `${HEAD}\n${totals(rows)}\n\n${table}\n`],
+    ...familyPages,
+    ["docs/seeded-bugs/settings.md", settingsPage()],
+  ]);
+}
+
+const titleOf = (family: string): string => family.replace("mutex", "mutual exclusion");
+
+function settingsPage(): string {
   const used = new Set(bugs.map(({ setting }) => setting));
   const listed = Object.entries(settings).filter(([name]) => used.has(name));
-  const key = listed.map(([name, { says }]) => `- **${name}**: ${says}`).join("\n");
-  return `${HEAD}\n${totals(rows)}\n\n${sections.join("\n")}\n## Settings\n\n${key}\n`;
+  const key = listed.map(([name, { summary: text }]) => `- **${name}**: ${text}`).join("\n");
+  return `# Settings of the seeded bugs\n\nWhat the checker and the simulator run when they look for [a seeded bug](../seeded-bugs.md).\n\n${key}\n`;
 }
 
 function totals(rows: readonly Row[]): string {
-  const by = [...new Set(rows.map((row) => claimOf(row).by))].map(
-    (each) => `${rows.filter((row) => claimOf(row).by === each).length} by \`${each}\``,
+  const by = [...new Set(rows.map((row) => findingOf(row).by))].map(
+    (each) => `${rows.filter((row) => findingOf(row).by === each).length} by \`${each}\``,
   );
   const ratios = rows.flatMap(({ shrunkLength, shortestLength }) =>
     shortestLength === null ? [] : [shrunkLength / shortestLength],
@@ -96,10 +140,10 @@ function totals(rows: readonly Row[]): string {
 }
 
 function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
-  const { name, says, property, by, setting } = bug;
+  const { name, summary, property, by, setting } = bug;
   return line([
     name,
-    says,
+    summary,
     changeOf(bug),
     property,
     `\`${by}\`: ${setting}`,
@@ -132,9 +176,9 @@ function changeOf({ find, replace }: SeededBug): string {
 const line = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** What a page claims of each bug, by the bug's name, in the order of the page. */
-export function claimsOn(text: string): Map<string, Claim> {
-  const claims = new Map<string, Claim>();
+/** What pages say of each bug, by the bug's name, in the order of the pages. */
+export function findingsOn(text: string): Map<string, Finding> {
+  const findings = new Map<string, Finding>();
   for (const each of text.split("\n")) {
     const cells = each
       .split(/(?<!\\)\|/)
@@ -143,12 +187,12 @@ export function claimsOn(text: string): Map<string, Claim> {
     const [name = "", , , property = "", foundBy = "", , , , shrunk = "", shortest = ""] = cells;
     if (cells.length !== COLUMNS.length || name === "bug" || name === "---") continue;
     const by = /^`(\w+)`/.exec(foundBy)?.[1] ?? "";
-    claims.set(name, {
+    findings.set(name, {
       property,
       by,
       shrunkLength: Number(shrunk),
       shortestLength: shortest === "–" ? null : Number(shortest),
     });
   }
-  return claims;
+  return findings;
 }

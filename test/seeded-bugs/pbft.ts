@@ -38,7 +38,7 @@ const replicas = {
 export const pbftSettings: Readonly<Record<string, Setting>> = {
   "replicas in adversity": {
     ...replicas,
-    says: "4 replicas in virtual time, which propose; they crash and are back or are cut off, and messages are lost",
+    summary: "4 replicas in virtual time, which propose; they crash and are back or are cut off, and messages are lost",
     adversity,
   },
 };
@@ -47,7 +47,7 @@ const inAdversity = { by: "simulator", setting: "replicas in adversity" } as con
 export const pbftBugs: readonly Change[] = [
   {
     name: "certificate-forgotten",
-    says: "a view change does not tell what is prepared",
+    summary: "a view change does not tell what is prepared",
     file: VIEW_CHANGES,
     find: `slot.prepared === null ? [] : [slot.prepared]`,
     replace: `[]`,
@@ -56,7 +56,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "quorum-2f",
-    says: "2f replicas are a quorum",
+    summary: "2f replicas are a quorum",
     file: VOCABULARY,
     find: `byzantineQuorum(replicas.length)`,
     replace: `byzantineQuorum(replicas.length) - 1`,
@@ -65,7 +65,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "high-watermark-unchecked",
-    says: "sequence numbers go on above the high watermark",
+    summary: "sequence numbers go on above the high watermark",
     file: SLOTS,
     find: `sequence > stable.sequence && sequence <= stable.sequence + window`,
     replace: `sequence > stable.sequence && window > 0`,
@@ -74,7 +74,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "view-not-bound",
-    says: "prepares and commits of another view count, if the digest is the same",
+    summary: "prepares and commits of another view count, if the digest is the same",
     file: SLOTS,
     find: `return value?.view === view && value.digest === digest;`,
     replace: `return value !== undefined && view >= 0 && value.digest === digest;`,
@@ -83,7 +83,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "checkpoint-of-f-plus-1",
-    says: "f + 1 checkpoints that agree make a state stable",
+    summary: "f + 1 checkpoints that agree make a state stable",
     file: COLLECTION,
     find: `if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), ctx);`,
     replace: `if (proof.length >= 2) prove(state, proof.slice(0, quorum(state)), ctx);`,
@@ -92,7 +92,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "commit-without-prepared",
-    says: "a replica commits to an assignment as soon as it has the pre-prepare",
+    summary: "a replica commits to an assignment as soon as it has the pre-prepare",
     file: NORMAL_CASE,
     find: `  if (signers.length < quorum(state) - 1) return;\n`,
     replace: ``,
@@ -101,7 +101,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "executed-twice",
-    says: "a request that stands in the order twice is executed twice",
+    summary: "a request that stands in the order twice is executed twice",
     file: NORMAL_CASE,
     find: `if (value.sequence <= (state.last[by] ?? 0)) return;\n  state.last[by]`,
     replace: `state.last[by]`,
@@ -110,7 +110,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "clients-not-in-checkpoint",
-    says: "a checkpoint does not say what has been executed of each client",
+    summary: "a checkpoint does not say what has been executed of each client",
     file: COLLECTION,
     find: `executed: clone(state.last), text: ""`,
     replace: `executed: clone({}), text: ""`,
@@ -119,7 +119,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "digest-not-bound",
-    says: "a certificate is made of prepares for whatever digest",
+    summary: "a certificate is made of prepares for whatever digest",
     file: SLOTS,
     find: `return value?.view === view && value.digest === digest;`,
     replace: `return value?.view === view && digest !== "";`,
@@ -128,7 +128,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "window-of-the-new-view",
-    says: "a replica that has fallen behind takes over assignments of a new view above its high watermark",
+    summary: "a replica that has fallen behind takes over assignments of a new view above its high watermark",
     file: VIEW_CHANGES,
     find: `if (!isInWindow(state, sequence, options)) continue;`,
     replace: `if (sequence <= state.stable.sequence) continue;`,

@@ -34,14 +34,14 @@ const adversity: Adversity = {
 export const raftSettings: Readonly<Record<string, Setting>> = {
   elections: {
     ...calm,
-    says: "3 nodes that start together; two stand for election",
+    summary: "3 nodes that start together; two stand for election",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
   },
   "elections with a crash": {
     ...calm,
-    says: "3 nodes that start together; two stand for election, and one crashes and comes back",
+    summary: "3 nodes that start together; two stand for election, and one crashes and comes back",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -50,49 +50,52 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "a command and elections": {
     ...calm,
-    says: "3 nodes that start together, of which 0 and 1 propose; two stand for election",
+    summary: "3 nodes that start together, of which 0 and 1 propose; two stand for election",
     nodes: 3,
     asks: { 0: commands(0, 1), 1: commands(1, 1) },
     maxTimeouts: 2,
   },
   "figure 8": {
     ...calm,
-    says: "3 nodes in the paper's figure 8: 0 stands in term 4, and 2, with an entry of term 3, in term 5",
+    summary: "3 nodes in the paper's figure 8: 0 stands in term 4, and 2, with an entry of term 3, in term 5",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
   },
   "a read elsewhere": {
     ...calm,
-    says: "3 nodes, of which 0 leads, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
+    summary:
+      "3 nodes, of which 0 leads, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
     nodes: 3,
     asks: { 1: commands(1, 1) },
     maxTimeouts: 1,
   },
   "pre-votes": {
     ...calm,
-    says: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",
+    summary: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
   },
   "commands in adversity": {
     ...calm,
-    says: "5 nodes in virtual time, of which three propose eight times; nodes crash and are back, or are cut off for a while",
+    summary:
+      "5 nodes in virtual time, of which three propose eight times; nodes crash and are back, or are cut off for a while",
     nodes: 5,
     asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
     adversity,
   },
   "learners in adversity": {
     ...calm,
-    says: "5 nodes in virtual time, two of them learners; voters propose, crash and are back, or are cut off for a while",
+    summary:
+      "5 nodes in virtual time, two of them learners; voters propose, crash and are back, or are cut off for a while",
     nodes: 5,
     asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
     adversity,
   },
   "snapshots in adversity": {
     ...calm,
-    says: "the same as commands in adversity, and snapshots are taken",
+    summary: "the same as commands in adversity, and snapshots are taken",
     nodes: 5,
     asks: {
       0: [...commands(0, 8), ...compactions(3, 5, 7)],
@@ -103,7 +106,8 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "members change in adversity": {
     ...calm,
-    says: "5 nodes in virtual time, which propose and change their voters; they crash and are back, or are cut off for a while",
+    summary:
+      "5 nodes in virtual time, which propose and change their voters; they crash and are back, or are cut off for a while",
     nodes: 5,
     asks: {
       0: [change(0, 1, 2), ...commands(0, 4), change(0, 1, 2, 3, 4)],
@@ -116,7 +120,8 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "members change often": {
     ...calm,
-    says: "5 nodes in virtual time, which change their voters again and again; they crash and are back, or are cut off for a while",
+    summary:
+      "5 nodes in virtual time, which change their voters again and again; they crash and are back, or are cut off for a while",
     nodes: 5,
     asks: {
       0: [change(0, 1, 2), ...commands(0, 4), change(0, 3, 4), change(0), change(0, 2, 4)],

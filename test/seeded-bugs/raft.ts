@@ -14,7 +14,7 @@ const MEMBERS = `${RAFT}/membership-changes.ts`;
 export const raftBounded: readonly Change[] = [
   {
     name: "forgets-its-vote",
-    says: "a vote is not journalled before it is given",
+    summary: "a vote is not journalled before it is given",
     file: STATES,
     find: `  ctx.persist({ type: "voted", term: state.term, votedFor: candidate });\n`,
     replace: ``,
@@ -24,7 +24,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "votes-twice",
-    says: "a node votes for everybody that asks in its term",
+    summary: "a node votes for everybody that asks in its term",
     file: ELECTION,
     find: `state.votedFor === null || state.votedFor === from;`,
     replace: `term === state.term;`,
@@ -34,7 +34,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "log-not-checked",
-    says: "a node votes for a log that is older than its own",
+    summary: "a node votes for a log that is older than its own",
     file: SAFETY,
     find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
     replace: `return candidate.lastTerm >= 0 && term >= 0;`,
@@ -44,7 +44,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "conflict-not-truncated",
-    says: "entries that conflict with the leader's are kept, and its own are appended behind them",
+    summary: "entries that conflict with the leader's are kept, and its own are appended behind them",
     file: REPLICATION,
     find: `    if (lastIndex(log) > last) truncate(state, last, ctx);\n`,
     replace: `    if (last < 0) truncate(state, last, ctx);\n`,
@@ -58,7 +58,7 @@ export const raftBounded: readonly Change[] = [
 export const raft: readonly Change[] = [
   {
     name: "previous-entry-not-compared",
-    says: "a follower appends whatever stands before in its log",
+    summary: "a follower appends whatever stands before in its log",
     file: REPLICATION,
     find: `previousIndex >= log.offset && found !== previousTerm`,
     replace: `previousIndex >= log.offset && found === null`,
@@ -68,7 +68,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "longer-log-wins",
-    says: "logs are compared by their lengths, not first by their last terms",
+    summary: "logs are compared by their lengths, not first by their last terms",
     file: SAFETY,
     find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
     replace: `return candidate.lastIndex >= lastIndex(log) && term >= 0;`,
@@ -78,7 +78,8 @@ export const raft: readonly Change[] = [
   },
   {
     name: "heartbeat-commits",
-    says: "a heartbeat commits up to the leader's commit index, whatever of the follower's log is known to be the leader's",
+    summary:
+      "a heartbeat commits up to the leader's commit index, whatever of the follower's log is known to be the leader's",
     file: HEARTBEATS,
     find: `const known = Math.min(commitIndex, follower.match);`,
     replace: `const known = Math.min(commitIndex, follower.next + commitIndex);`,
@@ -88,7 +89,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "snapshot-drops-the-tail",
-    says: "after a snapshot the journal holds the snapshot alone, not the entries behind it",
+    summary: "after a snapshot the journal holds the snapshot alone, not the entries behind it",
     file: COMPACTION,
     find: `    records.push({ type: "appended", entries });\n`,
     replace: `    if (at < 0) records.push({ type: "appended", entries });\n`,
@@ -98,7 +99,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "entries-not-journalled",
-    says: "a follower answers that it has entries that it has not journalled",
+    summary: "a follower answers that it has entries that it has not journalled",
     file: LOG,
     find: `  ctx.persist({ type: "appended", entries });\n`,
     replace: ``,
@@ -108,7 +109,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "truncation-not-journalled",
-    says: "after a crash a follower has the entries again that it had dropped",
+    summary: "after a crash a follower has the entries again that it had dropped",
     file: LOG,
     find: `  ctx.persist({ type: "truncated", lastIndex: index });\n`,
     replace: ``,
@@ -118,7 +119,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "new-voters-alone",
-    says: "while a configuration is joint the new voters decide alone",
+    summary: "while a configuration is joint the new voters decide alone",
     file: MEMBERS,
     find: `return isMajority(voters, nodes) && (outgoing === null || isMajority(outgoing, nodes));`,
     replace: `return isMajority(voters, nodes) && (outgoing === null || outgoing.length > 0);`,
@@ -128,7 +129,8 @@ export const raft: readonly Change[] = [
   },
   {
     name: "change-within-a-change",
-    says: "a leader begins a change before it has committed an entry of its own term, and while another is under way",
+    summary:
+      "a leader begins a change before it has committed an entry of its own term, and while another is under way",
     file: MEMBERS,
     find: `  if (commitIndex < firstIndex) return null;\n  if (configuration.outgoing !== null || configuration.index > commitIndex) return null;\n`,
     replace: `  if (commitIndex < 0 && firstIndex < 0) return null;\n`,
@@ -141,7 +143,7 @@ export const raft: readonly Change[] = [
 export const raftWithLearners: readonly Change[] = [
   {
     name: "learners-counted",
-    says: "an entry is committed when a majority of voters and learners together has it",
+    summary: "an entry is committed when a majority of voters and learners together has it",
     file: MEMBERS,
     find: `  const { voters, outgoing } = configuration;\n`,
     replace: `  const { outgoing } = configuration;\n  const voters = [...configuration.voters, ...configuration.learners];\n`,
@@ -154,7 +156,7 @@ export const raftWithLearners: readonly Change[] = [
 export const raftInFigure8: readonly Change[] = [
   {
     name: "older-term-by-counting",
-    says: "an entry of an older term is committed as soon as a majority has it",
+    summary: "an entry of an older term is committed as soon as a majority has it",
     file: SAFETY,
     find: ` && termAt(state.log, agreed) === state.term;`,
     replace: ` && termAt(state.log, agreed) !== null;`,
@@ -167,7 +169,7 @@ export const raftInFigure8: readonly Change[] = [
 export const raftReads: readonly Change[] = [
   {
     name: "stale-read-index",
-    says: "a leader answers a read at once, without a round of messages that confirms that it still leads",
+    summary: "a leader answers a read at once, without a round of messages that confirms that it still leads",
     file: `${RAFT}/reads.ts`,
     find: `if (role.leaseRound !== null) return answer(`,
     replace: `if (role.round >= 0) return answer(`,
@@ -180,7 +182,7 @@ export const raftReads: readonly Change[] = [
 export const raftPreVotes: readonly Change[] = [
   {
     name: "pre-vote-with-a-side-effect",
-    says: "a node that is asked for a pre-vote takes over the term of the election to come",
+    summary: "a node that is asked for a pre-vote takes over the term of the election to come",
     file: ELECTION,
     find: `  const isGranted = asked.term > state.term && !isLed(`,
     replace: `  adoptTerm(state, asked.term, null, options, ctx);\n  const isGranted = asked.term >= state.term && !isLed(`,

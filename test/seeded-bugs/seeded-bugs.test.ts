@@ -3,20 +3,29 @@
  *
  * @module-tag long
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { Replayer } from "../../src/check/shrink/replay.ts";
 import { endure } from "./adversity.ts";
 import { bugs, type SeededBug } from "./bugs.ts";
 import { type Catch, hunt } from "./hunt.ts";
-import { claimOf, claimsOn, page, type Row } from "./page.ts";
+import { findingOf, findingsOn, pages, type Row } from "./page.ts";
 import { patched } from "./patch.ts";
 import { type Setting, settings } from "./settings.ts";
 import { withBug, withoutBug } from "./subjects.ts";
 
-const PAGE = new URL("../../docs/seeded-bugs.md", import.meta.url);
-const OUTDATED = "what docs/seeded-bugs.md says; if the new finding is right, write the page anew as it tells";
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const folder = `${root}docs/seeded-bugs`;
+/** All families' pages, one after the other. */
+const written = (): string =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .map((file) => readFileSync(`${folder}/${file}`, "utf8"))
+        .join("\n")
+    : "";
+const OUTDATED = "what the pages of docs/seeded-bugs say; if the new finding is right, write the page anew as it tells";
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
 const settingOf = ({ setting }: SeededBug): Setting => {
@@ -42,7 +51,7 @@ function shortestOf({ path, options, property: name, goesRound }: Catch): number
 }
 
 describe("seeded bugs", () => {
-  const claims = isWriting ? new Map() : claimsOn(readFileSync(PAGE, "utf8"));
+  const findings = isWriting ? new Map() : findingsOn(written());
   const rows: Row[] = [];
 
   it.each(bugs)("$protocol: $name", async (bug) => {
@@ -57,17 +66,20 @@ describe("seeded bugs", () => {
     const shrunkLength = "path" in found ? found.path.length : found.shrunkLength;
     const row = { bug, effort: found.effort, seconds, foundLength: found.foundLength, shrunkLength, shortestLength };
     rows.push(row);
-    if (!isWriting) expect(claims.get(bug.name), OUTDATED).toEqual(claimOf(row));
+    if (!isWriting) expect(findings.get(bug.name), OUTDATED).toEqual(findingOf(row));
   });
 
-  it("the page lists these bugs and no others", () => {
-    if (!isWriting) expect([...claims.keys()], OUTDATED).toEqual(bugs.map(({ name }) => name));
+  it("the pages list these bugs and no others", () => {
+    if (!isWriting) expect(new Set(findings.keys()), OUTDATED).toEqual(new Set(bugs.map(({ name }) => name)));
     expect(new Set(bugs.map(({ name }) => name)).size).toBe(bugs.length);
     expect(bugs.length).toBeGreaterThanOrEqual(20);
   });
 
   afterAll(() => {
-    if (isWriting && rows.length === bugs.length) writeFileSync(PAGE, page(rows, readFileSync(PAGE, "utf8")));
+    if (!isWriting || rows.length < bugs.length) return;
+    const before = written();
+    mkdirSync(folder, { recursive: true });
+    for (const [page, text] of pages(rows, before)) writeFileSync(`${root}${page}`, text);
   });
 });
 

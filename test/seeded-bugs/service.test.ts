@@ -88,7 +88,7 @@ function look(subject: Subject, by: ServiceBug["by"], seeds: number): string | n
 }
 
 describe("seeded bugs of the coordination service", () => {
-  it.each(serviceBugs)("$name: $says", { timeout: 400_000 }, async ({ name, by }) => {
+  it.each(serviceBugs)("$name: $summary", { timeout: 400_000 }, async ({ name, by }) => {
     expect(look(await withBug(name), by, SEEDS)).not.toBeNull();
   });
 

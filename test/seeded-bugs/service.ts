@@ -1,7 +1,7 @@
 /** Bugs of the coordination service: a promise of its header that was forgotten, each. `service.test.ts` looks for them. */
 export interface ServiceBug {
   readonly name: string;
-  readonly says: string;
+  readonly summary: string;
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -18,14 +18,14 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("sessions.ts", [
     {
       name: "expires-who-was-heard",
-      says: "a session expires although a keep-alive stands in the log after the place that the leader had seen",
+      summary: "a session expires although a keep-alive stands in the log after the place that the leader had seen",
       find: `if (session?.seen !== seen) return null;`,
       replace: `if (session === null) return null;`,
       by: "operations",
     },
     {
       name: "ended-and-still-holding",
-      says: "the end of a session does not release its grants",
+      summary: "the end of a session does not release its grants",
       find: `  releaseGrants(on, id);\n`,
       replace: ``,
       by: "operations",
@@ -34,7 +34,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("lease.ts", [
     {
       name: "lease-from-when-applied",
-      says: "a lease is armed when its keep-alive is applied, and not when it was proposed",
+      summary: "a lease is armed when its keep-alive is applied, and not when it was proposed",
       find: `  ctx.emit({ type: "confirmed", session }, leaseTimer(round));`,
       replace: `  ctx.setTimer(leaseTimer(round), 1_000);\n  ctx.emit({ type: "confirmed", session }, leaseTimer(round));`,
       by: "slow link",
@@ -43,14 +43,14 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("expiry.ts", [
     {
       name: "counts-on-though-heard",
-      says: "a leader counts on although it has heard of a session meanwhile",
+      summary: "a leader counts on although it has heard of a session meanwhile",
       find: `before?.seen === seen ? before.sweeps + 1 : 0;`,
       replace: `before === undefined ? 0 : before.sweeps + 1;`,
       by: "failover",
     },
     {
       name: "half-a-lease-is-enough",
-      says: "a leader waits for half of what the lease may last",
+      summary: "a leader waits for half of what the lease may last",
       find: `if (sweeps >= sweepsOf(ttlMs, options))`,
       replace: `if (sweeps >= sweepsOf(ttlMs, options) / 2)`,
       by: "adversity",
@@ -59,7 +59,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("replica.ts", [
     {
       name: "numbers-not-in-the-snapshot",
-      says: "a snapshot forgets which operations of a session have been applied",
+      summary: "a snapshot forgets which operations of a session have been applied",
       find: `beginSaving(state.index, state.data, `,
       replace: `beginSaving(state.index, { ...state.data, sessions: state.data.sessions.map((each) => ({ ...each, applied: 0, replies: [] })) }, `,
       by: "adversity",
@@ -68,7 +68,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("apply.ts", [
     {
       name: "applied-twice",
-      says: "an operation that is proposed again is applied again",
+      summary: "an operation that is proposed again is applied again",
       find: `if (first + at !== session.applied + 1) continue;`,
       replace: `if (first + at > session.applied + 1) continue;`,
       by: "adversity",
@@ -77,7 +77,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("keys.ts", [
     {
       name: "forgets-and-does-not-say",
-      says: "changes that are not kept any more are not said to be forgotten",
+      summary: "changes that are not kept any more are not said to be forgotten",
       find: `    kept.forgotten = oldest.revision;\n`,
       replace: ``,
       by: "adversity",
@@ -86,7 +86,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("reads.ts", [
     {
       name: "reads-what-it-has",
-      says: "a read does not wait until its replica is up to date",
+      summary: "a read does not wait until its replica is up to date",
       find: `  ctx.emit({ type: "reading", read: readNumber(state) });`,
       replace: `  readAll(state, readNumber(state), retryMs, ctx);`,
       by: "adversity",
@@ -95,21 +95,21 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("grants.ts", [
     {
       name: "releases-by-name",
-      says: "a release does not look whose grant it names",
+      summary: "a release does not look whose grant it names",
       find: `(holder) => holder.token === token && holder.session === session);`,
       replace: `(holder) => holder.token >= token || holder.session === session);`,
       by: "operations",
     },
     {
       name: "acquired-twice",
-      says: "who asks again for the same is granted twice",
+      summary: "who asks again for the same is granted twice",
       find: `if (!lock.holders.some(isMine) && !lock.waiters.some(isMine)) {`,
       replace: `if (!lock.waiters.some(isMine)) {`,
       by: "operations",
     },
     {
       name: "writer-overtaken",
-      says: "who fits is granted, although another has waited for longer",
+      summary: "who fits is granted, although another has waited for longer",
       find: `    lock.waiters.push({ session, wait, mode, permits: mode === "exclusive" ? capacity : permits, note });`,
       replace: `    lock.waiters[mode === "shared" ? "unshift" : "push"]({ session, wait, mode, permits: mode === "exclusive" ? capacity : permits, note });`,
       by: "operations",

@@ -13,7 +13,7 @@ import { raftSettings } from "./raft-settings.ts";
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
 export interface Setting {
   /** In words, for the page. */
-  readonly says: string;
+  readonly summary: string;
   readonly nodes: number;
   /** What each node is told by the application, in this order, at any time. */
   readonly asks: Readonly<Record<number, readonly object[]>>;
@@ -52,27 +52,27 @@ const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, dupli
 const oneAttempt = { ...calm, maxTimeouts: 0 };
 
 export const settings: Readonly<Record<string, Setting>> = {
-  "ring of four": { ...calm, says: "nodes 0 and 2 call", nodes: 4, asks: { 0: call, 2: call } },
+  "ring of four": { ...calm, summary: "nodes 0 and 2 call", nodes: 4, asks: { 0: call, 2: call } },
   "ring of six": {
     ...calm,
-    says: "everybody calls",
+    summary: "everybody calls",
     nodes: 6,
     asks: { 0: call, 1: call, 2: call, 3: call, 4: call, 5: call },
   },
   "election with a crash": {
     ...calm,
-    says: "3 nodes, 0 and 1 call; the crash is noticed, and no timer runs out while a message is on its way",
+    summary: "3 nodes, 0 and 1 call; the crash is noticed, and no timer runs out while a message is on its way",
     nodes: 3,
     asks: { 0: call, 1: call },
     timers: "quiet",
     crashes: 1,
   },
-  "one entry each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },
-  "two entries each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(2), 1: use(2), 2: use(2) } },
-  "three entries each": { ...calm, says: "2 nodes", nodes: 2, asks: { 0: use(3), 1: use(3) } },
+  "one entry each": { ...calm, summary: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },
+  "two entries each": { ...calm, summary: "3 nodes", nodes: 3, asks: { 0: use(2), 1: use(2), 2: use(2) } },
+  "three entries each": { ...calm, summary: "2 nodes", nodes: 2, asks: { 0: use(3), 1: use(3) } },
   "a crash that is noticed, and a recovery": {
     ...calm,
-    says: "3 nodes, of which 0 and 1 want in; one crashes, which is noticed, and comes back",
+    summary: "3 nodes, of which 0 and 1 want in; one crashes, which is noticed, and comes back",
     nodes: 3,
     asks: { 0: use(1), 1: use(1) },
     crashes: 1,
@@ -81,7 +81,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a crash that is noticed, three want in": {
     ...calm,
-    says: "3 nodes, which want in once; one crashes, which is noticed",
+    summary: "3 nodes, which want in once; one crashes, which is noticed",
     nodes: 3,
     asks: { 0: use(1), 1: use(1), 2: use(1) },
     crashes: 1,
@@ -89,7 +89,8 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "both crash, one comes back": {
     ...calm,
-    says: "2 nodes, which want in twice; both crash, which is noticed, and one comes back. What is owed in the end is not asked",
+    summary:
+      "2 nodes, which want in twice; both crash, which is noticed, and one comes back. What is owed in the end is not asked",
     nodes: 2,
     asks: { 0: use(2), 1: use(2) },
     crashes: 2,
@@ -99,7 +100,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a ring, a copy": {
     ...calm,
-    says: "3 nodes that start together; a message arrives twice, and two timers run out",
+    summary: "3 nodes that start together; a message arrives twice, and two timers run out",
     nodes: 3,
     asks: {},
     duplications: 1,
@@ -109,7 +110,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a ring, a crash and a recovery": {
     ...calm,
-    says: "3 nodes that start together; one crashes and comes back, and two timers run out",
+    summary: "3 nodes that start together; one crashes and comes back, and two timers run out",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -120,53 +121,53 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "one message each": {
     ...calm,
-    says: "3 nodes, links of no order",
+    summary: "3 nodes, links of no order",
     nodes: 3,
     asks: { 0: send(1), 1: send(1), 2: send(1) },
     network: "bag",
   },
   "two messages and one": {
     ...calm,
-    says: "3 nodes, links of no order; one sends two messages, one sends one, one listens",
+    summary: "3 nodes, links of no order; one sends two messages, one sends one, one listens",
     nodes: 3,
     asks: { 0: send(2), 1: send(1) },
     network: "bag",
   },
   "two messages each": {
     ...calm,
-    says: "4 nodes, links of no order",
+    summary: "4 nodes, links of no order",
     nodes: 4,
     asks: { 0: send(2), 1: send(2), 2: send(2), 3: send(2) },
     network: "bag",
   },
   "links that duplicate": {
     ...calm,
-    says: "2 nodes, three messages each",
+    summary: "2 nodes, three messages each",
     nodes: 2,
     asks: { 0: send(3), 1: send(3) },
     duplications: 1,
   },
   duel: {
     ...oneAttempt,
-    says: "3 nodes, 0 and 2 propose, once each",
+    summary: "3 nodes, 0 and 2 propose, once each",
     nodes: 3,
     asks: { 0: propose("x"), 2: propose("y") },
   },
   "duel of three": {
     ...oneAttempt,
-    says: "3 nodes, each proposes once",
+    summary: "3 nodes, each proposes once",
     nodes: 3,
     asks: { 0: propose("x"), 1: propose("y"), 2: propose("z") },
   },
   "duel among four": {
     ...oneAttempt,
-    says: "4 nodes, 0 and 3 propose, once each",
+    summary: "4 nodes, 0 and 3 propose, once each",
     nodes: 4,
     asks: { 0: propose("x"), 3: propose("y") },
   },
   "duel with a crash": {
     ...oneAttempt,
-    says: "3 nodes, 0 and 2 propose, once each; a node crashes and comes back",
+    summary: "3 nodes, 0 and 2 propose, once each; a node crashes and comes back",
     nodes: 3,
     asks: { 0: propose("x"), 2: propose("y") },
     crashes: 1,
@@ -174,7 +175,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a transaction, a crash and a recovery": {
     ...calm,
-    says: "3 nodes, 0 proposes a transaction, 2 may come to vote no; a node crashes and comes back",
+    summary: "3 nodes, 0 proposes a transaction, 2 may come to vote no; a node crashes and comes back",
     nodes: 3,
     asks: { 0: transaction, 2: [{ type: "refuse" }] },
     crashes: 1,
@@ -184,7 +185,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a transaction, a crash, a recovery and a loss": {
     ...calm,
-    says: "3 nodes, 0 proposes a transaction; a node crashes and comes back, and a message is lost",
+    summary: "3 nodes, 0 proposes a transaction; a node crashes and comes back, and a message is lost",
     nodes: 3,
     asks: { 0: transaction },
     crashes: 1,
@@ -195,7 +196,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "two transactions, a crash and a recovery": {
     ...calm,
-    says: "3 nodes, 0 proposes a transaction, and another one; it crashes and comes back",
+    summary: "3 nodes, 0 proposes a transaction, and another one; it crashes and comes back",
     nodes: 3,
     asks: { 0: [...transaction, ...transaction] },
     timers: "quiet",

@@ -123,7 +123,7 @@ function randomRun({ isisWithState }: Subject, seed: number): ReturnType<typeof 
 }
 
 describe("seeded bugs of the state transfer", () => {
-  it.each(stateTransferBugs)("$name: $says", { timeout: 400_000 }, async ({ name, by }) => {
+  it.each(stateTransferBugs)("$name: $summary", { timeout: 400_000 }, async ({ name, by }) => {
     expect(looks[by](await withBug(name))).not.toBeNull();
   });
 

@@ -11,7 +11,7 @@ const file = "src/protocols/multicast/parts/state-transfer/transfer.ts";
 export const stateTransferBugs: readonly StateTransferBug[] = [
   {
     name: "founds-before-all-have-said",
-    says: "a state is founded though a member has not said yet how it stands, and it may hold one",
+    summary: "a state is founded though a member has not said yet how it stands, and it may hold one",
     file,
     find: "      if (members.some((node) => known[node] === undefined)) return;\n",
     replace: "",
@@ -19,7 +19,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "every-seeker-founds",
-    says: "all that want a state found one, where nobody holds any",
+    summary: "all that want a state found one, where nobody holds any",
     file,
     find: `      const founder = seekers.find((node) => known[node]?.is === "returning") ?? seekers[0];\n`,
     replace: `      const founder = wants(known[ctx.self]?.is) ? ctx.self : seekers[0];\n`,
@@ -27,7 +27,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "keeps-what-came-before-the-state",
-    says: "a member that is given the state applies what was delivered before its place once more",
+    summary: "a member that is given the state applies what was delivered before its place once more",
     file,
     find: `    ctx.emit({ type: "placed" });\n`,
     replace: "",
@@ -35,7 +35,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "counts-as-holding-though-left-out",
-    says: "a member that was left out goes on with the state that it had",
+    summary: "a member that was left out goes on with the state that it had",
     file,
     find: `      state.standing = "returning"; // What it has applied last, others may not have, or in another order.\n      ctx.emit({ type: "waiting" });\n`,
     replace: "",
@@ -43,7 +43,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "silent-in-a-new-view",
-    says: "a member that wants the state does not say so again in the next view",
+    summary: "a member that wants the state does not say so again in the next view",
     file,
     find: "      if (wants(state.standing)) say(state, ctx, state.standing);\n",
     replace: "",
@@ -51,7 +51,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "holders-stay-silent",
-    says: "a member that holds the state does not say so when another seeks it",
+    summary: "a member that holds the state does not say so when another seeks it",
     file,
     find: "if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);",
     replace: `if (wants(is) && isSilent && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
@@ -59,7 +59,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "source-unknown-after-it-stopped",
-    says: "who waits for a member that holds the state no more goes on to wait for it",
+    summary: "who waits for a member that holds the state no more goes on to wait for it",
     file,
     find: `    if (is !== "holding") abandon(state, from, ctx);\n`,
     replace: "",

@@ -11,7 +11,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("two-phase-commit.ts", [
     {
       name: "yes-not-journalled",
-      says: "a participant votes yes before it has journalled that",
+      summary: "a participant votes yes before it has journalled that",
       find: `ctx.persist({ type: "prepared", transaction });`,
       replace: ``,
       by: "bfs",
@@ -20,7 +20,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "first-yes-commits",
-      says: "the coordinator commits on the first yes",
+      summary: "the coordinator commits on the first yes",
       find: `if (coordinator.missing.length === 0) commit(state, transaction, ctx);`,
       replace: `commit(state, transaction, ctx);`,
       by: "random",
@@ -31,7 +31,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("coordinator.ts", [
     {
       name: "forgets-its-commit",
-      says: "the coordinator does not journal its commit: after a crash it presumes an abort",
+      summary: "the coordinator does not journal its commit: after a crash it presumes an abort",
       find: `ctx.persist({ type: "committed", transaction, participants: [...ctx.peers] });`,
       replace: ``,
       by: "bfs",
@@ -40,7 +40,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "numbers-used-again",
-      says: "after a crash the coordinator counts its transactions from 1 again",
+      summary: "after a crash the coordinator counts its transactions from 1 again",
       find: `state.number = upTo;`,
       replace: `state.number = 0;`,
       by: "bfs",
@@ -51,7 +51,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("participant.ts", [
     {
       name: "aborts-alone",
-      says: "a participant in doubt aborts when its patience is over",
+      summary: "a participant in doubt aborts when its patience is over",
       find: `const open = inDoubt(state);`,
       replace: `for (const { transaction } of inDoubt(state)) finish(state, transaction, "abort", ctx);\n    const open = inDoubt(state);`,
       by: "bfs",
@@ -60,7 +60,8 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "end-not-journalled",
-      says: "a participant does not journal what was decided: after a crash it is in doubt again, and decides once more",
+      summary:
+        "a participant does not journal what was decided: after a crash it is in doubt again, and decides once more",
       find: `else ctx.persist({ type: "finished", transaction, decision });`,
       replace: ``,
       by: "bfs",
@@ -69,7 +70,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "presumed-commit",
-      says: "a coordinator that does not remember a transaction says that it was committed",
+      summary: "a coordinator that does not remember a transaction says that it was committed",
       find: `return "abort"; // Presumed.`,
       replace: `return "commit"; // Presumed.`,
       by: "random",

@@ -18,12 +18,15 @@ const ALL: Room = { permits: 1, capacity: 1 };
 
 /** More holders than there is room for are a violation, and so is a token that has not grown where one holder takes all. */
 export class ExclusiveUse {
+  readonly #now: () => number;
   /** How often anything was held. */
   count = 0;
   readonly #held = new Map<string, Held[]>();
   readonly #highest = new Map<string, number>();
 
-  constructor(private readonly now: () => number) {}
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   /** @param clock of the holder's process; `isAlive`: whether that runs. */
   enter(
@@ -72,5 +75,5 @@ export class ExclusiveUse {
     throw new Error(`${this.#at(name)}: ${each.join(" and ")} hold it`);
   }
 
-  #at = (name: string): string => `${name} at ${this.now().toFixed(3)} ms`;
+  #at = (name: string): string => `${name} at ${this.#now().toFixed(3)} ms`;
 }

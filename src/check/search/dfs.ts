@@ -45,7 +45,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
   depth = 0;
   violated: Property<V> | null = null;
   /** Whether what is violated is a promise, by a run that stops. */
-  isPromiseBroken = false;
+  isLivenessBroken = false;
   /** Whether a bound on states or depth has left something out. */
   isCut = false;
   /** The state that was found, or expanded, last. */
@@ -107,7 +107,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     this.#successors.gather(tuple);
     if (!this.#successors.isBound) {
       this.violated = this.judge.brokenBy((moves) => this.#back(state, moves));
-      this.isPromiseBroken = this.violated !== null;
+      this.isLivenessBroken = this.violated !== null;
     }
     if (this.violated === null)
       this.model.expand(tuple, this.#depths.at(state) < this.#maxDepth ? this.#visit : this.#peek);

@@ -5,14 +5,12 @@ import { Properties, TupleWorld } from "../properties.ts";
 
 export class Judge<V extends Vocabulary> {
   readonly #states: Properties<V>;
-  readonly #promises: readonly Property<V>[];
+  readonly #owed: readonly Property<V>[];
   readonly #view: TupleWorld<V>;
 
   constructor(model: Model<V>, properties: readonly Property<V>[]) {
     this.#states = new Properties(model, properties);
-    this.#promises = model.histories
-      .shown(properties)
-      .filter(({ when }) => when === "leadsTo" || when === "eventually");
+    this.#owed = model.histories.shown(properties).filter(({ when }) => when === "leadsTo" || when === "eventually");
     this.#view = new TupleWorld(model);
   }
 
@@ -37,7 +35,7 @@ export class Judge<V extends Vocabulary> {
    * @param back The states that led there, by how many moves ago they were; null before the first.
    */
   brokenBy(back: (moves: number) => Int32Array | null): Property<V> | null {
-    for (const promise of this.#promises) {
+    for (const promise of this.#owed) {
       const world = this.#view.of(back(0) as Int32Array);
       const isBroken =
         promise.when === "leadsTo"

@@ -15,6 +15,7 @@ export interface Way<V extends Vocabulary> {
 }
 
 export class Successors<V extends Vocabulary> {
+  readonly #model: Model<V>;
   count = 0;
   readonly moves: Move<V>[] = [];
   /** 32 bits each. */
@@ -27,11 +28,13 @@ export class Successors<V extends Vocabulary> {
   readonly #contents = new WeakMap<object, number>();
   readonly #words = new Map<string, number>();
 
-  constructor(private readonly model: Model<V>) {}
+  constructor(model: Model<V>) {
+    this.#model = model;
+  }
 
   /** Looks at a state, which must stay as it is until the next is looked at. */
   gather(tuple: Int32Array): void {
-    const { model } = this;
+    const model = this.#model;
     this.#tuple = tuple;
     this.count = 0;
     this.isBound = false;
@@ -47,8 +50,8 @@ export class Successors<V extends Vocabulary> {
     const ways: Way<V>[] = [];
     const place = this.#places[at];
     let index = 0;
-    const { next } = this.model;
-    this.model.expandWanted(
+    const { next } = this.#model;
+    this.#model.expandWanted(
       this.#tuple,
       () => index++ === place,
       (_move, outcome) => {
@@ -75,7 +78,7 @@ export class Successors<V extends Vocabulary> {
   };
 
   #hasCrashed(node: NodeId): boolean {
-    const { options, steps } = this.model;
+    const { options, steps } = this.#model;
     return steps.locals.valueOf(this.#tuple[options.nodes.indexOf(node)] as number).status === "crashed";
   }
 

@@ -106,6 +106,7 @@ const MAX_REMEMBERED = 100_000;
 const MAX_OUTCOMES = 256;
 
 class Walker<V extends Vocabulary> {
+  readonly #options: WalkOptions<V>;
   readonly model: Model<V>;
   /** Of this walker's runs. */
   readonly witnesses: Witness<V>[] = [];
@@ -119,7 +120,8 @@ class Walker<V extends Vocabulary> {
   /** The states of the last run, the first among them. */
   readonly #states: Int32Array[] = [];
 
-  constructor(private readonly options: WalkOptions<V>) {
+  constructor(options: WalkOptions<V>) {
+    this.#options = options;
     const { counters: _counted, rounds: _closed, symmetry: _renamed, ...plain } = options;
     this.model = new Model(plain, MAX_OUTCOMES);
     this.#judge = new Judge(this.model, options.properties ?? options.protocol.properties);
@@ -131,9 +133,9 @@ class Walker<V extends Vocabulary> {
   /** Makes one run, to where something is violated, nothing is left to happen, or it has taken all its steps. */
   run(number: number): Property<V> | null {
     const successors = this.#successors;
-    const { strategy, seed, bugDepth = 3 } = this.options;
+    const { strategy, seed, bugDepth = 3 } = this.#options;
     const chance = random(seed).stream(`run ${number}`);
-    const pick = pickers[strategy]({ options: this.options, chance, steps: this.#steps, bugDepth });
+    const pick = pickers[strategy]({ options: this.#options, chance, steps: this.#steps, bugDepth });
     const endings = chance.stream("endings");
     this.length = 0;
     let violated = this.#look();

@@ -9,6 +9,7 @@ import { Successors, type Way } from "../search/successors.ts";
 import { shortcut, type Wanted } from "./shortcut.ts";
 
 export class Replayer<V extends Vocabulary> {
+  readonly #property: Property<V>;
   readonly model: Model<V>;
   /** How many lists of moves have been tried. */
   replays = 0;
@@ -16,10 +17,8 @@ export class Replayer<V extends Vocabulary> {
   readonly #successors: Successors<V>;
   readonly #states: Int32Array[] = [];
 
-  constructor(
-    options: ModelOptions<V>,
-    private readonly property: Property<V>,
-  ) {
+  constructor(options: ModelOptions<V>, property: Property<V>) {
+    this.#property = property;
     const { counters: _counted, rounds: _closed, symmetry: _renamed, ...plain } = options;
     this.model = new Model({ ...plain, properties: [property] });
     this.#judge = new Judge(this.model, [property]);
@@ -49,7 +48,7 @@ export class Replayer<V extends Vocabulary> {
    * none with less than `path.length` moves within so many states, or the property is about runs as a whole.
    */
   detour(path: readonly Wanted<V>[], kept: number, maxStates: number): Taken<V>[] | null {
-    const { when } = this.property;
+    const { when } = this.#property;
     if (when === "leadsTo" || when === "eventually") return null;
     const start = path.slice(0, kept);
     this.replay(start);
@@ -61,7 +60,7 @@ export class Replayer<V extends Vocabulary> {
 
   #isViolated(length: number): boolean {
     const last = this.#states[length] as Int32Array;
-    const { when } = this.property;
+    const { when } = this.#property;
     if (when !== "leadsTo" && when !== "eventually") return this.#judge.violatedBy(last) !== null;
     this.#successors.gather(last);
     if (this.#successors.isBound) return false;

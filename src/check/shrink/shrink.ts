@@ -64,22 +64,24 @@ const MAX_PAIRED = 120;
 const SHORTCUT_STATES = 5_000;
 
 class Shrinker<V extends Vocabulary> {
+  readonly #replayer: Replayer<V>;
   readonly #maxReplays: number;
   readonly #mayGoOn: (progress: ShrinkProgress) => boolean;
   #isStopped = false;
 
   constructor(
-    private readonly replayer: Replayer<V>,
+    replayer: Replayer<V>,
     public best: Taken<V>[],
     options: ShrinkOptions<V>,
   ) {
+    this.#replayer = replayer;
     this.#maxReplays = options.maxReplays ?? 20_000;
     this.#mayGoOn = options.mayGoOn ?? (() => true);
   }
 
   /** The activity of a node, the faults of a kind, the commands of a node: all or nothing. */
   dropWholes(): void {
-    const nodes = this.replayer.model.options.nodes;
+    const nodes = this.#replayer.model.options.nodes;
     for (const node of nodes)
       this.#try((taken) => taken.move.node !== node && !("from" in taken.move && taken.move.from === node));
     for (const kind of ["crash", "lose", "duplicate"]) this.#try(({ move }) => move.kind !== kind);
@@ -121,7 +123,7 @@ class Shrinker<V extends Vocabulary> {
   /** From the end to the beginning, since a search that starts late sees farthest; again while it helps. */
   takeShortcuts(): void {
     for (let kept = this.best.length - 2; kept >= 0 && !this.#isStopped; kept--) {
-      const found = this.replayer.detour(this.best, kept, SHORTCUT_STATES);
+      const found = this.#replayer.detour(this.best, kept, SHORTCUT_STATES);
       this.#note();
       if (found === null || found.length >= this.best.length) continue;
       this.best = found;
@@ -132,7 +134,7 @@ class Shrinker<V extends Vocabulary> {
 
   /** Puts next to each other what leads to each other, where that is the same run to everybody who took part. */
   order(): void {
-    const ordered = this.replayer.replay(causallyOrdered(this.best));
+    const ordered = this.#replayer.replay(causallyOrdered(this.best));
     if (ordered !== null && ordered.length === this.best.length) this.best = ordered;
   }
 
@@ -141,7 +143,7 @@ class Shrinker<V extends Vocabulary> {
     if (this.#isStopped) return false;
     const kept = this.best.filter(keep);
     if (kept.length === this.best.length) return false;
-    const found = this.replayer.replay(kept);
+    const found = this.#replayer.replay(kept);
     const isShorter = found !== null && found.length < this.best.length;
     if (isShorter) this.best = found;
     this.#note();
@@ -150,7 +152,7 @@ class Shrinker<V extends Vocabulary> {
 
   /** Whether it is time to end. */
   #note(): void {
-    const { replays } = this.replayer;
+    const { replays } = this.#replayer;
     const isAsked = replays % ASK_EVERY === 0;
     this.#isStopped = replays >= this.#maxReplays || (isAsked && !this.#mayGoOn({ replays, length: this.best.length }));
   }

@@ -29,94 +29,94 @@ export class Supervisor {
   isOverdue = false;
   /** The command's process group, from when this side knows it until the command has ended. */
   group: number | null = null;
-  private readonly words = new EventEmitter<{ ready: []; ended: [Ended]; error: [Error] }>();
-  private readonly process: ChildProcess;
-  private readonly pipe: Duplex | undefined;
+  readonly #words = new EventEmitter<{ ready: []; ended: [Ended]; error: [Error] }>();
+  readonly #process: ChildProcess;
+  readonly #pipe: Duplex | undefined;
   /** It runs and waits. Rejects with an EnvironmentError if it cannot be started. */
   readonly ready: Promise<unknown>;
-  private readonly ended: Promise<[Ended]>;
-  private readonly gone: Promise<void>;
-  private until: number | null = null;
-  private isRunning = false;
-  private timer: NodeJS.Timeout | undefined;
+  readonly #ended: Promise<[Ended]>;
+  readonly #gone: Promise<void>;
+  #until: number | null = null;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(script = SCRIPT) {
-    this.ready = once(this.words, "ready");
-    this.ended = once(this.words, "ended") as Promise<[Ended]>;
-    for (const awaited of [this.ready, this.ended]) awaited.catch(() => {}); // It may fail before anybody waits.
+    this.ready = once(this.#words, "ready");
+    this.#ended = once(this.#words, "ended") as Promise<[Ended]>;
+    for (const awaited of [this.ready, this.#ended]) awaited.catch(() => {}); // It may fail before anybody waits.
     const startedAt = monotonicMs();
-    this.process = spawn(process.execPath, [script], {
+    this.#process = spawn(process.execPath, [script], {
       stdio: ["inherit", "inherit", "inherit", "pipe"],
       detached: true, // Ctrl-C in the terminal is for `coterie`, which passes it on.
     });
-    this.gone = new Promise((resolve) => {
-      this.process.on("error", (error) => {
-        this.fail(new EnvironmentError("no-supervisor", `cannot start a process: ${error.message}`, { cause: error }));
-        if (this.process.pid === undefined) resolve();
+    this.#gone = new Promise((resolve) => {
+      this.#process.on("error", (error) => {
+        this.#fail(new EnvironmentError("no-supervisor", `cannot start a process: ${error.message}`, { cause: error }));
+        if (this.#process.pid === undefined) resolve();
       });
       // When all that it said has been read, too.
-      this.process.on("close", (code, signal) => {
-        this.killGroup();
+      this.#process.on("close", (code, signal) => {
+        this.#killGroup();
         const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
-        this.fail(new EnvironmentError("supervisor-ended", `the process that watched over the command ${how}`));
+        this.#fail(new EnvironmentError("supervisor-ended", `the process that watched over the command ${how}`));
         resolve();
       });
     });
-    this.pipe = this.process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
-    this.pipe?.on("error", () => {}); // `close` follows.
-    if (this.pipe !== undefined)
-      eachLine(this.pipe, MAX_LINE_LENGTH, (line) => this.take(JSON.parse(line) as FromSupervisor, startedAt));
+    this.#pipe = this.#process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
+    this.#pipe?.on("error", () => {}); // `close` follows.
+    if (this.#pipe !== undefined)
+      eachLine(this.#pipe, MAX_LINE_LENGTH, (line) => this.#take(JSON.parse(line) as FromSupervisor, startedAt));
   }
 
   /** Runs the command. Call it once. @throws EnvironmentError if the supervisor cannot be started, or is killed */
   async run(order: Omit<Order, "until">): Promise<Ended> {
     await this.ready;
-    this.isRunning = true;
-    this.tell({ type: "run", ...order, until: this.until });
-    this.guard();
+    this.#isRunning = true;
+    this.#tell({ type: "run", ...order, until: this.#until });
+    this.#guard();
     try {
-      return (await this.ended)[0];
+      return (await this.#ended)[0];
     } finally {
-      this.isRunning = false;
-      clearTimeout(this.timer);
+      this.#isRunning = false;
+      clearTimeout(this.#timer);
     }
   }
 
   /** The grant is certain until that moment of `monotonicMs`. Where nobody says so it has no end. */
   certain(until: number): void {
-    this.until = until;
-    if (!this.isRunning) return;
-    this.tell({ type: "certain", until });
-    this.guard();
+    this.#until = until;
+    if (!this.#isRunning) return;
+    this.#tell({ type: "certain", until });
+    this.#guard();
   }
 
   signal(name: NodeJS.Signals): void {
-    this.tell({ type: "signal", name });
+    this.#tell({ type: "signal", name });
   }
 
   /** SIGTERM, and SIGKILL after the grace. */
   stop(): void {
-    this.tell({ type: "stop" });
+    this.#tell({ type: "stop" });
   }
 
   kill(): void {
-    this.tell({ type: "kill" });
+    this.#tell({ type: "kill" });
   }
 
   /** Ends the supervisor, and the command if it still runs. Resolves when the supervisor is gone. */
   async dismiss(): Promise<void> {
-    this.pipe?.destroy();
-    const last = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
-    await this.gone;
+    this.#pipe?.destroy();
+    const last = setTimeout(() => this.#process.kill("SIGKILL"), LAST_WORD_MS);
+    await this.#gone;
     clearTimeout(last);
   }
 
-  private take(word: FromSupervisor, startedAt: number): void {
+  #take(word: FromSupervisor, startedAt: number): void {
     switch (word.type) {
       case "ready": {
         const problem = clockProblem(startedAt, word.at, monotonicMs());
-        if (problem === null) this.words.emit("ready");
-        else this.fail(new EnvironmentError("different-clocks", problem));
+        if (problem === null) this.#words.emit("ready");
+        else this.#fail(new EnvironmentError("different-clocks", problem));
         return;
       }
       case "started":
@@ -128,34 +128,34 @@ export class Supervisor {
       case "ended":
       case "not-started":
         this.group = null;
-        this.words.emit("ended", word);
+        this.#words.emit("ended", word);
     }
   }
 
   /** Nothing more will be heard. Who has heard already is not disturbed. */
-  private fail(error: Error): void {
-    if (this.words.listenerCount("error") > 0) this.words.emit("error", error);
+  #fail(error: Error): void {
+    if (this.#words.listenerCount("error") > 0) this.#words.emit("error", error);
   }
 
-  private tell(word: ToSupervisor): void {
-    if (this.pipe?.writable === true) this.pipe.write(`${JSON.stringify(word)}\n`);
+  #tell(word: ToSupervisor): void {
+    if (this.#pipe?.writable === true) this.#pipe.write(`${JSON.stringify(word)}\n`);
   }
 
   /** Kills from this side what runs past the grant's end, and the supervisor if it then says nothing. */
-  private guard(): void {
-    clearTimeout(this.timer);
-    if (this.until === null) return;
-    const inMs = Math.max(0, Math.ceil(this.until - KILL_EARLY_MS - monotonicMs()));
+  #guard(): void {
+    clearTimeout(this.#timer);
+    if (this.#until === null) return;
+    const inMs = Math.max(0, Math.ceil(this.#until - KILL_EARLY_MS - monotonicMs()));
     const kill = (): void => {
-      if (inMs > LONGEST_TIMER_MS) return this.guard();
+      if (inMs > LONGEST_TIMER_MS) return this.#guard();
       this.isOverdue = true;
-      this.killGroup();
-      this.timer = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
+      this.#killGroup();
+      this.#timer = setTimeout(() => this.#process.kill("SIGKILL"), LAST_WORD_MS);
     };
-    this.timer = setTimeout(kill, Math.min(inMs, LONGEST_TIMER_MS));
+    this.#timer = setTimeout(kill, Math.min(inMs, LONGEST_TIMER_MS));
   }
 
-  private killGroup(): void {
+  #killGroup(): void {
     if (this.group === null) return;
     try {
       process.kill(-this.group, "SIGKILL");

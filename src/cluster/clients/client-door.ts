@@ -59,20 +59,22 @@ const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const NUMBERS = `${OWN_NAMES}clients`;
 
 export class ClientDoor {
+  readonly #options: ClientDoorOptions;
   readonly #guests = new Set<Guest>();
   readonly #byClient = new Map<NodeId, Guest>();
   readonly #bySession = new Map<SessionId, Guest>();
   readonly #followers = new Map<string, Set<Guest>>();
   readonly #forget: () => void;
 
-  constructor(private readonly options: ClientDoorOptions) {
+  constructor(options: ClientDoorOptions) {
+    this.#options = options;
     this.#forget = options.service.listen((event) => this.#hear(event));
     options.service.onClientAnswered = (answered) => this.#answer(answered);
   }
 
   /** @param flaw of the certificate that was shown. @returns what the connection is to call. */
   accept(wire: ClientWire, roleOf: RoleOf, flaw: string | null = null): Guest {
-    const { counts, service } = this.options;
+    const { counts, service } = this.#options;
     const guest = new Guest(wire, roleOf, { door: this, service, counts, flaw });
     counts.connections += 1;
     if (this.#guests.size >= MAX_CLIENTS) {
@@ -98,7 +100,7 @@ export class ClientDoor {
 
   leave(guest: Guest): void {
     if (!this.#guests.delete(guest)) return;
-    this.options.counts.connected = this.#guests.size;
+    this.#options.counts.connected = this.#guests.size;
     const { client, session } = guest;
     if (client !== null && this.#byClient.get(client) === guest) this.#byClient.delete(client);
     if (session !== null && this.#bySession.get(session) === guest) this.#bySession.delete(session);
@@ -108,7 +110,7 @@ export class ClientDoor {
   follow(topic: Topic, name: string, guest: Guest): string {
     const key = `${topic} ${name}`;
     const followers = this.#followers.get(key) ?? new Set();
-    if (isWatch(key) && !followers.has(guest)) this.options.counts.watching += 1;
+    if (isWatch(key) && !followers.has(guest)) this.#options.counts.watching += 1;
     this.#followers.set(key, followers.add(guest));
     return key;
   }
@@ -121,7 +123,7 @@ export class ClientDoor {
 
   #drop(key: string, guest: Guest): void {
     const followers = this.#followers.get(key);
-    if (followers?.delete(guest) === true && isWatch(key)) this.options.counts.watching -= 1;
+    if (followers?.delete(guest) === true && isWatch(key)) this.#options.counts.watching -= 1;
     if (followers?.size === 0) this.#followers.delete(key);
   }
 
@@ -191,6 +193,9 @@ export const unknownCaller = (flaw: string | null): string =>
 
 /** One connection of a client. */
 export class Guest {
+  readonly #wire: ClientWire;
+  readonly #roleOf: RoleOf;
+  readonly #around: Around;
   client: NodeId | null = null;
   session: SessionId | null = null;
   readonly followed = new Set<string>();
@@ -199,11 +204,11 @@ export class Guest {
   #reads = 0;
   #takesFragments = false;
 
-  constructor(
-    private readonly wire: ClientWire,
-    private readonly roleOf: RoleOf,
-    private readonly around: Around,
-  ) {}
+  constructor(wire: ClientWire, roleOf: RoleOf, around: Around) {
+    this.#wire = wire;
+    this.#roleOf = roleOf;
+    this.#around = around;
+  }
 
   get isWelcome(): boolean {
     return this.#phase === "welcome";
@@ -226,7 +231,7 @@ export class Guest {
   /** The connection has ended. */
   left(): void {
     this.#phase = "over";
-    this.around.door.leave(this);
+    this.#around.door.leave(this);
   }
 
   say(word: MemberWord): void {
@@ -235,37 +240,37 @@ export class Guest {
 
   sayText(text: string): void {
     if (this.#phase === "over") return;
-    if (this.wire.queuedBytes > MAX_QUEUED_BYTES) {
-      this.around.counts.dropped += 1;
+    if (this.#wire.queuedBytes > MAX_QUEUED_BYTES) {
+      this.#around.counts.dropped += 1;
       return this.#end();
     }
-    for (const fragment of this.#takesFragments ? inFragments(text) : [text]) this.wire.send(fragment);
+    for (const fragment of this.#takesFragments ? inFragments(text) : [text]) this.#wire.send(fragment);
   }
 
   /** @param isFinal it would be told the same by other members. */
   dismiss(code: string, reason: string, isFinal: boolean): void {
     if (this.#phase === "over") return;
-    this.around.counts.refused += isFinal ? 1 : 0;
+    this.#around.counts.refused += isFinal ? 1 : 0;
     this.say({ type: "farewell", code, reason, isFinal });
     this.#end();
   }
 
   #end(): void {
     this.left();
-    this.wire.close();
+    this.#wire.close();
   }
 
   #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
     if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
     this.#phase = "greeting";
-    this.#role = this.roleOf(token);
-    if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.around.flaw), true);
+    this.#role = this.#roleOf(token);
+    if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.#around.flaw), true);
     if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
     this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
     if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);
-    this.around.service
+    this.#around.service
       .submit({ type: "add", name: NUMBERS, by: 1 }, () => this.#phase === "greeting")
       .then(
         ({ revision }) => this.#welcome(FIRST_CLIENT + revision),
@@ -275,7 +280,7 @@ export class Guest {
 
   #welcome(client: NodeId): void {
     if (this.#phase !== "greeting") return;
-    const { service, door } = this.around;
+    const { service, door } = this.#around;
     this.#phase = "welcome";
     if (client !== FIRST_CLIENT) {
       this.client = client;
@@ -287,7 +292,7 @@ export class Guest {
   }
 
   #propose({ sequence, operation }: ClientWord & { type: "propose" }): void {
-    const { counts, service } = this.around;
+    const { counts, service } = this.#around;
     if (this.#role === "read" || this.client === null)
       return this.dismiss("forbidden", "expected the role write for this, got read", true);
     if (!isOfOwnSession(readProposal(operation)))
@@ -297,7 +302,7 @@ export class Guest {
   }
 
   async #read({ id, query }: { id: number; query: Query }): Promise<void> {
-    const { counts, service } = this.around;
+    const { counts, service } = this.#around;
     if (query.type === "snapshot" && this.#role !== "admin")
       return this.say({ type: "refused", id, code: "forbidden", reason: "expected the role admin for this" });
     if (this.#reads >= MAX_READS)
@@ -316,7 +321,7 @@ export class Guest {
   }
 
   #follow({ type, topic, name }: ClientWord & { type: "follow" | "unfollow" }): void {
-    const { door } = this.around;
+    const { door } = this.#around;
     if (type === "unfollow") return void this.followed.delete(door.unfollow(topic, name, this));
     if (this.followed.size >= MAX_FOLLOWED)
       return this.dismiss("too-many", `expected a client to follow at most ${MAX_FOLLOWED} names`, true);

@@ -21,13 +21,16 @@ export interface Place {
 }
 
 export class DoorRoom {
+  readonly #log: Log;
   #unread = 0;
 
   constructor(
     readonly counts: EtcdCounts,
-    private readonly log: Log,
+    log: Log,
     readonly limits: DoorLimits = doorLimits,
-  ) {}
+  ) {
+    this.#log = log;
+  }
 
   /** @throws EtcdError `tooManyRequests` */
   enter(call: string): Place {
@@ -74,6 +77,6 @@ export class DoorRoom {
   }
 
   #say(reason: string, what: string): void {
-    this.log.once(`etcd ${reason}`, `clients of etcd's API: ${what}`, { event: "etcd-client-refused", reason });
+    this.#log.once(`etcd ${reason}`, `clients of etcd's API: ${what}`, { event: "etcd-client-refused", reason });
   }
 }

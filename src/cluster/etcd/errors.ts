@@ -46,6 +46,7 @@ const known = {
 export type EtcdErrorName = keyof typeof known;
 
 export class EtcdError extends Error {
+  readonly #reason: EtcdErrorName;
   /** Of gRPC. */
   readonly code: number;
   readonly details: string;
@@ -56,11 +57,12 @@ export class EtcdError extends Error {
   readonly compacted: number;
 
   constructor(
-    private readonly reason: EtcdErrorName,
+    reason: EtcdErrorName,
     { revision = 0, compacted = 0, ...options }: ErrorOptions & { revision?: number; compacted?: number } = {},
   ) {
     const [code, text] = known[reason];
     super(code === UNKNOWN ? text : `etcdserver: ${text}`, options);
+    this.#reason = reason;
     this.revision = revision;
     this.compacted = compacted;
     this.code = code;
@@ -69,10 +71,10 @@ export class EtcdError extends Error {
 
   /** As metrics name it. */
   get label(): string {
-    return this.reason.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return this.#reason.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   }
 
   is(name: EtcdErrorName): boolean {
-    return this.reason === name;
+    return this.#reason === name;
   }
 }

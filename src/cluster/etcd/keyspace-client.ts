@@ -28,6 +28,7 @@ type ResponseTo<T> = T extends { readonly type: infer K }
   : never;
 
 export class KeyspaceClient {
+  readonly #service: Service;
   #asked = 0;
   /** Responses that are told where they are applied, as they are too long to be held. */
   readonly #long = new Map<string, KeyspaceResponse | null>();
@@ -35,7 +36,8 @@ export class KeyspaceClient {
 
   readonly #listeners = new Set<(change: KeyspaceChange | null) => void>();
 
-  constructor(private readonly service: Service) {
+  constructor(service: Service) {
+    this.#service = service;
     const tell = (change: KeyspaceChange | null): void => {
       for (const listener of [...this.#listeners]) listener(change);
     };
@@ -51,14 +53,14 @@ export class KeyspaceClient {
   /** @throws EtcdError if it is refused, or has no answer in time: then it may have been done */
   async execute<C extends KeyspaceCommand>(command: C): Promise<ResponseTo<C>> {
     this.#asked += 1;
-    const asker = `${this.service.self} ${this.service.session} ${this.#asked}`;
+    const asker = `${this.#service.self} ${this.#service.session} ${this.#asked}`;
     const asked: AskedCommand = { asker, command };
     const text = JSON.stringify(asked);
     if (utf8Bytes(text) > MAX_VALUE_BYTES) throw new EtcdError("requestTooLarge");
     this.#long.set(asker, null);
     try {
       const done = await this.#call(true, (isWanted) =>
-        this.service.submit({ type: "execute", machine: KEYSPACE, command: text }, isWanted),
+        this.#service.submit({ type: "execute", machine: KEYSPACE, command: text }, isWanted),
       );
       if (done.result.type !== "executed") throw new EtcdError("timedOut");
       const { result } = done.result;
@@ -74,7 +76,7 @@ export class KeyspaceClient {
   async ask<Q extends KeyspaceQuestion>(question: Q): Promise<ResponseTo<Q>> {
     const text = JSON.stringify(question);
     const { answer } = await this.#call(false, () =>
-      this.service.query({ type: "ask", machine: KEYSPACE, question: text }),
+      this.#service.query({ type: "ask", machine: KEYSPACE, question: text }),
     );
     return answered(JSON.parse(answer.answer) as KeyspaceResponse) as ResponseTo<Q>;
   }
@@ -91,7 +93,7 @@ export class KeyspaceClient {
 
   async #call<T>(changes: boolean, work: (isWanted: () => boolean) => Promise<T>): Promise<T> {
     try {
-      return await this.service.call({ what: "a call of etcd's API", changes, timeoutMs: TIMEOUT_MS }, work);
+      return await this.#service.call({ what: "a call of etcd's API", changes, timeoutMs: TIMEOUT_MS }, work);
     } catch (error) {
       throw inWordsOfEtcd(error);
     }

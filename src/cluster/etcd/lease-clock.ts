@@ -17,16 +17,17 @@ const SWEEP_MS = 500;
 const AT_ONCE = 64;
 
 export class LeaseClock {
+  readonly #service: Service & { readonly leader: number | null };
+  readonly #keyspace: KeyspaceClient;
   readonly #leases = new Map<LeaseId, Counted>();
   /** Whether there may be leases that it has not heard of. */
   #isBehind = false;
   #isSweeping = false;
   readonly #stop: (() => void)[];
 
-  constructor(
-    private readonly service: Service & { readonly leader: number | null },
-    private readonly keyspace: KeyspaceClient,
-  ) {
+  constructor(service: Service & { readonly leader: number | null }, keyspace: KeyspaceClient) {
+    this.#service = service;
+    this.#keyspace = keyspace;
     const forget = keyspace.listen((change) => this.#hear(change));
     const unlisten = service.listen((event) => {
       if (event.type === "led") this.#sweepSoon();
@@ -39,7 +40,7 @@ export class LeaseClock {
   remaining(lease: LeaseId): number | null {
     const counted = this.#leases.get(lease);
     if (counted === undefined) return null;
-    const elapsedS = (this.service.platform.clock.now() - counted.since) / 1_000;
+    const elapsedS = (this.#service.platform.clock.now() - counted.since) / 1_000;
     return Math.max(0, Math.floor(counted.ttl - elapsedS));
   }
 
@@ -58,18 +59,18 @@ export class LeaseClock {
 
   #count(lease: GrantedLease): void {
     if (this.#leases.get(lease.lease)?.renewal === lease.renewal) return;
-    this.#leases.set(lease.lease, { ...lease, since: this.service.platform.clock.now() });
+    this.#leases.set(lease.lease, { ...lease, since: this.#service.platform.clock.now() });
   }
 
   get #isNeeded(): boolean {
-    const leads = this.service.leader === this.service.self;
-    return leads && this.service.closed === null && (this.#isBehind || this.#leases.size > 0);
+    const leads = this.#service.leader === this.#service.self;
+    return leads && this.#service.closed === null && (this.#isBehind || this.#leases.size > 0);
   }
 
   #sweepSoon(): void {
     if (this.#isSweeping || !this.#isNeeded) return;
     this.#isSweeping = true;
-    const { timers } = this.service.platform;
+    const { timers } = this.#service.platform;
     const sweep = async (): Promise<void> => {
       await sleep(timers, SWEEP_MS, { ref: false });
       if (this.#isNeeded) await this.#sweep().catch(() => {}); // It is tried again.
@@ -89,17 +90,17 @@ export class LeaseClock {
         throw error;
       }
     }
-    const now = this.service.platform.clock.now();
+    const now = this.#service.platform.clock.now();
     const over = [...this.#leases.values()].filter(({ ttl, since }) => now - since >= ttl * 1_000);
     for (let at = 0; at < over.length && this.#isNeeded; at += AT_ONCE) {
       const expire = ({ lease, renewal }: Counted): Promise<unknown> =>
-        this.keyspace.execute({ type: "expire", lease, renewal }).catch(() => {}); // It has been renewed, or is over.
+        this.#keyspace.execute({ type: "expire", lease, renewal }).catch(() => {}); // It has been renewed, or is over.
       await Promise.all(over.slice(at, at + AT_ONCE).map(expire));
     }
   }
 
   async #catchUp(): Promise<void> {
-    const { leases } = await this.keyspace.ask({ type: "leases" });
+    const { leases } = await this.#keyspace.ask({ type: "leases" });
     const known = new Set(leases.map(({ lease }) => lease));
     for (const lease of this.#leases.keys()) if (!known.has(lease)) this.#leases.delete(lease);
     for (const lease of leases) this.#count(lease);

@@ -1,7 +1,7 @@
 /** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
 import type { Compare, TxnResponse } from "../../protocols/service/keyspace/words.ts";
 import { wireKeyValue } from "./calls.ts";
-import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claims.ts";
+import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claim.ts";
 import { EtcdError } from "./errors.ts";
 import { type Method, serverStreaming, unary } from "./grpc-door.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";

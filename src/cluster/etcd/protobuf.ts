@@ -99,28 +99,30 @@ function varint(value: bigint): Uint8Array {
 }
 
 class Reader {
+  readonly #bytes: Uint8Array;
   #at = 0;
 
   constructor(
-    private readonly bytes: Uint8Array,
+    bytes: Uint8Array,
     readonly depth: number,
   ) {
+    this.#bytes = bytes;
     if (depth > MAX_DEPTH) throw new RangeError(`expected messages in messages at most ${MAX_DEPTH} deep`);
   }
 
   get isAtEnd(): boolean {
-    return this.#at >= this.bytes.length;
+    return this.#at >= this.#bytes.length;
   }
 
   varint(): bigint {
-    const first = this.bytes[this.#at];
+    const first = this.#bytes[this.#at];
     if (first !== undefined && first < 0x80) {
       this.#at += 1;
       return BigInt(first);
     }
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.bytes[this.#at];
+      const byte = this.#bytes[this.#at];
       if (byte === undefined) throw new RangeError("expected a number, got the end of the message");
       this.#at += 1;
       value |= BigInt(byte & 0x7f) << shift;
@@ -131,8 +133,8 @@ class Reader {
 
   take(length: number): Uint8Array {
     const end = this.#at + length;
-    if (end > this.bytes.length) throw new RangeError(`expected ${length} bytes, got the end of the message`);
-    const taken = this.bytes.subarray(this.#at, end);
+    if (end > this.#bytes.length) throw new RangeError(`expected ${length} bytes, got the end of the message`);
+    const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return taken;
   }

@@ -28,14 +28,16 @@ const NO_DELETE = 1;
 const NOW = Number.MAX_SAFE_INTEGER;
 
 export class Watches {
+  readonly #keyspace: KeyspaceClient;
+  readonly #headerOf: HeaderOf;
+  readonly #counts: Pick<EtcdCounts, "watches" | "refused">;
   readonly #watches = new Set<Watch>();
   readonly #forget: () => void;
 
-  constructor(
-    private readonly keyspace: KeyspaceClient,
-    private readonly headerOf: HeaderOf,
-    private readonly counts: Pick<EtcdCounts, "watches" | "refused">,
-  ) {
+  constructor(keyspace: KeyspaceClient, headerOf: HeaderOf, counts: Pick<EtcdCounts, "watches" | "refused">) {
+    this.#keyspace = keyspace;
+    this.#headerOf = headerOf;
+    this.#counts = counts;
     this.#forget = keyspace.listen((change) => {
       const bytes = change === null ? 0 : bytesOf(change);
       for (const watch of this.#watches) watch.hear(change, bytes);
@@ -56,9 +58,9 @@ export class Watches {
       watch.end();
       own.delete(watch.id);
       this.#watches.delete(watch);
-      this.counts.watches = this.#watches.size;
+      this.#counts.watches = this.#watches.size;
     };
-    const around = { stream, keyspace: this.keyspace, headerOf: this.headerOf, inTurn: turns(), nextId: 0 };
+    const around = { stream, keyspace: this.#keyspace, headerOf: this.#headerOf, inTurn: turns(), nextId: 0 };
     try {
       for await (const { create_request, cancel_request, progress_request } of stream.requests) {
         if (create_request !== null) await this.#create(create_request as CreateRequest, around, own, end);
@@ -66,7 +68,7 @@ export class Watches {
           const watch = own.get(cancel_request.watch_id ?? 0);
           if (watch === undefined) continue;
           end(watch);
-          await stream.send({ header: this.headerOf(watch.upTo), watch_id: watch.id, canceled: true });
+          await stream.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
         } else if (progress_request !== null) await this.#sayProgress(stream, own);
       }
     } finally {
@@ -83,13 +85,13 @@ export class Watches {
     const id = request.watch_id === 0 ? freeId(around, own) : request.watch_id;
     const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
     if (isFull || own.has(id)) {
-      count(this.counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
-      const { revision } = await this.keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
+      count(this.#counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
+      const { revision } = await this.#keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
       const cancel_reason = isFull
         ? "etcdserver: too many requests"
         : "etcdserver: duplicate watch ID provided on the WatchStream";
       return around.stream.send({
-        header: this.headerOf(revision),
+        header: this.#headerOf(revision),
         watch_id: NO_WATCH,
         created: true,
         canceled: true,
@@ -99,7 +101,7 @@ export class Watches {
     const watch = new Watch(id, request, around);
     own.set(id, watch);
     this.#watches.add(watch);
-    this.counts.watches = this.#watches.size;
+    this.#counts.watches = this.#watches.size;
     await watch.begin();
     void watch.run().finally(() => end(watch));
   }
@@ -109,7 +111,7 @@ export class Watches {
     const watches = [...own.values()];
     if (watches.length === 0 || watches.some((watch) => !watch.isUpToDate)) return;
     const upTo = Math.min(...watches.map((watch) => watch.upTo));
-    await stream.send({ header: this.headerOf(upTo), watch_id: NO_WATCH });
+    await stream.send({ header: this.#headerOf(upTo), watch_id: NO_WATCH });
   }
 }
 
@@ -143,6 +145,8 @@ interface Around {
 }
 
 class Watch {
+  readonly #request: CreateRequest;
+  readonly #around: Around;
   /** The revision from which on nothing has been told. */
   #next: number;
   /** Of the last change that it has seen, told or not. */
@@ -158,9 +162,11 @@ class Watch {
 
   constructor(
     readonly id: number,
-    private readonly request: CreateRequest,
-    private readonly around: Around,
+    request: CreateRequest,
+    around: Around,
   ) {
+    this.#request = request;
+    this.#around = around;
     this.#next = atLeastZero(request.start_revision);
   }
 
@@ -192,7 +198,7 @@ class Watch {
 
   /** Says that it has been created. */
   async begin(): Promise<void> {
-    const { stream, keyspace, headerOf } = this.around;
+    const { stream, keyspace, headerOf } = this.#around;
     this.#isBehind = false; // What changes from now on waits.
     const { revision } = await keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
     this.upTo = revision;
@@ -204,13 +210,13 @@ class Watch {
   async run(): Promise<void> {
     try {
       while (!this.#isEnded) {
-        if (this.#isBehind) await this.around.inTurn(() => this.#ask());
+        if (this.#isBehind) await this.#around.inTurn(() => this.#ask());
         else if (this.#waiting.length === 0) await this.#rest();
         else await this.#tell(this.#waiting.shift() as KeyspaceChange);
       }
     } catch (error) {
       if (error instanceof EtcdError && error.is("compacted")) await this.#cancel(error);
-      else if (!this.#isEnded) this.around.stream.fail(error); // It may pass: the client begins anew, at another member, say.
+      else if (!this.#isEnded) this.#around.stream.fail(error); // It may pass: the client begins anew, at another member, say.
     }
   }
 
@@ -224,7 +230,7 @@ class Watch {
     if (this.#isEnded) return;
     this.#fallBehind();
     this.#isBehind = false;
-    const found = await this.around.keyspace.ask({ type: "events", from: this.#next, maxBytes: ANSWER_BYTES });
+    const found = await this.#around.keyspace.ask({ type: "events", from: this.#next, maxBytes: ANSWER_BYTES });
     if (found.next <= found.revision) this.#isBehind = true;
     await this.#send(found.events, found.next - 1);
     this.#next = Math.max(this.#next, found.next);
@@ -239,30 +245,30 @@ class Watch {
   }
 
   async #send(events: readonly KeyEvent[], revision: number): Promise<void> {
-    const { stream, headerOf } = this.around;
+    const { stream, headerOf } = this.#around;
     this.upTo = Math.max(this.upTo, revision);
     const wanted = events.filter((event) => this.#wants(event));
     if (wanted.length === 0 || this.#isEnded) return;
     const shown = wanted.map(({ type, kv, prev }) => ({
       type: type === "put" ? 0 : 1,
       kv: wireKeyValue(kv),
-      prev_kv: this.request.prev_kv && prev !== null ? wireKeyValue(prev) : null,
+      prev_kv: this.#request.prev_kv && prev !== null ? wireKeyValue(prev) : null,
     }));
     await stream.send({ header: headerOf(this.upTo), watch_id: this.id, events: shown });
   }
 
   #wants({ type, kv }: KeyEvent): boolean {
-    return covers(this.#interval, kv.key) && !this.request.filters.includes(type === "put" ? NO_PUT : NO_DELETE);
+    return covers(this.#interval, kv.key) && !this.#request.filters.includes(type === "put" ? NO_PUT : NO_DELETE);
   }
 
   get #interval(): Interval {
-    const { key, range_end: end } = this.request;
+    const { key, range_end: end } = this.#request;
     return { key: key === "" ? "\0" : key, end };
   }
 
   async #cancel({ compacted }: EtcdError): Promise<void> {
     if (this.#isEnded) return;
-    const { stream, headerOf } = this.around;
+    const { stream, headerOf } = this.#around;
     await stream.send({
       header: headerOf(this.upTo),
       watch_id: this.id,

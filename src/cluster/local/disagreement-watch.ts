@@ -4,21 +4,24 @@ import type { Opinion } from "./agreement.ts";
 const MOMENT_MS = 300;
 
 export class DisagreementWatch {
-  private latest = "";
-  private timer: NodeJS.Timeout | undefined;
+  readonly #tell: (opinions: readonly Opinion[]) => void;
+  #latest = "";
+  #timer: NodeJS.Timeout | undefined;
 
   /** @param tell is called once per disagreement that has not changed for a moment. */
-  constructor(private readonly tell: (opinions: readonly Opinion[]) => void) {}
+  constructor(tell: (opinions: readonly Opinion[]) => void) {
+    this.#tell = tell;
+  }
 
   note(opinions: readonly Opinion[]): void {
     const text = JSON.stringify(opinions);
-    if (text === this.latest) return;
-    this.latest = text;
-    clearTimeout(this.timer);
-    if (opinions.length > 1) this.timer = setTimeout(() => this.tell(opinions), MOMENT_MS);
+    if (text === this.#latest) return;
+    this.#latest = text;
+    clearTimeout(this.#timer);
+    if (opinions.length > 1) this.#timer = setTimeout(() => this.#tell(opinions), MOMENT_MS);
   }
 
   stop(): void {
-    clearTimeout(this.timer);
+    clearTimeout(this.#timer);
   }
 }

@@ -27,7 +27,7 @@ function member(): LifecycleEvent[] {
   const member = new LocalMember(2, "127.0.0.1:1", "http://127.0.0.1:2", {
     launch: { entry: "coterie.js", configFile: "cluster.json" },
     restarts: true,
-    tell: (event) => void told.push(event),
+    onEvent: (event) => void told.push(event),
     log: () => {},
     record: () => {},
     changed: () => {},

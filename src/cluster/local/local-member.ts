@@ -31,7 +31,7 @@ export interface Surroundings {
   readonly launch: Launch;
   /** Whether a dead process is started again. */
   readonly restarts: boolean;
-  readonly tell: (event: LifecycleEvent) => void;
+  readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
   readonly record: (node: NodeId, line: string, entry: TraceEntry) => void;
   readonly changed: () => void;
@@ -39,66 +39,72 @@ export interface Surroundings {
 }
 
 export class LocalMember {
+  readonly #around: Surroundings;
+  readonly #byzantine: string | undefined;
   state: NodePicture["process"] = "starting";
   view: View | null = null;
-  private exit: Exit | null = null;
+  #exit: Exit | null = null;
   /** With the names of their fields. */
-  private fields: Readonly<Record<string, readonly string[]>> = {};
-  private saidCount = 0;
+  #fields: Readonly<Record<string, readonly string[]>> = {};
+  #saidCount = 0;
   /** How many views this node has shown. */
-  private viewCount = 0;
-  private commands: readonly string[] = [];
-  private process: MemberProcess | null = null;
-  private startedAt = 0;
-  private quickDeaths = 0;
-  private restartTimer: NodeJS.Timeout | undefined;
-  private stopping = false;
-  private pauses = this.newPauses();
+  #viewCount = 0;
+  #commands: readonly string[] = [];
+  #process: MemberProcess | null = null;
+  #startedAt = 0;
+  #quickDeaths = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #stopping = false;
+  #pauses = this.#newPauses();
   /** The stamp of the last that its process did. */
-  private words = { lastAt: 0 };
+  #words = { lastAt: 0 };
   /** When it was killed from here. */
-  private killedAt: number | null = null;
-  private endTrace: (() => Promise<void>) | null = null;
+  #killedAt: number | null = null;
+  #endTrace: (() => Promise<void>) | null = null;
   /** What the fault injector has been told, as JSON; a new process has none. */
-  private told = JSON.stringify(noFaults);
-  private telling: Promise<void> | null = null;
+  #told = JSON.stringify(noFaults);
+  #telling: Promise<void> | null = null;
 
   constructor(
     readonly id: NodeId,
     readonly address: string,
     readonly admin: string,
-    private readonly around: Surroundings,
-    private readonly byzantine: string | undefined = undefined,
-  ) {}
+    around: Surroundings,
+    byzantine: string | undefined = undefined,
+  ) {
+    this.#around = around;
+    this.#byzantine = byzantine;
+  }
 
   /** How it lies. */
   get lying(): { byzantine?: string } {
-    return this.byzantine === undefined ? {} : { byzantine: this.byzantine };
+    return this.#byzantine === undefined ? {} : { byzantine: this.#byzantine };
   }
 
   get pid(): number | null {
-    return this.state === "exited" ? null : (this.process?.pid ?? null);
+    return this.state === "exited" ? null : (this.#process?.pid ?? null);
   }
 
   get picture(): NodePicture {
-    const { id, pid, address, admin, state, view, commands } = this;
-    return { id, pid, address, admin, process: state, exit: this.exit?.words ?? null, view, ...this.lying, commands };
+    const { id, pid, address, admin, state, view } = this;
+    const commands = this.#commands;
+    return { id, pid, address, admin, process: state, exit: this.#exit?.words ?? null, view, ...this.lying, commands };
   }
 
   start(): void {
-    clearTimeout(this.restartTimer);
+    clearTimeout(this.#restartTimer);
     this.state = "starting";
-    this.startedAt = Date.now();
-    this.told = JSON.stringify(noFaults);
-    this.killedAt = null;
-    this.pauses = this.newPauses();
-    this.words = { lastAt: 0 };
-    this.process = startProcess(this.around.launch, this.id, {
-      onListening: () => this.listening(),
-      onLog: (line) => this.around.log(this.id, line),
-      onExit: (exit) => this.ended(exit),
+    this.#startedAt = Date.now();
+    this.#told = JSON.stringify(noFaults);
+    this.#killedAt = null;
+    this.#pauses = this.#newPauses();
+    this.#words = { lastAt: 0 };
+    this.#process = startProcess(this.#around.launch, this.id, {
+      onListening: () => this.#listening(),
+      onLog: (line) => this.#around.log(this.id, line),
+      onExit: (exit) => this.#ended(exit),
     });
-    this.around.changed();
+    this.#around.changed();
   }
 
   /** @throws UsageError if its process is there already. */
@@ -110,158 +116,158 @@ export class LocalMember {
 
   /** Sends a signal. @throws UsageError if there is no process. */
   signal(name: NodeJS.Signals): void {
-    if (this.state === "exited" || this.process === null)
+    if (this.state === "exited" || this.#process === null)
       throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);
-    if (name === "SIGKILL") this.killedAt = wallClock();
-    this.pauses.signalled(name);
-    this.process.signal(name);
+    if (name === "SIGKILL") this.#killedAt = wallClock();
+    this.#pauses.signalled(name);
+    this.#process.signal(name);
   }
 
   /** Asks the process to stop, also one that is paused, and does not start it again. */
   stop(name: "SIGTERM" | "SIGKILL"): void {
-    this.stopping = true;
-    clearTimeout(this.restartTimer);
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
     if (this.state === "exited") return;
-    this.process?.signal(name);
-    this.process?.signal("SIGCONT");
+    this.#process?.signal(name);
+    this.#process?.signal("SIGCONT");
   }
 
   /** What the operating system says: whether the process is paused, by us or by anybody. */
   observe(paused: boolean): void {
-    if (paused && this.state === "paused") this.pauses.seenStillPaused();
+    if (paused && this.state === "paused") this.#pauses.seenStillPaused();
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
     this.state = paused ? "paused" : "running";
-    if (paused) this.pauses.seenPaused();
-    else this.pauses.seenRunning();
-    this.around.tell({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
-    this.around.changed();
+    if (paused) this.#pauses.seenPaused();
+    else this.#pauses.seenRunning();
+    this.#around.onEvent({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
+    this.#around.changed();
     if (paused) return;
     void this.tellFaults();
-    void this.getAcquainted();
+    void this.#getAcquainted();
   }
 
   /** Tells the fault injector what is wanted, until it has heard it or the process no longer runs. */
   tellFaults(): Promise<void> {
-    this.telling ??= this.tellUntilHeard().finally(() => {
-      this.telling = null;
+    this.#telling ??= this.#tellUntilHeard().finally(() => {
+      this.#telling = null;
     });
-    return this.telling;
+    return this.#telling;
   }
 
-  private async tellUntilHeard(): Promise<void> {
+  async #tellUntilHeard(): Promise<void> {
     for (;;) {
-      const { process } = this;
-      const faults = this.around.wantedFaults(this.id);
+      const process = this.#process;
+      const faults = this.#around.wantedFaults(this.id);
       const text = JSON.stringify(faults);
-      if (text === this.told || this.state !== "running") return;
+      if (text === this.#told || this.state !== "running") return;
       const heard = await putFaults(this.admin, faults).then(
         () => true,
         () => false,
       );
       if (!heard) await sleep(ASK_AGAIN_MS);
-      else if (process === this.process) this.told = text;
+      else if (process === this.#process) this.#told = text;
     }
   }
 
-  private listening(): void {
+  #listening(): void {
     this.state = "running";
-    this.exit = null;
-    if (this.pid !== null) this.around.tell({ event: "started", node: this.id, pid: this.pid });
-    this.around.changed();
-    const { process } = this;
+    this.#exit = null;
+    if (this.pid !== null) this.#around.onEvent({ event: "started", node: this.id, pid: this.pid });
+    this.#around.changed();
+    const process = this.#process;
     const words = { lastAt: 0 };
-    this.words = words;
-    this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
+    this.#words = words;
+    this.#endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
       if (entry.kind !== "gap") words.lastAt = entry.at;
-      if (entry.kind !== "gap" && process === this.process) this.pauses.did(entry.at);
-      this.around.record(this.id, line, entry);
-      if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
-      if (entry.kind === "view") this.see(entry.view);
-      if (entry.kind === "gap") void this.getAcquainted();
+      if (entry.kind !== "gap" && process === this.#process) this.#pauses.did(entry.at);
+      this.#around.record(this.id, line, entry);
+      if (process !== this.#process || this.state === "exited") return; // The last words of a process that has died.
+      if (entry.kind === "view") this.#see(entry.view);
+      if (entry.kind === "gap") void this.#getAcquainted();
     });
-    void this.getAcquainted();
+    void this.#getAcquainted();
     void this.tellFaults();
   }
 
   /** One of its commands as it takes it. */
   commandNamed(name: string): object {
-    return commandNamed(this.fields, name, ++this.saidCount);
+    return commandNamed(this.#fields, name, ++this.#saidCount);
   }
 
   /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
-  private async getAcquainted(): Promise<void> {
-    const { process } = this;
-    const isThere = (): boolean => this.state === "running" && process === this.process;
+  async #getAcquainted(): Promise<void> {
+    const process = this.#process;
+    const isThere = (): boolean => this.state === "running" && process === this.#process;
     while (isThere()) {
-      const { viewCount } = this;
+      const viewCount = this.#viewCount;
       const status = await askStatus(this.admin, this.id);
       if (status !== null && isThere()) {
-        this.commands = offeredCommands(status.commands);
-        this.fields = status.commands;
-        if (viewCount === this.viewCount)
-          this.see(status.view); // Else the trace was quicker, and is newer.
-        else this.around.changed();
+        this.#commands = offeredCommands(status.commands);
+        this.#fields = status.commands;
+        if (viewCount === this.#viewCount)
+          this.#see(status.view); // Else the trace was quicker, and is newer.
+        else this.#around.changed();
         return;
       }
       await sleep(ASK_AGAIN_MS);
     }
   }
 
-  private newPauses(): PauseNotes {
-    return new PauseNotes((at, kind) => this.note({ at, node: this.id, kind }), WORDS_ARRIVE_WITHIN_MS);
+  #newPauses(): PauseNotes {
+    return new PauseNotes((at, kind) => this.#note({ at, node: this.id, kind }), WORDS_ARRIVE_WITHIN_MS);
   }
 
   /** Adds to the trace what was done to its links, in words. */
   noteFault(what: string): void {
-    this.noteLater({ at: wallClock(), node: this.id, kind: "fault", what });
+    this.#noteLater({ at: wallClock(), node: this.id, kind: "fault", what });
   }
 
   /** What the process cannot say itself comes when what it said before has arrived: the trace is in order. */
-  private noteLater(entry: TraceEntry): void {
-    setTimeout(() => this.note(entry), WORDS_ARRIVE_WITHIN_MS).unref();
+  #noteLater(entry: TraceEntry): void {
+    setTimeout(() => this.#note(entry), WORDS_ARRIVE_WITHIN_MS).unref();
   }
 
-  private note(entry: TraceEntry): void {
-    this.around.record(this.id, JSON.stringify(entry), entry);
+  #note(entry: TraceEntry): void {
+    this.#around.record(this.id, JSON.stringify(entry), entry);
   }
 
   /**
    * Its last words come first, which are still on their way here; no longer than a moment, since it is gone. If it was killed
    * from here it is stamped with that moment, since others may notice before this process does.
    */
-  private async noteCrash(): Promise<void> {
-    const { words } = this;
-    const endedAt = this.killedAt ?? wallClock();
-    await Promise.race([this.endTrace?.(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
-    this.note({ at: Math.max(endedAt, words.lastAt), node: this.id, kind: "crash" });
+  async #noteCrash(): Promise<void> {
+    const words = this.#words;
+    const endedAt = this.#killedAt ?? wallClock();
+    await Promise.race([this.#endTrace?.(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    this.#note({ at: Math.max(endedAt, words.lastAt), node: this.id, kind: "crash" });
   }
 
-  private see(view: View): void {
+  #see(view: View): void {
     const difference = differenceOf(this.view, view);
     this.view = view;
-    this.viewCount += 1;
+    this.#viewCount += 1;
     // What is held back and how far a log is may change with every message; who draws that follows the trace.
-    if (difference === "none" || difference === "standing") this.around.changed();
+    if (difference === "none" || difference === "standing") this.#around.changed();
   }
 
-  private ended(exit: Exit): void {
+  #ended(exit: Exit): void {
     const { pid } = this;
-    void this.noteCrash();
+    void this.#noteCrash();
     this.state = "exited";
-    this.exit = exit;
+    this.#exit = exit;
     this.view = null;
     const isInVain = exit.code === USAGE_EXIT_CODE;
-    const restartInMs = this.stopping || !this.around.restarts || isInVain ? null : this.restartDelay();
-    if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
+    const restartInMs = this.#stopping || !this.#around.restarts || isInVain ? null : this.#restartDelay();
+    if (restartInMs !== null) this.#restartTimer = setTimeout(() => this.start(), restartInMs);
     const { signal, code } = exit;
-    this.around.tell({ event: "exited", node: this.id, pid, signal, code, restartInMs });
-    this.around.changed();
+    this.#around.onEvent({ event: "exited", node: this.id, pid, signal, code, restartInMs });
+    this.#around.changed();
   }
 
   /** A process that keeps dying quickly is started less and less often. */
-  private restartDelay(): number {
-    this.quickDeaths = Date.now() - this.startedAt < LONG_LIFE_MS ? this.quickDeaths + 1 : 0;
-    const doublings = Math.max(0, this.quickDeaths - 1);
+  #restartDelay(): number {
+    this.#quickDeaths = Date.now() - this.#startedAt < LONG_LIFE_MS ? this.#quickDeaths + 1 : 0;
+    const doublings = Math.max(0, this.#quickDeaths - 1);
     return Math.min(FIRST_RESTART_MS * 2 ** doublings, LAST_RESTART_MS);
   }
 }

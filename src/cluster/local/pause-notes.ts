@@ -18,63 +18,66 @@ interface Pause {
 }
 
 export class PauseNotes {
+  readonly #note: PauseNote;
+  readonly #laterMs: number;
+  readonly #clock: () => number;
   /** Until its end is noted. */
-  private pause: Pause | null = null;
+  #pause: Pause | null = null;
   /** When it was told to stand still, unless it goes on since then. */
-  private toldAt: number | null = null;
-  private didAt = Number.NEGATIVE_INFINITY;
+  #toldAt: number | null = null;
+  #didAt = Number.NEGATIVE_INFINITY;
   /** When it was last seen to stand still: it runs again after this, and before others can hear from it. */
-  private stoodAt = 0;
+  #stoodAt = 0;
 
   /** @param laterMs What the process said before it was seen to stand still, or to run, has arrived after this. */
-  constructor(
-    private readonly note: PauseNote,
-    private readonly laterMs: number,
-    private readonly clock: () => number = wallClock,
-  ) {}
+  constructor(note: PauseNote, laterMs: number, clock: () => number = wallClock) {
+    this.#note = note;
+    this.#laterMs = laterMs;
+    this.#clock = clock;
+  }
 
   /** To be called before that signal is sent. */
   signalled(name: NodeJS.Signals): void {
-    if (name === "SIGSTOP") this.toldAt ??= this.clock();
-    if (name === "SIGCONT") this.toldAt = null;
+    if (name === "SIGSTOP") this.#toldAt ??= this.#clock();
+    if (name === "SIGCONT") this.#toldAt = null;
   }
 
   seenPaused(): void {
-    const seenAt = this.clock();
-    const at = Math.max(this.toldAt ?? seenAt, this.didAt + BEFORE_MS);
+    const seenAt = this.#clock();
+    const at = Math.max(this.#toldAt ?? seenAt, this.#didAt + BEFORE_MS);
     const pause = { at: Math.min(at, seenAt), seenAt, isNoted: false };
-    this.pause = pause;
-    this.stoodAt = seenAt;
-    setTimeout(() => this.begin(pause), this.laterMs).unref();
+    this.#pause = pause;
+    this.#stoodAt = seenAt;
+    setTimeout(() => this.#begin(pause), this.#laterMs).unref();
   }
 
   seenStillPaused(): void {
-    this.stoodAt = this.clock();
+    this.#stoodAt = this.#clock();
   }
 
   seenRunning(): void {
-    const { pause } = this;
-    const at = this.stoodAt + BEFORE_MS;
-    if (pause !== null) setTimeout(() => this.pause === pause && this.end(pause, at), this.laterMs).unref();
+    const pause = this.#pause;
+    const at = this.#stoodAt + BEFORE_MS;
+    if (pause !== null) setTimeout(() => this.#pause === pause && this.#end(pause, at), this.#laterMs).unref();
   }
 
   /** The process did something at `at`. To be called before that is recorded. */
   did(at: number): void {
-    this.didAt = Math.max(this.didAt, at);
-    if (this.pause === null) return;
-    if (at > this.pause.seenAt) this.end(this.pause, at - BEFORE_MS);
-    else if (at >= this.pause.at) this.pause.at = Math.min(at + BEFORE_MS, this.pause.seenAt); // Heard of late.
+    this.#didAt = Math.max(this.#didAt, at);
+    if (this.#pause === null) return;
+    if (at > this.#pause.seenAt) this.#end(this.#pause, at - BEFORE_MS);
+    else if (at >= this.#pause.at) this.#pause.at = Math.min(at + BEFORE_MS, this.#pause.seenAt); // Heard of late.
   }
 
-  private begin(pause: Pause): void {
-    if (!pause.isNoted) this.note(pause.at, "pause");
+  #begin(pause: Pause): void {
+    if (!pause.isNoted) this.#note(pause.at, "pause");
     pause.isNoted = true;
   }
 
-  private end(pause: Pause, at: number): void {
-    this.begin(pause);
-    this.pause = null;
-    this.toldAt = null;
-    this.note(at, "resume");
+  #end(pause: Pause, at: number): void {
+    this.#begin(pause);
+    this.#pause = null;
+    this.#toldAt = null;
+    this.#note(at, "resume");
   }
 }

@@ -14,48 +14,51 @@ export interface RecentTraceBounds {
 }
 
 export class RecentTrace {
-  private kept: { arrivedAt: number; line: string }[] = [];
+  readonly #bounds: RecentTraceBounds;
+  #kept: { arrivedAt: number; line: string }[] = [];
   /** Where the oldest line stands in `kept`, and how many lines came before it. */
-  private first = 0;
-  private forgotten = 0;
-  private length = 0;
+  #first = 0;
+  #forgotten = 0;
+  #length = 0;
 
-  constructor(private readonly bounds: RecentTraceBounds = { ms: KEPT_MS, lines: KEPT_LINES, length: KEPT_LENGTH }) {}
+  constructor(bounds: RecentTraceBounds = { ms: KEPT_MS, lines: KEPT_LINES, length: KEPT_LENGTH }) {
+    this.#bounds = bounds;
+  }
 
   /** Where the next line will stand. */
   get end(): number {
-    return this.forgotten + this.kept.length - this.first;
+    return this.#forgotten + this.#kept.length - this.#first;
   }
 
   get lines(): string[] {
-    return this.kept.slice(this.first).map(({ line }) => line);
+    return this.#kept.slice(this.#first).map(({ line }) => line);
   }
 
   add(line: string): void {
     const arrivedAt = performance.now();
-    this.kept.push({ arrivedAt, line });
-    this.length += line.length;
-    this.forget(arrivedAt - this.bounds.ms);
+    this.#kept.push({ arrivedAt, line });
+    this.#length += line.length;
+    this.#forget(arrivedAt - this.#bounds.ms);
   }
 
   /** The lines from `place` on, at most `max` of them; null if some are gone already. */
   since(place: number, max: number): string[] | null {
-    if (place < this.forgotten) return null;
-    const from = this.first + place - this.forgotten;
-    return this.kept.slice(from, from + max).map(({ line }) => line);
+    if (place < this.#forgotten) return null;
+    const from = this.#first + place - this.#forgotten;
+    return this.#kept.slice(from, from + max).map(({ line }) => line);
   }
 
-  private forget(before: number): void {
-    for (let oldest = this.kept[this.first]; oldest !== undefined; oldest = this.kept[this.first]) {
-      const fits = this.kept.length - this.first <= this.bounds.lines && this.length <= this.bounds.length;
+  #forget(before: number): void {
+    for (let oldest = this.#kept[this.#first]; oldest !== undefined; oldest = this.#kept[this.#first]) {
+      const fits = this.#kept.length - this.#first <= this.#bounds.lines && this.#length <= this.#bounds.length;
       if (fits && oldest.arrivedAt >= before) break;
-      this.length -= oldest.line.length;
-      this.first += 1;
-      this.forgotten += 1;
+      this.#length -= oldest.line.length;
+      this.#first += 1;
+      this.#forgotten += 1;
     }
-    if (this.first > 1_000 && this.first * 2 > this.kept.length) {
-      this.kept = this.kept.slice(this.first);
-      this.first = 0;
+    if (this.#first > 1_000 && this.#first * 2 > this.#kept.length) {
+      this.#kept = this.#kept.slice(this.#first);
+      this.#first = 0;
     }
   }
 }

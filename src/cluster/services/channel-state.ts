@@ -27,17 +27,20 @@ interface Surroundings {
 type Said = { state: unknown } | { refusal: string };
 
 export class ChannelState {
+  readonly #channel: Surroundings;
   #reader: ChannelReader | null = null;
   #state: () => unknown = () => null;
 
-  constructor(private readonly channel: Surroundings) {}
+  constructor(channel: Surroundings) {
+    this.#channel = channel;
+  }
 
   /** A program reads, with a state of its own. @throws UsageError if one does already. */
   open(reader: () => ChannelReader, state: () => unknown): ChannelReader {
     if (this.#reader !== null)
       throw new UsageError(
         "state-in-use",
-        `expected one reader with a state of ${this.channel.what} in this process, got a second: let the first one go, or read without a state`,
+        `expected one reader with a state of ${this.#channel.what} in this process, got a second: let the first one go, or read without a state`,
       );
     this.#reader = reader();
     this.#state = state;
@@ -75,7 +78,7 @@ export class ChannelState {
   }
 
   #parts(): string[] {
-    const bytes = this.channel.partBytes();
+    const bytes = this.#channel.partBytes();
     try {
       const text = `{"state":${jsonOf(this.#state())}}`;
       requireSize(text, bytes);
@@ -92,13 +95,13 @@ export class ChannelState {
   #take(reader: ChannelReader, text: string): void {
     const said = read(text);
     if ("state" in said) return reader.goOn({ state: said.state });
-    const why = `the reader of ${this.channel.what} got no state from the member that has it: ${said.refusal}`;
+    const why = `the reader of ${this.#channel.what} got no state from the member that has it: ${said.refusal}`;
     reader.fail(new CoordinationError("state-refused", "missed", why));
   }
 
   /** Not from within a step of the algorithm. */
   #command(command: Tagged): void {
-    queueMicrotask(() => this.channel.command(command));
+    queueMicrotask(() => this.#channel.command(command));
   }
 }
 

@@ -25,15 +25,18 @@ interface Held extends Arrived {
 }
 
 export class EarlyMessages {
+  readonly #platform: Platform;
+  readonly #log: Log;
+  readonly #ask: (arrived: Arrived) => void;
   readonly #held = new Map<string, Held[]>();
   #count = 0;
   #bytes = 0;
 
-  constructor(
-    private readonly platform: Platform,
-    private readonly log: Log,
-    private readonly ask: (arrived: Arrived) => void,
-  ) {}
+  constructor(platform: Platform, log: Log, ask: (arrived: Arrived) => void) {
+    this.#platform = platform;
+    this.#log = log;
+    this.#ask = ask;
+  }
 
   hold(key: string, arrived: Arrived): void {
     const { from, envelope } = arrived;
@@ -41,13 +44,13 @@ export class EarlyMessages {
     const bytes = JSON.stringify(envelope).length;
     if (this.#count >= MAX_EARLY || this.#bytes + bytes > MAX_EARLY_BYTES) {
       const text = `${this.#count} messages of unknown elections, locks and channels wait, of ${this.#bytes} bytes: more are dropped`;
-      return this.log.once("too-early", text, { event: "too-early", bytes: this.#bytes });
+      return this.#log.once("too-early", text, { event: "too-early", bytes: this.#bytes });
     }
     if (held.length === 0) {
       this.#held.set(key, held);
-      this.platform.timers.after(EARLY_MS, () => this.#giveUp(held, key)).unref();
+      this.#platform.timers.after(EARLY_MS, () => this.#giveUp(held, key)).unref();
     }
-    if (!held.some((other) => other.from === from)) this.ask(arrived);
+    if (!held.some((other) => other.from === from)) this.#ask(arrived);
     held.push({ ...arrived, bytes });
     this.#count += 1;
     this.#bytes += bytes;
@@ -83,6 +86,6 @@ export class EarlyMessages {
     if (this.#held.get(key) !== held) return; // They have been taken, and others have come since.
     this.take(key);
     const text = `dropped ${held.length} messages of ${key}, since nobody has announced it within ${EARLY_MS} ms`;
-    this.log.once("unannounced", text, { event: "unannounced", messages: held.length });
+    this.#log.once("unannounced", text, { event: "unannounced", messages: held.length });
   }
 }

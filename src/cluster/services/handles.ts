@@ -11,18 +11,20 @@ import type { LocalMutex } from "./local-mutex.ts";
 type Token = number | null;
 
 export class MutexHandle implements Mutex {
+  readonly #open: () => LocalMutex;
   readonly name: string;
   readonly algorithm: string;
   #local: LocalMutex;
 
-  constructor(private readonly open: () => LocalMutex) {
+  constructor(open: () => LocalMutex) {
+    this.#open = open;
     this.#local = open();
     this.name = this.#local.name;
     this.algorithm = this.#local.algorithm;
   }
 
   async acquire(options?: AcquireOptions): Promise<Grant> {
-    if (this.#local.isRetired) this.#local = this.open();
+    if (this.#local.isRetired) this.#local = this.#open();
     return this.#local.acquire(options);
   }
 
@@ -38,15 +40,16 @@ export class MutexHandle implements Mutex {
 }
 
 export class ElectionHandle implements Election<Token> {
+  readonly #open: () => LocalElection;
+  readonly #find: () => LocalElection | null;
   readonly name: string;
   readonly algorithm: string;
   #local: LocalElection;
 
   /** @param find what is open of that name, if anything is. */
-  constructor(
-    private readonly open: () => LocalElection,
-    private readonly find: () => LocalElection | null,
-  ) {
+  constructor(open: () => LocalElection, find: () => LocalElection | null) {
+    this.#open = open;
+    this.#find = find;
     this.#local = open();
     this.name = this.#local.name;
     this.algorithm = this.#local.algorithm;
@@ -54,7 +57,7 @@ export class ElectionHandle implements Election<Token> {
 
   /** It is not opened for this: what is put away has no leader. */
   get leader(): NodeId | null {
-    const local = this.#local.isRetired ? this.find() : this.#local;
+    const local = this.#local.isRetired ? this.#find() : this.#local;
     return local?.leader ?? null;
   }
 
@@ -67,7 +70,7 @@ export class ElectionHandle implements Election<Token> {
   }
 
   get #now(): LocalElection {
-    if (this.#local.isRetired) this.#local = this.open();
+    if (this.#local.isRetired) this.#local = this.#open();
     return this.#local;
   }
 }

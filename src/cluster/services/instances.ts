@@ -52,6 +52,7 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
 }
 
 export class Instances {
+  readonly #options: InstancesOptions;
   readonly #open = new Map<string, Instance>();
   readonly #early: EarlyMessages;
   /** Names that this member ran with other settings than most, while it was bound by a promise: the slot is there still. */
@@ -72,7 +73,8 @@ export class Instances {
   /** Of suspicions they are told as an algorithm is. */
   readonly #watching = wired("names", watching("names"), (command) => this.#give(command as Names["command"]));
 
-  constructor(private readonly options: InstancesOptions) {
+  constructor(options: InstancesOptions) {
+    this.#options = options;
     const { platform, self, peers, journal, log, onFatal } = options;
     this.#known = new KnownSettings(journal);
     this.#outliving = journal && {
@@ -105,10 +107,10 @@ export class Instances {
     this.#ask(() => this.#names.start());
     for (const { setting, isEstablished } of this.#known.all) {
       const failure = this.#attempt(setting, { by: null, isEstablished });
-      if (this.#open.get(keyOf(setting))?.hasSlot === false) this.options.journal?.forget(slotNameOf(setting)); // Of an earlier version.
+      if (this.#open.get(keyOf(setting))?.hasSlot === false) this.#options.journal?.forget(slotNameOf(setting)); // Of an earlier version.
       if (failure === null || this.#saidFull(setting, failure)) continue;
       this.#known.forget(setting);
-      this.options.onRefused(setting, this.options.self, failure.message);
+      this.#options.onRefused(setting, this.#options.self, failure.message);
     }
   }
 
@@ -121,7 +123,7 @@ export class Instances {
     if (this.#closed !== null) throw this.#closed;
     requireName(setting.name);
     const known = this.#open.get(keyOf(setting));
-    if (this.options.isOnLog(setting.kind, setting.name)) throw new UsageError("other-setting", onLog(setting));
+    if (this.#options.isOnLog(setting.kind, setting.name)) throw new UsageError("other-setting", onLog(setting));
     if (known === undefined) return this.#begin(setting, how);
     const difference = differenceOf(setting, known.setting);
     if (difference !== null) throw new UsageError("other-setting", difference);
@@ -130,7 +132,7 @@ export class Instances {
 
   /** @param by what it came over. A datagram brings messages of channels that use them, and nothing else. */
   receive(from: NodeId, envelope: Exclude<Envelope, { type: OfOthers }>, by: Transport = "tcp"): void {
-    if (!this.options.peers.includes(from)) return; // A member that came later: it takes no part in names.
+    if (!this.#options.peers.includes(from)) return; // A member that came later: it takes no part in names.
     switch (envelope.type) {
       case "hello":
       case "ask":
@@ -178,7 +180,7 @@ export class Instances {
 
   /** The name may have had the usual options, and leases that outlast those of its own. */
   #holdBack(instance: Instance): void {
-    const missingMs = shortfallMs(instance.setting, this.options.timing);
+    const missingMs = shortfallMs(instance.setting, this.#options.timing);
     const resume = missingMs > 0 ? this.#served.resume(missingMs) : null;
     if (resume !== null) instance.tell(resume);
   }
@@ -210,7 +212,7 @@ export class Instances {
   }
 
   #send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]> {
-    return "content" in envelope ? this.options.insist(to, envelope) : this.options.send(to, envelope);
+    return "content" in envelope ? this.#options.insist(to, envelope) : this.#options.send(to, envelope);
   }
 
   /** What names do because this member says so. */
@@ -262,13 +264,13 @@ export class Instances {
 
   #mayForget(instance: Instance): boolean {
     if (instance.forgotten !== "alone" || !instance.isIdle) return false;
-    if (hasOwnLease(instance.setting, this.options.timing)) return false;
+    if (hasOwnLease(instance.setting, this.#options.timing)) return false;
     // It has heard of a server that this member does not know of yet: opened anew, it could turn to the one before.
     return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
   }
 
   #mayForgetTogether({ isJoint, local, setting }: Instance): boolean {
-    return isJoint && !local.isUsed && !hasOwnLease(setting, this.options.timing);
+    return isJoint && !local.isUsed && !hasOwnLease(setting, this.#options.timing);
   }
 
   /** What names say, and what comes of it here. */
@@ -286,11 +288,11 @@ export class Instances {
       this.#lastDifference = this.#difference(other);
       this.#refuse(from, other, this.#lastDifference);
     },
-    refused: ({ name, by, why }) => this.options.onRefused((this.#open.get(name) as Instance).setting, by, why),
+    refused: ({ name, by, why }) => this.#options.onRefused((this.#open.get(name) as Instance).setting, by, why),
     gaveWay: ({ name, by, why }) => this.#gaveWay(this.#open.get(name) as Instance, by, why),
     noRoom: ({ name, by }) => {
       const named = namedBy(name);
-      this.options.onFull(named.kind, named.name, by);
+      this.#options.onFull(named.kind, named.name, by);
     },
     agreed() {},
     putAway: ({ name }) => this.#retire(this.#open.get(name) as Instance),
@@ -316,7 +318,7 @@ export class Instances {
 
   /** Where there is no room, what is not in use at this moment makes room, however lately it was. */
   #makeRoom(): boolean {
-    const { maxInstances } = this.options;
+    const { maxInstances } = this.#options;
     if (this.#open.size < maxInstances) return true;
     for (const instance of this.#open.values())
       if (!instance.isJoint && !this.#look(instance)) this.#give({ type: "forget", name: keyOf(instance.setting) });
@@ -325,9 +327,9 @@ export class Instances {
 
   #begin(setting: Setting, { by, isEstablished }: Beginning): Instance {
     if (!this.#makeRoom()) {
-      const { maxInstances } = this.options;
+      const { maxInstances } = this.#options;
       const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
-      this.options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
+      this.#options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
       throw new EnvironmentError("too-many-instances", text);
     }
     const instance = this.#make(setting);
@@ -338,10 +340,10 @@ export class Instances {
 
   /** @throws UsageError if it cannot be. */
   #make(setting: Setting, before: LocalChannel | null = null): Instance {
-    const { peers, send, insist, multicast } = this.options;
+    const { peers, send, insist, multicast } = this.#options;
     const transport = setting.kind === "channel" ? readChannelOptions(setting.options).transport : "tcp";
     const surroundings: Surroundings = {
-      ...this.options,
+      ...this.#options,
       outliving: this.#outliving,
       send: (to, { kind, name, algorithm }, body) => {
         const envelope = { type: kind, name, content: { type: algorithm, body } };
@@ -365,7 +367,7 @@ export class Instances {
 
   /** It has been announced. */
   #started(instance: Instance): void {
-    const { news, timing } = this.options;
+    const { news, timing } = this.#options;
     instance.start();
     const told = news();
     for (const event of told) instance.onShared(event);
@@ -392,7 +394,7 @@ export class Instances {
 
   /** Whether it is to be known after a restart from the first moment on. */
   #staysKnown({ hasSlot, setting }: Instance): boolean {
-    return hasSlot || (this.options.journal !== null && hasOwnLease(setting, this.options.timing));
+    return hasSlot || (this.#options.journal !== null && hasOwnLease(setting, this.#options.timing));
   }
 
   #wanted(from: NodeId, key: string, other: Otherwise): void {
@@ -405,7 +407,7 @@ export class Instances {
   }
 
   #refuse(to: NodeId, { setting, form }: Otherwise, why: string): void {
-    this.options.onRefused(setting, this.options.self, why);
+    this.#options.onRefused(setting, this.#options.self, why);
     const [name, text] = [keyOf(setting), textOf(setting, form)];
     this.#give({ type: "refuse", name, setting: text, why: reasonText(why), to });
   }
@@ -430,7 +432,7 @@ export class Instances {
   /** Whether it is only that there is no room here: then the others go on without this member. */
   #saidFull({ kind, name }: Setting, { code }: UsageError | EnvironmentError): boolean {
     const isFull = code === "too-many-instances" || code === "too-many-slots";
-    if (isFull) this.options.onFull(kind, name, this.options.self);
+    if (isFull) this.#options.onFull(kind, name, this.#options.self);
     return isFull;
   }
 
@@ -441,7 +443,7 @@ export class Instances {
         ? `most members run the ${kind} "${name}" otherwise: ${this.#lastDifference}`
         : `node ${by} refuses the ${kind} "${name}": ${refusal}`;
     // Its refusal is on the way, and would find nothing any more.
-    if (refusal === null) this.options.onRefused(instance.setting, by, this.#lastDifference);
+    if (refusal === null) this.#options.onRefused(instance.setting, by, this.#lastDifference);
     this.#open.delete(keyOf(instance.setting));
     this.#known.forget(instance.setting);
     const { isQuiet, hasSlot } = instance;
@@ -452,7 +454,7 @@ export class Instances {
     if (isQuiet) instance.forgetSlot();
     else if (hasSlot) this.#left.set(keyOf(instance.setting), instance);
     // Opened anew, it would count its grants of this epoch from one.
-    if (instance.heedsEpochs) this.options.onExhausted();
+    if (instance.heedsEpochs) this.#options.onExhausted();
   }
 
   #deliver(arrived: Arrived): void {
@@ -469,7 +471,7 @@ export class Instances {
     }
     // If it is of another algorithm or has other options, its sender has been refused.
     if (instance.setting.algorithm !== content.type || how === "drop" || !("body" in content)) return;
-    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, envelope);
+    if (by === "udp" && !instance.multicasts) return this.#options.onStray(from, envelope);
     if (how === "hold") return this.#early.hold(key, arrived);
     instance.receive(from, content.body);
   }

@@ -55,11 +55,14 @@ export function membersOf(
 }
 
 export class LocalMembers implements ClusterMembers {
-  constructor(private readonly around: LocalMembersOptions) {}
+  readonly #around: LocalMembersOptions;
+  constructor(around: LocalMembersOptions) {
+    this.#around = around;
+  }
 
   members(options: CallOptions = {}): Promise<readonly ClusterMember[]> {
     requireOptions("members", options, callRules);
-    const { service } = this.around;
+    const { service } = this.#around;
     return service.call({ what: "the list of members", changes: false, ...options }, async () => {
       const list = await this.#list();
       const leader = service.leader;
@@ -96,7 +99,7 @@ export class LocalMembers implements ClusterMembers {
 
   transfer(id: NodeId, options: CallOptions = {}): Promise<void> {
     requireOptions("transfer", options, callRules);
-    const { service } = this.around;
+    const { service } = this.#around;
     return service.call({ what: `handing leadership to member ${id}`, changes: true, ...options }, async (isWanted) => {
       const { voters } = await this.#list();
       if (!voters.includes(requireId(id)))
@@ -115,14 +118,14 @@ export class LocalMembers implements ClusterMembers {
   settled(options: CallOptions = {}): Promise<void> {
     requireOptions("settled", options, callRules);
     const call = { what: "waiting for changes of the members", changes: false, ...options };
-    return this.around.service.call(call, async (isWanted) => {
+    return this.#around.service.call(call, async (isWanted) => {
       while (nextConfiguration(await this.#list()) !== null && isWanted()) await this.#wait();
     });
   }
 
   snapshot(options: CallOptions = {}): Promise<string> {
     requireOptions("snapshot", options, callRules);
-    const { service, cluster } = this.around;
+    const { service, cluster } = this.#around;
     return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
       const { revision, answer } = await service.query({ type: "snapshot" });
       const at = service.platform.clock.wall();
@@ -131,12 +134,12 @@ export class LocalMembers implements ClusterMembers {
   }
 
   #wait(): Promise<void> {
-    return sleep(this.around.service.platform.timers, LOOK_EVERY_MS, { ref: false });
+    return sleep(this.#around.service.platform.timers, LOOK_EVERY_MS, { ref: false });
   }
 
   #change(what: string, operation: MemberOperation, options: CallOptions): Promise<void> {
     requireOptions("a change of the members", options, callRules);
-    const { service, outdated } = this.around;
+    const { service, outdated } = this.#around;
     service.use();
     const old = outdated();
     if (old !== null)
@@ -152,16 +155,16 @@ export class LocalMembers implements ClusterMembers {
 
   /** Before the first change: the list as it has been all along. */
   async #found(isWanted: IsWanted): Promise<void> {
-    await this.around.service.submit({ type: "foundMembers", members: [...this.around.founders()] }, isWanted);
+    await this.#around.service.submit({ type: "foundMembers", members: [...this.#around.founders()] }, isWanted);
   }
 
   async #known(): Promise<MemberList | null> {
-    const { answer } = await this.around.service.query({ type: "members" });
+    const { answer } = await this.#around.service.query({ type: "members" });
     return answer.list;
   }
 
   async #list(): Promise<MemberList> {
-    return (await this.#known()) ?? foundedBy(this.around.founders());
+    return (await this.#known()) ?? foundedBy(this.#around.founders());
   }
 
   /** @throws UsageError */
@@ -175,7 +178,7 @@ export class LocalMembers implements ClusterMembers {
     const place = typeof address === "string" ? parseHostPort(address) : null;
     if (place === null || place.port === 0)
       throw new UsageError("bad-option", unexpected("address", "host:port with a port from 1 to 65535", address));
-    if (!this.around.mayLeave && !isLoopback(place.host))
+    if (!this.#around.mayLeave && !isLoopback(place.host))
       throw new UsageError(
         "bad-option",
         `${unexpected("address", "one on this machine, since this member has no tls", address)}: give join() tls, or tls: "off" where the network is trusted`,

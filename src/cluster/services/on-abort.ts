@@ -2,7 +2,7 @@
 
 interface Crowd {
   readonly waiting: Set<Waiter>;
-  readonly tell: () => void;
+  readonly notify: () => void;
 }
 
 interface Waiter {
@@ -20,18 +20,18 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
   return () => {
     if (!crowd.waiting.delete(waiter) || crowd.waiting.size > 0) return;
     crowds.delete(signal);
-    signal.removeEventListener("abort", crowd.tell);
+    signal.removeEventListener("abort", crowd.notify);
   };
 }
 
 function gather(signal: AbortSignal): Crowd {
   const waiting = new Set<Waiter>();
-  const tell = (): void => {
+  const notify = (): void => {
     for (const { listener } of waiting) listener(); // A listener that leaves meanwhile is not told any more.
   };
-  const crowd = { waiting, tell };
+  const crowd = { waiting, notify };
   crowds.set(signal, crowd);
-  signal.addEventListener("abort", tell);
+  signal.addEventListener("abort", notify);
   return crowd;
 }
 

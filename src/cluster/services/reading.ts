@@ -43,6 +43,8 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
 }
 
 class Reader<T> implements AsyncIterableIterator<T> {
+  readonly #keep: (waiting: readonly T[], item: T) => T[];
+  readonly #left: () => void;
   #waiting: T[] = [];
   #isEnded = false;
   readonly #forget: readonly (() => void)[];
@@ -50,24 +52,26 @@ class Reader<T> implements AsyncIterableIterator<T> {
   #callers: ((result: IteratorResult<T>) => void)[] = [];
 
   constructor(
-    private readonly keep: (waiting: readonly T[], item: T) => T[],
+    keep: (waiting: readonly T[], item: T) => T[],
     signals: readonly (AbortSignal | undefined)[],
-    private readonly left: () => void,
+    left: () => void,
   ) {
+    this.#keep = keep;
+    this.#left = left;
     this.#forget = signals.map((signal) => onAbort(signal, this.end));
   }
 
   take(item: T): void {
     if (this.#isEnded) return;
     const caller = this.#callers.shift();
-    if (caller === undefined) this.#waiting = this.keep(this.#waiting, item);
+    if (caller === undefined) this.#waiting = this.#keep(this.#waiting, item);
     else caller({ done: false, value: item });
   }
 
   readonly end = (): void => {
     this.#isEnded = true;
     for (const forget of this.#forget) forget();
-    this.left();
+    this.#left();
     for (const caller of this.#callers.splice(0)) caller(DONE);
   };
 

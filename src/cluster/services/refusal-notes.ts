@@ -6,35 +6,38 @@ import type { Envelope, Setting } from "./algorithms.ts";
 import type { Kind, MemberEvent } from "./api.ts";
 
 export class RefusalNotes {
-  constructor(
-    private readonly log: Log,
-    private readonly counts: Pick<Counts, "refused">,
-    private readonly publish: (event: MemberEvent) => void,
-  ) {}
+  readonly #log: Log;
+  readonly #counts: Pick<Counts, "refused">;
+  readonly #publish: (event: MemberEvent) => void;
+  constructor(log: Log, counts: Pick<Counts, "refused">, publish: (event: MemberEvent) => void) {
+    this.#log = log;
+    this.#counts = counts;
+    this.#publish = publish;
+  }
 
   /** Only a link proves which member has sent something: a datagram at most that some member has. */
   datagram(from: NodeId, envelope: Envelope): void {
-    count(this.counts.refused, "forged");
+    count(this.#counts.refused, "forged");
     const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
     const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
-    this.log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
+    this.#log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
   }
 
   instance({ kind, name }: Setting, by: NodeId, why: string): void {
-    count(this.counts.refused, "instance");
+    count(this.#counts.refused, "instance");
     const fields = { event: "instance-refused", kind, name, peer: by };
-    this.log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`, fields);
-    this.publish({ type: "instance-refused", kind, name, by, why });
+    this.#log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`, fields);
+    this.#publish({ type: "instance-refused", kind, name, by, why });
   }
 
   overflow(to: NodeId): void {
     const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
-    this.log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
+    this.#log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
   }
 
   full(kind: Kind, name: string, by: NodeId): void {
-    count(this.counts.refused, "instance");
+    count(this.#counts.refused, "instance");
     const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
-    this.log.once(`full ${by}`, text, { event: "too-many-instances", kind, name, peer: by });
+    this.#log.once(`full ${by}`, text, { event: "too-many-instances", kind, name, peer: by });
   }
 }

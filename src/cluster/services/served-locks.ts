@@ -8,6 +8,8 @@ import type { Platform } from "../../runtime/platform/platform.ts";
 import { by, wired } from "./wired.ts";
 
 export class ServedLocks {
+  readonly #self: NodeId;
+  readonly #platform: Platform;
   /** The epoch in which this member serves; null while it does not. */
   servesIn: number | null = null;
   #since = 0;
@@ -17,10 +19,10 @@ export class ServedLocks {
   /** The highest epoch that this member has heard of. */
   epoch = 0;
 
-  constructor(
-    private readonly self: NodeId,
-    private readonly platform: Platform,
-  ) {}
+  constructor(self: NodeId, platform: Platform) {
+    this.#self = self;
+    this.#platform = platform;
+  }
 
   /** Of shared parts: this stands for all locks that are put away, and is told what they would be. */
   readonly onShared = wired(
@@ -29,8 +31,8 @@ export class ServedLocks {
     by({
       elected: ({ leader, epoch }) => {
         this.epoch = Math.max(this.epoch, epoch);
-        this.servesIn = leader === this.self ? epoch : null;
-        this.#since = this.platform.clock.now();
+        this.servesIn = leader === this.#self ? epoch : null;
+        this.#since = this.#platform.clock.now();
       },
       deposed: () => {
         this.servesIn = null;
@@ -48,7 +50,7 @@ export class ServedLocks {
    */
   resume(shortfallMs: number): Tagged | null {
     if (this.servesIn === null) return null;
-    const servedMs = this.platform.clock.now() - this.#since - shortfallMs;
+    const servedMs = this.#platform.clock.now() - this.#since - shortfallMs;
     return { type: "resume", token: this.#token, servedMs } as Tagged;
   }
 }

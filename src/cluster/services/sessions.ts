@@ -22,15 +22,17 @@ const LAST_WORK_MS = 1_000;
 type Held = Tenure<number | null>;
 
 export class Sessions implements SessionHost {
+  readonly #member: Pick<Member, "mutex" | "election">;
+  readonly #onRefused: () => void;
   readonly #open = new Map<string, Session>();
   /** By the name of an election: this process campaigns once in each, so sessions take turns. */
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
 
-  constructor(
-    private readonly member: Pick<Member, "mutex" | "election">,
-    private readonly onRefused: () => void,
-  ) {}
+  constructor(member: Pick<Member, "mutex" | "election">, onRefused: () => void) {
+    this.#member = member;
+    this.#onRefused = onRefused;
+  }
 
   open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
     const { algorithm, timeoutMs, silenceMs = null } = readWish(wish);
@@ -38,15 +40,15 @@ export class Sessions implements SessionHost {
       throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
     if (this.#closing.signal.aborted) throw leaving();
     if (this.#open.size >= MAX_SESSIONS) {
-      this.onRefused();
+      this.#onRefused();
       throw new EnvironmentError("too-many-sessions", `${MAX_SESSIONS} sessions are open here, and no more may be`);
     }
     const options = algorithm === undefined ? {} : { algorithm };
     const session = new Session(silenceMs, this.#closing.signal);
     const held =
       kind === "mutex"
-        ? lend(this.member.mutex(name, options), session, timeoutMs)
-        : this.#elect(this.member.election(name, options), session);
+        ? lend(this.#member.mutex(name, options), session, timeoutMs)
+        : this.#elect(this.#member.election(name, options), session);
     this.#open.set(session.id, session);
     void session.follow(held).finally(() => this.#open.delete(session.id));
     return session;
@@ -119,6 +121,8 @@ async function campaignOnce(election: Election<number | null>, session: Session)
 }
 
 class Session implements OpenSession {
+  readonly #silenceMs: number | null;
+  readonly #closing: AbortSignal;
   readonly id = randomUUID();
   readonly #said: Feed<SessionWord> = feed(latestWords);
   readonly words = this.#said.read(undefined);
@@ -133,10 +137,9 @@ class Session implements OpenSession {
   #told: number | null = null;
   #silence: NodeJS.Timeout | undefined;
 
-  constructor(
-    private readonly silenceMs: number | null,
-    private readonly closing: AbortSignal,
-  ) {
+  constructor(silenceMs: number | null, closing: AbortSignal) {
+    this.#silenceMs = silenceMs;
+    this.#closing = closing;
     this.#tell({ event: "waiting", session: this.id, monotonicNs: toMonotonicNs(performance.now()) });
   }
 
@@ -179,15 +182,15 @@ class Session implements OpenSession {
 
   /** @throws CoordinationError if the member leaves, which would not wait for it any more. */
   async hold(tenure: Held): Promise<void> {
-    if (this.closing.aborted) throw leaving();
+    if (this.#closing.aborted) throw leaving();
     this.#isHolding = true;
     this.#tell({ event: "granted", token: tenure.token, ...this.#until(tenure.deadline) });
     const stopFollowing = tenure.onDeadline((deadline) => {
       if (deadline !== this.#told && !this.left.aborted) this.#tell({ event: "certain", ...this.#until(deadline) });
     });
-    if (this.silenceMs !== null) this.#silence = setTimeout(this.leave, this.silenceMs);
+    if (this.#silenceMs !== null) this.#silence = setTimeout(this.leave, this.#silenceMs);
     try {
-      await anyAborted([tenure.signal, this.left, this.closing]);
+      await anyAborted([tenure.signal, this.left, this.#closing]);
     } finally {
       stopFollowing();
       clearTimeout(this.#silence);

@@ -71,13 +71,13 @@ describe("view synchrony: the worked examples", () => {
     group.sim.run(3_000);
     for (const node of [0, 1]) expect(group.payloads(node)).toEqual([]);
     for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1"]);
-    expect(group.said.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0", "stalled 1"]);
+    expect(group.emitted.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0", "stalled 1"]);
     group.send(1); // It waits for a view in which it can be sent,
     group.sim.heal();
     group.sim.run(6_000);
     for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1", "1:1"]);
     for (const node of [0, 1]) expect(group.payloads(node)).toEqual(["1:1"]); // and 0's first is lost with its life.
-    expect(group.said).toEqual(expect.arrayContaining(["resumed 0", "resumed 1"]));
+    expect(group.emitted).toEqual(expect.arrayContaining(["resumed 0", "resumed 1"]));
     expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
     expect(group.sim.verdict()).toEqual([]);
   });
@@ -96,7 +96,7 @@ describe("view synchrony: the worked examples", () => {
     }
     const lives = group.records.map(({ log }) => log.filter((entry) => "delivered" in entry).length);
     expect(lives).toEqual([4, 4, 4, 1]);
-    expect(group.said.filter((said) => !said.startsWith("stable"))).toContain("left 3");
+    expect(group.emitted.filter((said) => !said.startsWith("stable"))).toContain("left 3");
     expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
   });
 
@@ -166,7 +166,7 @@ describe("view synchrony: the worked examples", () => {
     group.send(0);
     group.sim.run(10_000);
     expect(group.payloads(0)).toEqual([]);
-    expect(group.said.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
+    expect(group.emitted.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
     expect(group.sim.verdict().map(({ property }) => property)).toEqual([
       "lower: views: the group is whoever would be in it",
       "agreement",

@@ -90,6 +90,7 @@ const PROBE_LOOK_MS = 20;
 const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {
+  readonly #options: AcceptorOptions<M>;
   readonly #incoming: Map<NodeId, Incoming>;
   /** Of peers that have been removed: one that comes back has not begun to count anew. */
   readonly #formerRuns = new Map<NodeId, Run[]>();
@@ -97,7 +98,8 @@ export class Acceptor<M> {
   readonly #strangers = new Map<string, Stranger>();
   readonly #streams = new Set<Stream>();
 
-  constructor(private readonly options: AcceptorOptions<M>) {
+  constructor(options: AcceptorOptions<M>) {
+    this.#options = options;
     this.#incoming = new Map(options.peers.map((peer) => [peer, { connection: null, runs: [] }]));
   }
 
@@ -123,7 +125,7 @@ export class Acceptor<M> {
   /** Notes a connection that has just been made, before any TLS on it: from now on its silence counts. */
   meet(stream: Stream): void {
     this.#streams.add(stream);
-    if (this.#strangers.size >= this.options.limits.maxStrangers) this.#turnOutOldest();
+    if (this.#strangers.size >= this.#options.limits.maxStrangers) this.#turnOutOldest();
     const origin = originOf(stream);
     const stranger: Stranger = { made: stream, spoken: stream };
     this.#strangers.delete(origin); // One from there has gone, and its end has not been heard of.
@@ -136,7 +138,7 @@ export class Acceptor<M> {
 
   /** Hears what a connection that was met has to say; with TLS, once that has been agreed on. */
   accept(stream: Stream, names: readonly string[] | null): void {
-    const { limits, platform } = this.options;
+    const { limits, platform } = this.#options;
     const stranger = this.#strangers.get(originOf(stream));
     if (stranger !== undefined) stranger.spoken = stream;
     const connection: Connection = { stream, names, remote: remoteOf(stream), heard: platform.clock.now() };
@@ -152,15 +154,15 @@ export class Acceptor<M> {
 
   /** Counts what was turned away, and says so once for each reason and address. */
   note(reason: RefusedReason, remote: string, detail: string): void {
-    count(this.options.counts.refused, reason);
+    count(this.#options.counts.refused, reason);
     const fields = { event: "connection-refused", from: remote, reason };
-    this.options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`, fields);
+    this.#options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`, fields);
   }
 
   /** A member says who it is at once, so who has been silent for longest is not one, and must not keep members out. */
   #turnOutOldest(): void {
     for (const [origin, { made, spoken }] of this.#strangers) {
-      const detail = `more than ${this.options.limits.maxStrangers} connections have not said who they are`;
+      const detail = `more than ${this.#options.limits.maxStrangers} connections have not said who they are`;
       if (!isOver(spoken)) this.note("too-many-strangers", remoteOf(made), detail);
       this.#strangers.delete(origin);
       return void made.destroy();
@@ -173,7 +175,7 @@ export class Acceptor<M> {
     let receive: Receive | null = null;
     let hasGreeted = false;
     const feed = frameSplitter(
-      () => (receive === null ? STRANGER_BYTES : this.options.limits.maxFrameBytes),
+      () => (receive === null ? STRANGER_BYTES : this.#options.limits.maxFrameBytes),
       (kind, body) => {
         if (receive !== null) receive(kind, body);
         else if (kind !== FRAME.hello || hasGreeted)
@@ -189,14 +191,14 @@ export class Acceptor<M> {
       },
     );
     stream.on("data", (chunk: Buffer) => {
-      connection.heard = this.options.platform.clock.now();
-      this.options.counts.bytesReceived += chunk.length;
+      connection.heard = this.#options.platform.clock.now();
+      this.#options.counts.bytesReceived += chunk.length;
       if (isOver(stream)) return; // Read to its end, so that the refusal is not lost in a reset.
       try {
         feed(chunk);
       } catch (error) {
         if (error instanceof MalformedBytes) this.#refuse(connection, ["malformed", error.message]);
-        else this.options.onFatal(error as Error);
+        else this.#options.onFatal(error as Error);
       }
     });
   }
@@ -204,7 +206,7 @@ export class Acceptor<M> {
   #greet(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const objection = this.#objection(hello, connection.names);
     const address = parseHostPort(hello.address);
-    if (objection === null && address !== null) this.options.onCaller?.(hello.from, address);
+    if (objection === null && address !== null) this.#options.onCaller?.(hello.from, address);
     if (objection === null) this.#admit(connection, hello, welcome);
     else this.#refuse(connection, objection, hello.from);
   }
@@ -232,13 +234,13 @@ export class Acceptor<M> {
     this.#strangers.delete(originOf(stream));
     const run = presentRun(incoming, hello.incarnation);
     welcome(this.#receiver(stream, hello.from, run));
-    stream.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
-    this.options.onIncarnation(hello.from, hello.incarnation, hello.version);
+    stream.write(welcomeCodec.frame({ incarnation: this.#options.self.incarnation, received: run.received }));
+    this.#options.onIncarnation(hello.from, hello.incarnation, hello.version);
   }
 
   /** Why this `hello` is turned away, or null. */
   #objection(hello: Hello, names: readonly string[] | null): [Refusal, string] | null {
-    const { self, identity } = this.options;
+    const { self, identity } = this.#options;
     const otherVersion = versionObjection(self, hello);
     if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
@@ -257,7 +259,7 @@ export class Acceptor<M> {
 
   /** One that has been removed is told so. One that is not known is a member by a later list if it knows this node's journal. */
   #mayCall({ from, identity: theirs, address }: Hello): boolean {
-    const { identity, onCaller } = this.options;
+    const { identity, onCaller } = this.#options;
     if (this.#incoming.has(from) || identity.isRemoved(from)) return true;
     return onCaller !== undefined && identity.isRememberedBy(theirs) && parseHostPort(address) !== null;
   }
@@ -267,9 +269,9 @@ export class Acceptor<M> {
    * answer has come, and is read after the first of them.
    */
   #challenge(incumbent: Connection, decide: (isAlive: boolean) => void): void {
-    const { clock, timers } = this.options.platform;
+    const { clock, timers } = this.#options.platform;
     const asked = clock.now();
-    let looksLeft = Math.min(PROBE_MS, this.options.limits.handshakeTimeoutMs / 2) / PROBE_LOOK_MS;
+    let looksLeft = Math.min(PROBE_MS, this.#options.limits.handshakeTimeoutMs / 2) / PROBE_LOOK_MS;
     incumbent.stream.write(emptyFrame(FRAME.probe));
     const look = timers.every(PROBE_LOOK_MS, () => {
       const isAlive = incumbent.heard > asked && !isOver(incumbent.stream);
@@ -282,7 +284,7 @@ export class Acceptor<M> {
 
   /** Takes the messages of a welcomed connection. */
   #receiver(stream: Stream, from: NodeId, run: Run): Receive {
-    const { codec, counts, deliver, platform } = this.options;
+    const { codec, counts, deliver, platform } = this.#options;
     const { incarnation } = run;
     let unacknowledged = 0;
     let ackTimer: Timer | null = null;
@@ -317,13 +319,13 @@ export class Acceptor<M> {
 
   /** @param to who is refused, if that is known. */
   #refuse({ stream, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
-    const isSaid = to !== null && this.options.identity.disagreements.get(to)?.detail === detail;
-    if (isSaid) count(this.options.counts.refused, reason);
+    const isSaid = to !== null && this.#options.identity.disagreements.get(to)?.detail === detail;
+    if (isSaid) count(this.#options.counts.refused, reason);
     else if (reason !== "not-founded") this.note(reason, remote, detail); // Which every group goes through.
     if (isOver(stream)) return;
-    const identity = this.options.identity.toward(to ?? this.options.self.from);
+    const identity = this.#options.identity.toward(to ?? this.#options.self.from);
     stream.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));
-    const { timers } = this.options.platform;
+    const { timers } = this.#options.platform;
     const farewell = timers.after(FAREWELL_MS, () => stream.destroy());
     stream.once("close", () => timers.cancel(farewell));
   }

@@ -5,15 +5,17 @@
 import type { Platform, Timer } from "../platform/platform.ts";
 
 export class DelayLine {
+  readonly #platform: Pick<Platform, "clock" | "timers">;
+  readonly #release: (message: Buffer) => void;
   /** Bytes that wait. */
   bytes = 0;
   #held: { readonly due: number; readonly message: Buffer }[] = [];
   #timer: Timer | null = null;
 
-  constructor(
-    private readonly platform: Pick<Platform, "clock" | "timers">,
-    private readonly release: (message: Buffer) => void,
-  ) {}
+  constructor(platform: Pick<Platform, "clock" | "timers">, release: (message: Buffer) => void) {
+    this.#platform = platform;
+    this.#release = release;
+  }
 
   get length(): number {
     return this.#held.length;
@@ -21,29 +23,29 @@ export class DelayLine {
 
   /** Releases the message `delayMs` from now, and not before those that wait already. */
   hold(message: Buffer, delayMs: number): void {
-    const now = this.platform.clock.now();
+    const now = this.#platform.clock.now();
     const due = Math.max(now + delayMs, this.#held.at(-1)?.due ?? 0);
     this.#held.push({ due, message });
     this.bytes += message.length;
-    this.#timer ??= this.platform.timers.after(due - now, () => this.#releaseDue());
+    this.#timer ??= this.#platform.timers.after(due - now, () => this.#releaseDue());
   }
 
   clear(): void {
-    this.platform.timers.cancel(this.#timer);
+    this.#platform.timers.cancel(this.#timer);
     this.#timer = null;
     this.#held = [];
     this.bytes = 0;
   }
 
   #releaseDue(): void {
-    const now = this.platform.clock.now();
+    const now = this.#platform.clock.now();
     const firstToStay = this.#held.findIndex(({ due }) => due > now + CLOCK_GRAIN_MS);
     for (const { message } of this.#held.splice(0, firstToStay < 0 ? this.#held.length : firstToStay)) {
       this.bytes -= message.length;
-      this.release(message);
+      this.#release(message);
     }
     const next = this.#held[0];
-    this.#timer = next === undefined ? null : this.platform.timers.after(next.due - now, () => this.#releaseDue());
+    this.#timer = next === undefined ? null : this.#platform.timers.after(next.due - now, () => this.#releaseDue());
   }
 }
 

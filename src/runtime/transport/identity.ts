@@ -10,9 +10,11 @@
  * The founders name the group for good. Who is in it later is said by a list that the members agree on, which also says whose
  * journal is whose. A newcomer founds nothing: it waits until the members that it calls have it on their list.
  */
+
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { boolean, struct, text } from "../../core/shape.ts";
+import { docsPage } from "../docs-page.ts";
 import type { Log } from "../log.ts";
 
 export interface Identity {
@@ -101,6 +103,7 @@ const MAX_STRANGERS = 128;
 
 /** Who this node is for the others, and who they have said they are. */
 export class GroupIdentity {
+  readonly #options: GroupIdentityOptions;
   group: string;
   /** A node has been found to differ in what is for people to mend, or no longer does: then null. */
   onDisagreement: (node: NodeId, disagreement: Disagreement | null) => void = () => {};
@@ -123,7 +126,8 @@ export class GroupIdentity {
   #others: ReadonlyMap<NodeId, string> | null;
   #isFounding = false;
 
-  constructor(private readonly options: GroupIdentityOptions) {
+  constructor(options: GroupIdentityOptions) {
+    this.#options = options;
     const { self, members, memory, isNewcomer = false } = options;
     this.group = isNewcomer ? "" : groupText(members);
     this.#peers = members.filter((member) => member !== self);
@@ -134,14 +138,14 @@ export class GroupIdentity {
 
   /** Whether this node takes part: with a journal only once all members have met, or as a newcomer to those that have. */
   get isFounded(): boolean {
-    return this.#memory === null || this.#others !== null || this.options.isNewcomer === true;
+    return this.#memory === null || this.#others !== null || this.#options.isNewcomer === true;
   }
 
   /** The members have agreed on another list. */
   learn(agreed: AgreedMembers): void {
     this.#agreed = agreed;
     this.group = groupText(agreed.founders);
-    this.#peers = agreed.members.map(({ member }) => member).filter((member) => member !== this.options.self);
+    this.#peers = agreed.members.map(({ member }) => member).filter((member) => member !== this.#options.self);
   }
 
   /** Whether it is another member, by the list that this node knows. */
@@ -161,7 +165,7 @@ export class GroupIdentity {
 
   /** What this node remembers of that one; empty if nothing. */
   journalOf(node: NodeId): string {
-    if (node === this.options.self) return this.#memory?.journal ?? "";
+    if (node === this.#options.self) return this.#memory?.journal ?? "";
     const listed = this.#agreed?.members.find(({ member }) => member === node)?.journal ?? "";
     return listed === "" ? (this.#others?.get(node) ?? "") : listed;
   }
@@ -174,7 +178,7 @@ export class GroupIdentity {
   /** Says for which members a new group waits, if it does. */
   sayAwaited(): void {
     if (this.awaited.length > 0)
-      this.options.log.warn(
+      this.#options.log.warn(
         `waits for ${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
       );
   }
@@ -230,7 +234,7 @@ export class GroupIdentity {
     this.#disagreements.set(node, found);
     const fields = { event: "peer-differs", peer: node, reason: found.reason };
     const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // So that the log keeps its keys for members.
-    this.options.log.once(`${found.reason} ${whose}`, `${found.reason}: ${found.detail}`, fields);
+    this.#options.log.once(`${found.reason} ${whose}`, `${found.reason}: ${found.detail}`, fields);
     this.onDisagreement(node, found);
   }
 
@@ -306,4 +310,5 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
 });
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/recovery.md";
+  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. " +
+  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("recovery.md")}`;

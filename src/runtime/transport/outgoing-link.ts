@@ -77,6 +77,7 @@ interface SealedFrame {
 }
 
 export class OutgoingLink<M> {
+  readonly #options: OutgoingOptions<M>;
   status: "open" | "dialing" | "waiting" = "waiting";
   #stream: Stream | null = null;
   #closed = false;
@@ -103,7 +104,8 @@ export class OutgoingLink<M> {
   #confirmed = 0;
   #blocked = false;
 
-  constructor(private readonly options: OutgoingOptions<M>) {
+  constructor(options: OutgoingOptions<M>) {
+    this.#options = options;
     this.#taken = options.after ?? 0;
     this.#framed = this.#taken;
     this.#held = new DelayLine(options.platform, (message) => this.#append(message));
@@ -122,17 +124,17 @@ export class OutgoingLink<M> {
   tried: Promise<void> = Promise.resolve();
 
   open(): void {
-    this.#watchdog = this.options.platform.timers.every(SILENCE_MS / 4, () => this.#checkSilence()).unref();
+    this.#watchdog = this.#options.platform.timers.every(SILENCE_MS / 4, () => this.#checkSilence()).unref();
     this.tried = new Promise((resolve) => this.#dial(resolve));
   }
 
   send(message: M): Sent {
-    const verdict = this.options.injector.verdict(this.options.peer);
+    const verdict = this.#options.injector.verdict(this.#options.peer);
     if (typeof verdict === "string") return this.#refuse(verdict);
     if (this.#isFull()) {
-      const { peer } = this.options;
+      const { peer } = this.#options;
       const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): messages to it are dropped`;
-      this.options.log.once(`overflow ${peer}`, text, { event: "queue-full", peer });
+      this.#options.log.once(`overflow ${peer}`, text, { event: "queue-full", peer });
       return this.#refuse("overflow");
     }
     if (verdict > 0 || this.#held.length > 0) this.#hold(message, verdict);
@@ -172,7 +174,7 @@ export class OutgoingLink<M> {
 
   close(): void {
     this.#closed = true;
-    const { timers } = this.options.platform;
+    const { timers } = this.#options.platform;
     timers.cancel(this.#watchdog);
     timers.cancel(this.#redial);
     this.#held.clear();
@@ -180,7 +182,7 @@ export class OutgoingLink<M> {
   }
 
   #refuse(lost: LossReason): Sent {
-    count(this.options.counts.lost, lost);
+    count(this.#options.counts.lost, lost);
     return { number: null, lost };
   }
 
@@ -188,12 +190,12 @@ export class OutgoingLink<M> {
 
   #isFull(): boolean {
     const entries = this.#frames.length + this.#held.length;
-    return this.queuedBytes + entries * ENTRY_COST_BYTES >= this.options.limits.maxQueueBytes;
+    return this.queuedBytes + entries * ENTRY_COST_BYTES >= this.#options.limits.maxQueueBytes;
   }
 
   #hold(message: M, delayMs: number): void {
     const into = new Writer(64);
-    this.options.codec.write(message, into);
+    this.#options.codec.write(message, into);
     this.#requireFit(into.position);
     this.#held.hold(into.bytes(), delayMs);
   }
@@ -210,7 +212,7 @@ export class OutgoingLink<M> {
     this.#begin();
     const start = this.#writer.position;
     try {
-      this.options.codec.write(message, this.#writer);
+      this.#options.codec.write(message, this.#writer);
       this.#requireFit(this.#writer.position - start);
     } catch (error) {
       this.#writer.position = start; // Half a message must not leave.
@@ -221,7 +223,7 @@ export class OutgoingLink<M> {
   }
 
   #requireFit(bytes: number): void {
-    const { maxFrameBytes } = this.options.limits;
+    const { maxFrameBytes } = this.#options.limits;
     if (bytes + FRAME_EXTRA_BYTES > maxFrameBytes)
       throw new InvariantViolation("bad-message", `a message does not fit a frame of ${maxFrameBytes} bytes`);
   }
@@ -237,7 +239,7 @@ export class OutgoingLink<M> {
   /** A message stands in the writer from `start` on. */
   #written(start: number): void {
     const writer = this.#writer;
-    if (writer.position - LENGTH_BYTES > this.options.limits.maxFrameBytes) {
+    if (writer.position - LENGTH_BYTES > this.#options.limits.maxFrameBytes) {
       const message = Buffer.from(writer.buffer.subarray(start, writer.position));
       writer.position = start;
       this.#seal();
@@ -271,9 +273,9 @@ export class OutgoingLink<M> {
     if (this.status !== "open" || stream === null) return;
     while (!this.#blocked && this.#handed < this.#frames.length) {
       const { bytes } = this.#frames[this.#handed] as SealedFrame;
-      if (this.#handed === 0) this.#lastProgress = this.options.platform.clock.now();
+      if (this.#handed === 0) this.#lastProgress = this.#options.platform.clock.now();
       this.#handed += 1;
-      this.options.counts.bytesSent += bytes.length;
+      this.#options.counts.bytesSent += bytes.length;
       this.#blocked = !stream.write(bytes);
     }
   }
@@ -290,7 +292,7 @@ export class OutgoingLink<M> {
     }
     this.#frames.splice(0, done);
     this.#handed = Math.max(0, this.#handed - done);
-    this.#lastProgress = this.options.platform.clock.now();
+    this.#lastProgress = this.#options.platform.clock.now();
   }
 
   /**
@@ -308,7 +310,7 @@ export class OutgoingLink<M> {
 
   /** Of what the peer has not confirmed, as bytes. */
   #forAnyRun(): Buffer[] {
-    const { codec, outlives } = this.options;
+    const { codec, outlives } = this.#options;
     if (outlives === undefined) return [];
     this.#seal();
     return this.#frames.flatMap(({ bytes }) => {
@@ -327,8 +329,8 @@ export class OutgoingLink<M> {
     this.#seal();
     const first = Math.max(this.#frames[0]?.first ?? this.#framed + 1, this.#confirmed + 1);
     if (first <= this.#taken) {
-      count(this.options.counts.lost, why, this.#taken - first + 1);
-      this.options.onLost(first, this.#taken, why);
+      count(this.#options.counts.lost, why, this.#taken - first + 1);
+      this.#options.onLost(first, this.#taken, why);
     }
     this.#frames = [];
     this.#frameBytes = 0;
@@ -340,13 +342,13 @@ export class OutgoingLink<M> {
   // The connection.
 
   #dial(tried?: () => void): void {
-    const { platform, limits } = this.options;
+    const { platform, limits } = this.#options;
     platform.timers.cancel(this.#redial);
     this.#redial = null;
     this.status = "dialing";
     const known = this.#incarnation;
-    const stream = this.options.connect(() => {
-      const { hello, identity, peer } = this.options;
+    const stream = this.#options.connect(() => {
+      const { hello, identity, peer } = this.#options;
       stream.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
     });
     this.#stream = stream;
@@ -387,14 +389,14 @@ export class OutgoingLink<M> {
       },
     );
     return (chunk) => {
-      this.options.counts.bytesReceived += chunk.length;
+      this.#options.counts.bytesReceived += chunk.length;
       try {
         feed(chunk);
       } catch (error) {
-        if (!(error instanceof MalformedBytes)) return this.options.onFatal(error as Error);
-        const { peer } = this.options;
-        count(this.options.counts.refused, "malformed");
-        this.options.log.once(`reply ${peer}`, `node ${peer} sent an invalid reply: ${error.message}`);
+        if (!(error instanceof MalformedBytes)) return this.#options.onFatal(error as Error);
+        const { peer } = this.#options;
+        count(this.#options.counts.refused, "malformed");
+        this.#options.log.once(`reply ${peer}`, `node ${peer} sent an invalid reply: ${error.message}`);
         stream.destroy();
       }
     };
@@ -408,7 +410,7 @@ export class OutgoingLink<M> {
     const { incarnation, received } = welcomeCodec.read(body);
     if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#succeeded();
     this.#incarnation = incarnation;
-    if (this.#lastProgress > 0) this.options.counts.reconnects += 1;
+    if (this.#lastProgress > 0) this.#options.counts.reconnects += 1;
     this.status = "open";
     this.#backoffMs = MIN_BACKOFF_MS;
     this.#handed = 0;
@@ -419,13 +421,13 @@ export class OutgoingLink<M> {
 
   #refused(body: Reader): false {
     const { reason, detail, identity } = refuseCodec.read(body);
-    const { peer } = this.options;
-    if (reason === "removed") this.options.identity.onRemoved(peer);
+    const { peer } = this.#options;
+    if (reason === "removed") this.#options.identity.onRemoved(peer);
     const isOfIdentity = differences.some((difference) => difference === reason);
     const text = `node ${peer} refuses this node (${reason}): ${detail}`;
     if (isOfIdentity && identity !== null)
-      this.options.identity.judge(peer, identity); // Which says what there is.
-    else this.options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
+      this.#options.identity.judge(peer, identity); // Which says what there is.
+    else this.#options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
     if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
     this.#stream?.destroy();
@@ -434,7 +436,7 @@ export class OutgoingLink<M> {
 
   /** The dial or the connection failed; `known` is the run of the peer that was known when it was dialled. */
   #failed({ code, message }: NodeJS.ErrnoException, known: number | null): void {
-    const { peer, log } = this.options;
+    const { peer, log } = this.#options;
     if (code === "ECONNREFUSED") {
       // Nobody listens there: the process that we knew has ended. Unless another has made itself known since.
       if (known !== null && known === this.#incarnation) this.#lose("crashed");
@@ -457,13 +459,13 @@ export class OutgoingLink<M> {
     this.status = "waiting";
     this.#handed = 0;
     if (this.#closed) return;
-    const { timers, random } = this.options.platform;
+    const { timers, random } = this.#options.platform;
     this.#redial = timers.after(this.#backoffMs * (0.5 + random.fraction() / 2), () => this.#dial());
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
   }
 
   #checkSilence(): void {
     const waiting = this.status === "open" && this.#handed > 0;
-    if (waiting && this.options.platform.clock.now() - this.#lastProgress > SILENCE_MS) this.#stream?.destroy();
+    if (waiting && this.#options.platform.clock.now() - this.#lastProgress > SILENCE_MS) this.#stream?.destroy();
   }
 }

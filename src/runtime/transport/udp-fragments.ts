@@ -29,17 +29,20 @@ interface Incomplete {
 }
 
 export class Fragments {
+  readonly #limits: FragmentLimits;
   /** Messages that were given up. */
   abandoned = 0;
   #bytes = 0;
   /** By number, oldest first. */
   readonly #messages = new Map<number, Incomplete>();
 
-  constructor(private readonly limits: FragmentLimits) {}
+  constructor(limits: FragmentLimits) {
+    this.#limits = limits;
+  }
 
   /** Takes fragment `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
   take(number: number, index: number, count: number, fragment: Buffer): Buffer | null {
-    const { maxMessageBytes, minFragmentBytes } = this.limits;
+    const { maxMessageBytes, minFragmentBytes } = this.#limits;
     const maxCount = Math.ceil(maxMessageBytes / minFragmentBytes);
     const minBytes = index < count - 1 ? minFragmentBytes : 1;
     if (count < 2 || count > maxCount || index >= count || fragment.length < minBytes)
@@ -67,19 +70,19 @@ export class Fragments {
   age(): void {
     for (const [number, message] of this.#messages) {
       message.age += 1;
-      if (message.age > this.limits.maxAge) this.#forget(number, message);
+      if (message.age > this.#limits.maxAge) this.#forget(number, message);
     }
   }
 
   #begin(number: number, count: number): Incomplete {
     const message: Incomplete = { fragments: [], count, arrived: 0, bytes: 0, age: 0 };
     this.#messages.set(number, message);
-    if (this.#messages.size > this.limits.maxMessages) this.#forgetOldest();
+    if (this.#messages.size > this.#limits.maxMessages) this.#forgetOldest();
     return message;
   }
 
   #makeRoom(): void {
-    while (this.#bytes > this.limits.maxBytes) this.#forgetOldest();
+    while (this.#bytes > this.#limits.maxBytes) this.#forgetOldest();
   }
 
   #forgetOldest(): void {

@@ -27,6 +27,9 @@ interface Run {
 }
 
 export class UdpPeer {
+  readonly #ownRun: number;
+  readonly #maxMessageBytes: number;
+  readonly #keyOf: (node: NodeId, run: number) => RunKey | null;
   /** The run that is trusted. */
   #run: Run | null = null;
   /** A run that is heard of, and that has not named ours yet. */
@@ -39,10 +42,14 @@ export class UdpPeer {
 
   constructor(
     readonly node: NodeId,
-    private readonly ownRun: number,
-    private readonly maxMessageBytes: number,
-    private readonly keyOf: (node: NodeId, run: number) => RunKey | null,
-  ) {}
+    ownRun: number,
+    maxMessageBytes: number,
+    keyOf: (node: NodeId, run: number) => RunKey | null,
+  ) {
+    this.#ownRun = ownRun;
+    this.#maxMessageBytes = maxMessageBytes;
+    this.#keyOf = keyOf;
+  }
 
   /** Datagrams go both ways: it hears this member, and this member knows so because it hears the peer. */
   get isReached(): boolean {
@@ -65,7 +72,7 @@ export class UdpPeer {
 
   /** The key of one of its runs. */
   keyFor(run: number): RunKey | null {
-    return this.#known(run)?.key ?? this.keyOf(this.node, run);
+    return this.#known(run)?.key ?? this.#keyOf(this.node, run);
   }
 
   /** Why a datagram that the peer did send is not taken; a number that comes twice is a copy. */
@@ -82,7 +89,7 @@ export class UdpPeer {
 
   /** The peer's `hello`. Returns whether it has to be answered, since it brings news. */
   greet(run: number, number: number, named: readonly Heard[], self: NodeId): boolean {
-    const namesUs = named.some((heard) => heard.node === self && heard.run === this.ownRun);
+    const namesUs = named.some((heard) => heard.node === self && heard.run === this.#ownRun);
     if (this.#run?.number === run) return this.#greetAgain(this.#run, number, namesUs);
     const isNew = this.#candidate?.number !== run;
     const candidate = this.#known(run) ?? this.#begin(run);
@@ -120,10 +127,10 @@ export class UdpPeer {
   }
 
   #begin(number: number): Run {
-    const { maxMessageBytes } = this;
+    const maxMessageBytes = this.#maxMessageBytes;
     const maxBytes = 4 * Math.max(maxMessageBytes, MIB);
     const limits = { maxMessageBytes, maxBytes, minFragmentBytes: MIN_FRAGMENT_BYTES, maxMessages: 1_024, maxAge: 8 };
-    const [key, fragments] = [this.keyOf(this.node, number), new Fragments(limits)];
+    const [key, fragments] = [this.#keyOf(this.node, number), new Fragments(limits)];
     return { number, key, seen: new SeenNumbers(), fragments, latestHello: 0 };
   }
 

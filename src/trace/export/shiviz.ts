@@ -13,18 +13,18 @@ export const SHIVIZ_PARSER = "(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})";
 
 export function shiviz({ entries }: Pick<Excerpt, "entries">): string {
   const clocks = vectorClocks(entries);
-  const events = new Map<string, { readonly clock: VectorClock; readonly told: TraceEntry[] }>();
+  const events = new Map<string, { readonly clock: VectorClock; readonly entries: TraceEntry[] }>();
   for (const [index, entry] of entries.entries()) {
     const clock = clocks[index] as VectorClock;
     const key = `${entry.node} ${clock[entry.node]}`;
     const known = events.get(key);
-    if (known === undefined) events.set(key, { clock, told: [entry] });
-    else known.told.push(entry);
+    if (known === undefined) events.set(key, { clock, entries: [entry] });
+    else known.entries.push(entry);
   }
-  const lines = [...events.values()].map(({ clock, told }) => {
-    const [first] = told as [TraceEntry];
+  const lines = [...events.values()].map(({ clock, entries }) => {
+    const [first] = entries as [TraceEntry];
     const names = Object.entries(clock).map(([node, count]) => [`node${node}`, count]);
-    return `${oneLine(told.map(actionText).join("; "))}\nnode${first.node} ${JSON.stringify(Object.fromEntries(names))}\n`;
+    return `${oneLine(entries.map(actionText).join("; "))}\nnode${first.node} ${JSON.stringify(Object.fromEntries(names))}\n`;
   });
   return `${SHIVIZ_PARSER}\n\n${lines.join("")}`;
 }

@@ -301,7 +301,10 @@ describe("spans", () => {
     const stretch = { from: 0, to: Number.POSITIVE_INFINITY, condition: "paused", leads: false, role: "idle" } as const;
     const lives = new Map([[0, { holdBack: { tracks: () => [] }, stretches: () => [stretch] }]]);
     const picture = layOut({ messages: [], marks: [], lives, networks }, { ...frame, still: true });
-    const svg = svgOf(picture, { theme: (name: string) => name, inkOf: () => new Inkwell({}).of("m") }, "run");
+    const svg = svgOf(
+      { picture, related: null, dimmed: 1, title: "run", unit: "ms", namesPx: 60, nameOf: (node) => `node ${node}` },
+      { theme: (name: string) => name, inkOf: () => new Inkwell({}).of("m") },
+    );
     expect(svg).toContain("20 % of the messages dropped");
     expect(svg).toContain("10 to 50 ms of delay");
     expect(svg).toContain('stroke-dasharray="9 4"');

@@ -1,4 +1,4 @@
-/** The examples of docs/engines.md: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
+/** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,10 +32,10 @@ export class PackedUser {
     return new PackedUser(folder);
   }
 
-  /** @param title of its section. @returns what it prints, and what the page says of it. */
+  /** @param title as its page begins. @returns what it prints, and what the page says of it. */
   async runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
-    const section = page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? "";
-    const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(section) ?? [];
+    const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
+    const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
     const file = join(this.#folder, `example-${port}.js`);
     writeFileSync(file, program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
     const { stdout } = await run(process.execPath, [file], { cwd: this.#folder, timeout: 60_000 });

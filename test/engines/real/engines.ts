@@ -9,7 +9,7 @@ import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind, z
 
 export interface RealEngine {
   readonly name: string;
-  /** Of its section of docs/engines.md. */
+  /** Of its page in docs/engines. */
   readonly title: string;
   readonly server: ServerKind;
   engine(ports: readonly number[]): ExternalEngine;

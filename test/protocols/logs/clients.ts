@@ -31,6 +31,9 @@ interface Client {
 }
 
 export class Clients {
+  readonly #sim: Simulation<AnyReplica>;
+  readonly #kind: MachineKind;
+  readonly #chance: Random;
   readonly history: Operation[] = [];
   /** What they were told has been added to a counter. */
   acknowledgedAdds = 0;
@@ -40,12 +43,10 @@ export class Clients {
   /** They ask for no more than this from now on; null: whatever is drawn. */
   #last: string | null = null;
 
-  constructor(
-    private readonly sim: Simulation<AnyReplica>,
-    nodes: readonly NodeId[],
-    private readonly kind: MachineKind,
-    private readonly chance: Random,
-  ) {
+  constructor(sim: Simulation<AnyReplica>, nodes: readonly NodeId[], kind: MachineKind, chance: Random) {
+    this.#sim = sim;
+    this.#kind = kind;
+    this.#chance = chance;
     this.#clients = new Map(nodes.map((node) => [node, { life: 0, open: null, nextAt: null, read: 0 }]));
   }
 
@@ -82,7 +83,7 @@ export class Clients {
   /** Those whose time has come ask. */
   ask(): void {
     for (const [node, client] of this.#clients)
-      if (client.nextAt !== null && client.nextAt <= this.sim.now) this.#ask(node, client, this.#draw(node));
+      if (client.nextAt !== null && client.nextAt <= this.#sim.now) this.#ask(node, client, this.#draw(node));
   }
 
   /** From now on each asks for one thing more, at once, or when it has been answered. */
@@ -97,7 +98,7 @@ export class Clients {
   /** Reads what has been answered since it was called last. */
   hear(): void {
     for (const [node, client] of this.#clients) {
-      const replies = this.sim.replies(node);
+      const replies = this.#sim.replies(node);
       for (; client.read < replies.length; client.read++) this.#answered(node, client, replies[client.read] as never);
     }
   }
@@ -113,7 +114,7 @@ export class Clients {
     const { result } = reply.body;
     this.#note(node, open, result);
     const [verb, key = ""] = open.text.split(" ");
-    if (verb === "get" && this.kind === "map") this.#known.set(key, result);
+    if (verb === "get" && this.#kind === "map") this.#known.set(key, result);
     if (verb === "add") this.acknowledgedAdds += 1;
     client.open = null;
     client.nextAt = this.#last === null ? this.#soon() : null;
@@ -121,10 +122,10 @@ export class Clients {
 
   #ask(node: NodeId, client: Client, text: string): void {
     this.#requests += 1;
-    client.open = { request: this.#requests, text, call: this.sim.now };
+    client.open = { request: this.#requests, text, call: this.#sim.now };
     client.nextAt = null;
     const body = { type: "execute", request: this.#requests, operation: text };
-    this.sim.command(node, { type: "client", body } as never);
+    this.#sim.command(node, { type: "client", body } as never);
   }
 
   #note(node: NodeId, { text, call }: Asked, output: Value | undefined): void {
@@ -132,17 +133,18 @@ export class Clients {
     this.history.push({
       process: `${node}.${this.#client(node).life}`,
       f,
-      key: this.kind === "map" ? key : undefined,
+      key: this.#kind === "map" ? key : undefined,
       input: text,
       output,
       call,
-      return: output === undefined ? null : this.sim.now,
+      return: output === undefined ? null : this.#sim.now,
       line: null,
     });
   }
 
   #draw(node: NodeId): string {
-    const { chance, kind } = this;
+    const chance = this.#chance;
+    const kind = this.#kind;
     if (kind === "counter") return chance.below(4) === 0 ? "get" : "add 1";
     if (kind === "log") return chance.below(4) === 0 ? "read" : `append ${this.#fresh(node)}`;
     const key = chance.pick(KEYS);
@@ -163,7 +165,7 @@ export class Clients {
   }
 
   #soon(): number {
-    return this.sim.now + this.chance.between(...THINK_MS);
+    return this.#sim.now + this.#chance.between(...THINK_MS);
   }
 
   #client(node: NodeId): Client {

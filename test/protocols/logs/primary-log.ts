@@ -10,8 +10,8 @@ import {
 } from "../../../src/protocols/consensus/family/replicated-log.ts";
 
 export type PrimaryLog = {
-  /** `index`: up to which the snapshot reaches. `told`: up to which this node's machine has been told. `hasAsked`: for what it misses. */
-  state: { index: number; snapshot: string; entries: Command[]; told: number; hasAsked: boolean };
+  /** `index`: up to which the snapshot reaches. `applied`: up to which this node's machine has been told. `isFetching`: for what it misses. */
+  state: { index: number; snapshot: string; entries: Command[]; applied: number; isFetching: boolean };
   message:
     | { type: "forward"; command: Command }
     | { type: "fetch" }
@@ -31,19 +31,19 @@ type Ctx = Context<PrimaryLog>;
 export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
   /** What comes before others that are missing is left to them: they are asked for, and again when this node proposes something. */
   function decide(state: State, index: number, command: Command, ctx: Ctx): void {
-    if (index > state.told + 1 && !state.hasAsked) {
-      state.hasAsked = true;
+    if (index > state.applied + 1 && !state.isFetching) {
+      state.isFetching = true;
       ctx.send(PRIMARY, { type: "fetch" });
     }
-    if (index !== state.told + 1) return;
-    state.told = index;
-    state.hasAsked = false;
+    if (index !== state.applied + 1) return;
+    state.applied = index;
+    state.isFetching = false;
     ctx.emit({ type: "decided", index, command });
   }
 
   function install(state: State, index: number, snapshot: string, ctx: Ctx): void {
-    if (index <= state.told) return;
-    state.told = index;
+    if (index <= state.applied) return;
+    state.applied = index;
     ctx.emit({ type: "installed", index, snapshot });
   }
 
@@ -56,7 +56,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
   }
   return {
     name: "primary-log",
-    init: () => ({ index: 0, snapshot: "", entries: [], told: 0, hasAsked: false }),
+    init: () => ({ index: 0, snapshot: "", entries: [], applied: 0, isFetching: false }),
     start(state, ctx) {
       if (ctx.self !== PRIMARY) return ctx.send(PRIMARY, { type: "fetch" });
       const { index, snapshot, entries } = state;
@@ -76,7 +76,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
     command: {
       propose(state, { command }, ctx) {
         if (ctx.self === PRIMARY) return append(state, command, ctx);
-        state.hasAsked = false;
+        state.isFetching = false;
         ctx.send(PRIMARY, { type: "forward", command });
       },
       compact(state, { index, snapshot }, ctx) {

@@ -17,6 +17,7 @@ export interface Reached {
 }
 
 export class Tally {
+  readonly #nodes: readonly NodeId[];
   #crashes = 0;
   #leaders = 0;
   #snapshots = 0;
@@ -27,7 +28,9 @@ export class Tally {
   readonly #members = new Map<NodeId, { last: string; changes: number }>();
 
   /** @param nodes all of them vote in the beginning. */
-  constructor(private readonly nodes: readonly NodeId[]) {}
+  constructor(nodes: readonly NodeId[]) {
+    this.#nodes = nodes;
+  }
 
   get reached(): Omit<Reached, "lostRecords"> {
     const recoveries = [...this.#lives.values()].reduce((sum, lives) => sum + lives - 1, 0);
@@ -59,7 +62,7 @@ export class Tally {
   }
 
   #note(node: NodeId, members: string): void {
-    const { last, changes } = this.#members.get(node) ?? { last: JSON.stringify([this.nodes, []]), changes: 0 };
+    const { last, changes } = this.#members.get(node) ?? { last: JSON.stringify([this.#nodes, []]), changes: 0 };
     if (members !== last) this.#members.set(node, { last: members, changes: changes + 1 });
   }
 }

@@ -33,14 +33,23 @@ interface Kept {
 }
 
 export class Calm {
+  readonly #world: World;
+  readonly #present: () => readonly Participant[];
+  readonly #expected: readonly number[];
+  readonly #chance: Random;
   constructor(
-    private readonly world: World,
+    world: World,
     /** Those that take part now. */
-    private readonly present: () => readonly Participant[],
+    present: () => readonly Participant[],
     /** Machines of members on the list, and of clients. */
-    private readonly expected: readonly number[],
-    private readonly chance: Random,
-  ) {}
+    expected: readonly number[],
+    chance: Random,
+  ) {
+    this.#world = world;
+    this.#present = present;
+    this.#expected = expected;
+    this.#chance = chance;
+  }
 
   async run(healedAt: number): Promise<CalmResult> {
     const progressMs = await this.#progress(healedAt);
@@ -50,9 +59,9 @@ export class Calm {
 
   /** @returns how long the slowest took to write and to get a lock that all want */
   async #progress(healedAt: number): Promise<number> {
-    const { world } = this;
+    const world = this.#world;
     const took = await Promise.all(
-      this.expected.map(async (id) => {
+      this.#expected.map(async (id) => {
         const limit = world.sleep(PROGRESS_MS + 60_000, null);
         await Promise.race([limit, this.#getsOn(id)]);
         return world.now() - healedAt;
@@ -60,7 +69,7 @@ export class Calm {
     );
     const slowest = Math.max(...took);
     if (slowest > PROGRESS_MS) {
-      const who = this.expected.filter((_, at) => (took[at] as number) > PROGRESS_MS);
+      const who = this.#expected.filter((_, at) => (took[at] as number) > PROGRESS_MS);
       throw new Error(`${who.join(", ")} took ${slowest.toFixed(0)} ms to get on, after all was healed`);
     }
     return slowest;
@@ -68,7 +77,7 @@ export class Calm {
 
   /** It may be another process until it succeeds. */
   async #getsOn(id: number): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     for (;;) {
       const participant = this.#at(id);
       if (participant === undefined) {
@@ -86,13 +95,14 @@ export class Calm {
   }
 
   #at(id: number): Participant | undefined {
-    return this.present().find((each) => each.id === id && each.isAlive);
+    return this.#present().find((each) => each.id === id && each.isAlive);
   }
 
   /** One member that does not lead the log, and one client. */
   async #crashTwo(): Promise<[number, number]> {
-    const { world, chance } = this;
-    const kept = await Promise.all(this.expected.map((id) => this.#keeps(id)));
+    const world = this.#world;
+    const chance = this.#chance;
+    const kept = await Promise.all(this.#expected.map((id) => this.#keeps(id)));
     await world.sleep(500);
     const leader = kept
       .map(({ participant: { user } }) => (isMember(user) ? user.status().lockServer : null))

@@ -37,6 +37,7 @@ export interface SwarmOptions {
 export type SwarmSums = Record<string, number>;
 
 class ClusterSwarm implements Swarm {
+  readonly #options: SwarmOptions;
   readonly histories: Histories;
   readonly watches = new Watches();
   readonly exclusive: ExclusiveUse;
@@ -56,7 +57,8 @@ class ClusterSwarm implements Swarm {
   #clientRuns = 0;
   #isRestored = false;
 
-  constructor(private readonly options: SwarmOptions) {
+  constructor(options: SwarmOptions) {
+    this.#options = options;
     const { seed, present, later } = options;
     const chance = random(seed).stream("cluster swarm");
     this.#chance = chance;
@@ -88,7 +90,7 @@ class ClusterSwarm implements Swarm {
 
   async run(): Promise<SwarmSums> {
     const world = this.#world;
-    const { seed } = this.options;
+    const { seed } = this.#options;
     const faultsMs = this.#faultsMs;
     return world.run(async () => {
       const saved = new SavedState(world, this.histories);

@@ -25,9 +25,12 @@ export interface Asked {
 type Open = { -readonly [K in keyof Operation]: Operation[K] };
 
 export class Histories {
+  readonly #now: () => number;
   readonly #operations: Readonly<Record<Kind, Set<Open>>> = { map: new Set(), counter: new Set(), store: new Set() };
 
-  constructor(private readonly now: () => number) {}
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   /** Of those that ended with what they asked for. */
   count(kind: Kind, f?: string): number {
@@ -41,12 +44,12 @@ export class Histories {
    * @returns what `act` gave
    */
   async note<T extends Value>(process: string, { kind, f, key, input }: Asked, act: () => Promise<T>): Promise<T> {
-    const open: Open = { process, f, key, input, output: undefined, call: this.now(), return: null, line: null };
+    const open: Open = { process, f, key, input, output: undefined, call: this.#now(), return: null, line: null };
     this.#operations[kind].add(open);
     try {
       const output = await act();
       open.output = output;
-      open.return = this.now();
+      open.return = this.#now();
       return output;
     } catch (error) {
       const isNone = error instanceof CoordinationError && error.phase === "never-sent";

@@ -12,6 +12,7 @@ const MAX_VOTERS = 7;
 const MIN_VOTERS = 3;
 
 export class MemberChanges {
+  readonly #world: World;
   /** Those that were taken. */
   count = 0;
   #next = 11;
@@ -19,15 +20,13 @@ export class MemberChanges {
   /** Newcomers that are down, and come back. */
   readonly #down = new Set<number>();
 
-  constructor(
-    private readonly world: World,
-    seed: number,
-  ) {
+  constructor(world: World, seed: number) {
+    this.#world = world;
     this.#chance = random(seed).stream("members");
   }
 
   async goOn(forMs: number): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     const until = world.now() + forMs;
     while (world.now() < until) {
       await world.sleep(this.#chance.between(50, 600));
@@ -41,7 +40,7 @@ export class MemberChanges {
 
   /** All are back. @returns who is on the list. */
   async end(): Promise<readonly number[]> {
-    const { world } = this;
+    const world = this.#world;
     for (const id of this.#down) void this.#back(id);
     for (const id of world.members)
       if (!world.isUp(id) && (await this.#list()).some((each) => each.id === id)) await this.#back(id);
@@ -55,7 +54,7 @@ export class MemberChanges {
   async #ask<T>(what: (member: Member) => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await what(this.world.member(await this.#anybody()));
+        return await what(this.#world.member(await this.#anybody()));
       } catch (error) {
         const { code } = error as { code?: string };
         if (code !== "member-removed" && code !== "not-running") throw error;
@@ -65,11 +64,11 @@ export class MemberChanges {
 
   /** Of a process that dies nothing comes any more. */
   #unlessItDies<T>(work: Promise<T>): Promise<T | null> {
-    return Promise.race([work, this.world.sleep(LONGEST_MS, null)]);
+    return Promise.race([work, this.#world.sleep(LONGEST_MS, null)]);
   }
 
   async #changeOne(): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     const by = world.member(await this.#anybody());
     const list = await by.cluster.members(WITHIN);
     const voters = list.filter(({ role }) => role === "voter");
@@ -113,15 +112,15 @@ export class MemberChanges {
     const id = this.#next;
     this.#next += 1;
     try {
-      await this.#done(add({ id, address: this.world.address(id) }));
+      await this.#done(add({ id, address: this.#world.address(id) }));
     } catch (error) {
       if (!(error instanceof CoordinationError) || error.phase === "never-sent") throw error;
     }
-    void this.world.enter(id).catch(() => {}); // It may be removed, or its machine fail, before it has joined.
+    void this.#world.enter(id).catch(() => {}); // It may be removed, or its machine fail, before it has joined.
   }
 
   async #crashNewcomer(list: readonly ClusterMember[]): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     const newcomer = list.find(({ id }) => id > 10 && world.isUp(id));
     if (newcomer === undefined) return;
     world.crash(newcomer.id);
@@ -133,7 +132,7 @@ export class MemberChanges {
   async #back(id: number): Promise<void> {
     this.#down.delete(id);
     try {
-      await this.world.restart(id);
+      await this.#world.restart(id);
     } catch (error) {
       if (!isExpected(error)) throw error;
     }
@@ -144,7 +143,7 @@ export class MemberChanges {
   }
 
   async #anybody(): Promise<number> {
-    const { world } = this;
+    const world = this.#world;
     for (;;) {
       const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().hasQuorum);
       const id = up[this.#chance.below(up.length || 1)];

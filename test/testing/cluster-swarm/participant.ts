@@ -43,6 +43,8 @@ const PAUSE_MS = 350;
 const SHARE_PAUSE_MS = 200;
 
 export class Participant {
+  readonly #swarm: Swarm;
+  readonly #runs: (user: User) => boolean;
   /** The session that it holds now, as it was told. */
   session: number | null = null;
   /** Told to it while nothing was wrong anywhere: `calm.ts` looks at it. */
@@ -57,9 +59,11 @@ export class Participant {
     readonly id: number,
     readonly user: User,
     readonly tools: ProcessTools,
-    private readonly swarm: Swarm,
-    private readonly runs: (user: User) => boolean,
+    swarm: Swarm,
+    runs: (user: User) => boolean,
   ) {
+    this.#swarm = swarm;
+    this.#runs = runs;
     this.map = user.map<string>("state");
     const host = isMember(user) ? (user as JoinedMember).state.host : serviceOf(user);
     host.listen((event: Told) => this.#hear(event));
@@ -67,12 +71,13 @@ export class Participant {
 
   /** Whether its process runs, and it is a member or a client still. */
   get isAlive(): boolean {
-    this.#isAlive &&= this.runs(this.user) && !this.user.signal.aborted;
+    this.#isAlive &&= this.#runs(this.user) && !this.user.signal.aborted;
     return this.#isAlive;
   }
 
   async live(): Promise<void> {
-    const { user, swarm } = this;
+    const { user } = this;
+    const swarm = this.#swarm;
     const does = [
       ...(swarm.does.has("lock") ? [() => this.#lock()] : []),
       ...(swarm.does.has("lead") ? [() => this.#lead()] : []),
@@ -93,7 +98,7 @@ export class Participant {
   }
 
   async #again(work: () => unknown, pauseMs: number): Promise<void> {
-    while (!this.swarm.isEnding) {
+    while (!this.#swarm.isEnding) {
       await this.attempt(work);
       await this.tools.sleep(this.tools.random() * pauseMs);
     }
@@ -110,7 +115,7 @@ export class Participant {
   }
 
   #hear(event: Told): void {
-    const { counts } = this.swarm;
+    const { counts } = this.#swarm;
     if (event.type === "restored" && isMember(this.user)) counts.snapshotsInstalled += 1;
     else if (event.type === "confirmed") this.session = event.session;
     else if (event.type === "lost") {
@@ -136,7 +141,7 @@ export class Participant {
     const effects: { -readonly [K in keyof Effects]: Record<string, string | null> } = { reads: {}, writes: {} };
     const deletes = tools.random() < 0.15;
     const asked = { kind: "store", f: "transaction", input: effects } as const;
-    return this.swarm.histories.note(this.name, asked, async () => {
+    return this.#swarm.histories.note(this.name, asked, async () => {
       await user.transaction(async (transaction) => {
         effects.reads = {}; // What an earlier try had read has changed, so it has done nothing.
         effects.writes = {};
@@ -155,7 +160,7 @@ export class Participant {
     const { user, tools } = this;
     const key = counters[Math.floor(tools.random() * counters.length)] as string;
     const counter = user.counter(key);
-    const { histories } = this.swarm;
+    const { histories } = this.#swarm;
     if (tools.random() < 0.3)
       return histories.note(this.name, { kind: "counter", f: "read", key, input: null }, () => counter.get(within));
     const by = 1 + Math.floor(tools.random() * 3);
@@ -171,7 +176,7 @@ export class Participant {
     const of = isSingle ? ({ kind: "map", key } as const) : ({ kind: "store" } as const);
     const named = (...rest: (string | null)[]) =>
       isSingle ? (rest.length === 1 ? (rest[0] ?? null) : rest) : [key, ...rest];
-    const { histories } = this.swarm;
+    const { histories } = this.#swarm;
     const draw = tools.random();
     if (draw < 0.35) {
       const input = isSingle ? null : key;
@@ -190,10 +195,10 @@ export class Participant {
 
   async #put(key: string, value: string, within: { timeoutMs: number }): Promise<null> {
     try {
-      this.swarm.watches.acknowledge(key, value, await this.map.put(key, value, within));
+      this.#swarm.watches.acknowledge(key, value, await this.map.put(key, value, within));
       return null;
     } catch (error) {
-      if (error instanceof CoordinationError && error.phase === "never-sent") this.swarm.watches.neverWritten(value);
+      if (error instanceof CoordinationError && error.phase === "never-sent") this.#swarm.watches.neverWritten(value);
       throw error;
     }
   }
@@ -206,9 +211,9 @@ export class Participant {
   ): Promise<void> {
     const entry = await this.map.entry(key, within);
     const next = this.value();
-    await this.swarm.histories.note(this.name, asked(entry?.value ?? null, next), async () => {
+    await this.#swarm.histories.note(this.name, asked(entry?.value ?? null, next), async () => {
       const revision = await this.map.compareAndSet(key, entry?.revision ?? 0, next, within);
-      if (revision !== null) this.swarm.watches.acknowledge(key, next, revision);
+      if (revision !== null) this.#swarm.watches.acknowledge(key, next, revision);
       return revision !== null;
     });
   }
@@ -222,7 +227,8 @@ export class Participant {
   }
 
   async #lead(): Promise<void> {
-    const { tools, user, swarm } = this;
+    const { tools, user } = this;
+    const swarm = this.#swarm;
     const over = new AbortController();
     const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000); // It may never be its turn.
     await (user as Member).election("report").lead(async (leadership) => {
@@ -234,11 +240,12 @@ export class Participant {
   }
 
   #enter(what: string, tenure: Tenure): void {
-    this.swarm.exclusive.enter(what, this.id, tenure, this.tools.now, () => this.isAlive);
+    this.#swarm.exclusive.enter(what, this.id, tenure, this.tools.now, () => this.isAlive);
   }
 
   async #queue(): Promise<void> {
-    const { tools, user, swarm } = this;
+    const { tools, user } = this;
+    const swarm = this.#swarm;
     const queue = user.queue<string>("items");
     await queue.add(this.value(), { timeoutMs: 1_000 });
     const item = await queue.take({ timeoutMs: 2_000 });
@@ -249,12 +256,12 @@ export class Participant {
 
   /** From the beginning; and once that is not remembered any more, from what stands there. */
   async #watch(): Promise<void> {
-    const { watches } = this.swarm;
+    const { watches } = this.#swarm;
     for (let watched = watches.begin(this.name, 0, null); ; watched = await this.#beginAnew()) {
       try {
         for await (const change of this.map.watch({ after: watched.after })) {
           watched.changes.push(change);
-          if (!this.swarm.isEnding && this.tools.random() < 0.02) await this.tools.sleep(this.tools.random() * 500);
+          if (!this.#swarm.isEnding && this.tools.random() < 0.02) await this.tools.sleep(this.tools.random() * 500);
         }
         return;
       } catch (error) {
@@ -268,7 +275,7 @@ export class Participant {
       let begun: Watched | null = null;
       await this.attempt(async () => {
         const { revision, entries } = await this.map.range({ timeoutMs: 1_000 });
-        begun = this.swarm.watches.begin(this.name, revision, entries);
+        begun = this.#swarm.watches.begin(this.name, revision, entries);
       });
       if (begun !== null) return begun;
       await this.tools.sleep(100);

@@ -10,17 +10,19 @@ const ATTEMPT_MS = 3_000;
 const WITHIN = { timeoutMs: 10_000 };
 
 export class SavedState {
+  readonly #world: World;
+  readonly #histories: Histories;
   #snapshot = "";
   #between = { call: 0, return: 0 };
 
-  constructor(
-    private readonly world: World,
-    private readonly histories: Histories,
-  ) {}
+  constructor(world: World, histories: Histories) {
+    this.#world = world;
+    this.#histories = histories;
+  }
 
   /** At a moment within that time, or as soon after it as it can be had. */
   async save(seed: number, withinMs: number): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     const chance = random(seed).stream("snapshot");
     await world.sleep(chance.between(0, withinMs));
     for (;;) {
@@ -41,7 +43,7 @@ export class SavedState {
 
   /** All members are lost, after a last token of theirs; a new cluster has what was saved, and gives higher ones. */
   async restore(members: readonly number[]): Promise<void> {
-    const { world } = this;
+    const world = this.#world;
     const last = await world
       .member(members[0] as number)
       .mutex("last")
@@ -54,7 +56,7 @@ export class SavedState {
     await world.restore(this.#snapshot, members);
     await Promise.all(members.map((id) => world.restart(id)));
     const member = world.member(members.at(-1) as number);
-    await readEverything(member, (asked, output) => this.histories.noteRead(asked, output, this.#between));
+    await readEverything(member, (asked, output) => this.#histories.noteRead(asked, output, this.#between));
     const { token } = await member.mutex("one").acquire(WITHIN); // Whoever held it is none of this cluster.
     if (token <= last.token) throw new Error(`token ${token} came after ${last.token}`);
   }

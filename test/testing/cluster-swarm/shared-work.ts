@@ -25,6 +25,9 @@ const journal = {
 };
 
 export class SharedWork {
+  readonly #exclusive: ExclusiveUse;
+  readonly #runsStill: (member: Member) => boolean;
+  readonly #kinds: readonly WorkKind[];
   /** By what the barrier gave: how many it gave that to. */
   readonly #passed = new Map<number, number>();
   /** Of the state machine: the place of each command that was acknowledged. */
@@ -33,11 +36,11 @@ export class SharedWork {
   #largeItems = 0;
   readonly #largeDone = new Set<string>();
 
-  constructor(
-    private readonly exclusive: ExclusiveUse,
-    private readonly runsStill: (member: Member) => boolean,
-    private readonly kinds: readonly WorkKind[],
-  ) {}
+  constructor(exclusive: ExclusiveUse, runsStill: (member: Member) => boolean, kinds: readonly WorkKind[]) {
+    this.#exclusive = exclusive;
+    this.#runsStill = runsStill;
+    this.#kinds = kinds;
+  }
 
   /** How often members have passed the barrier, and have had commands acknowledged. */
   get counts(): { readonly passed: number; readonly commands: number; readonly large: number } {
@@ -53,7 +56,7 @@ export class SharedWork {
       machine: () => this.#execute(member.replicated("journal", journal)),
       large: () => this.#passLarge(member, tools),
     };
-    return this.kinds.map((kind) => kinds[kind]);
+    return this.#kinds.map((kind) => kinds[kind]);
   }
 
   /** Every command that was acknowledged is there once, where its caller was told. @throws if not */
@@ -85,7 +88,7 @@ export class SharedWork {
     const semaphore = member.semaphore("seats", { permits: PERMITS });
     const grant = await semaphore.acquire({ timeoutMs: 200 + tools.random() * 2_000, permits });
     const room = { permits, capacity: PERMITS };
-    this.exclusive.enter("the semaphore", member.id, grant, tools.now, () => this.runsStill(member), room);
+    this.#exclusive.enter("the semaphore", member.id, grant, tools.now, () => this.#runsStill(member), room);
     await tools.sleep(tools.random() * 300);
     await grant.release();
   }
@@ -96,7 +99,7 @@ export class SharedWork {
     const within = { timeoutMs: 200 + tools.random() * 2_000 };
     const grant = writes ? await lock.write(within) : await lock.read(within);
     const room = { permits: writes ? READERS : 1, capacity: READERS };
-    this.exclusive.enter("the read-write lock", member.id, grant, tools.now, () => this.runsStill(member), room);
+    this.#exclusive.enter("the read-write lock", member.id, grant, tools.now, () => this.#runsStill(member), room);
     await tools.sleep(tools.random() * 200);
     await grant.release();
   }

@@ -12,25 +12,32 @@ export const releaseNamed = async (name: string): Promise<Release> =>
 
 /** Each member is of the release before until its turn comes: then it is killed, and from then on starts as one of the next. */
 export class Upgrade {
+  readonly #before: Release;
+  readonly #next: Release | null;
+  readonly #seed: number;
   readonly #upgraded = new Set<number>();
 
   constructor(
-    private readonly before: Release,
+    before: Release,
     /** Null: nobody is upgraded. */
-    private readonly next: Release | null,
-    private readonly seed: number,
-  ) {}
+    next: Release | null,
+    seed: number,
+  ) {
+    this.#before = before;
+    this.#next = next;
+    this.#seed = seed;
+  }
 
   readonly releaseOf = (id: number): Release =>
-    this.next !== null && this.#upgraded.has(id) ? this.next : this.before;
+    this.#next !== null && this.#upgraded.has(id) ? this.#next : this.#before;
 
   get count(): number {
     return this.#upgraded.size;
   }
 
   async run(world: World, forMs: number): Promise<void> {
-    if (this.next === null) return;
-    const chance = random(this.seed).stream("upgrade");
+    if (this.#next === null) return;
+    const chance = random(this.#seed).stream("upgrade");
     const rest = [...world.members];
     const atMostMs = (2 * forMs) / rest.length;
     while (rest.length > 0) {
@@ -42,7 +49,7 @@ export class Upgrade {
 
   /** Those that came meanwhile: two halves of different releases are no majority. */
   finish(world: World): void {
-    if (this.next === null) return;
+    if (this.#next === null) return;
     for (const id of world.members) if (!this.#upgraded.has(id)) this.#upgrade(world, id);
   }
 

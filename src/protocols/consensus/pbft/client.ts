@@ -22,12 +22,12 @@ type Ctx = Context<Pbft>;
  */
 export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
   if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
-  if (state.asked?.request.value.sequence === sequence) {
-    if (options.retransmitMs === 0 || state.asked.isSentAgain) askAll(state, options, ctx); // Before that, its timer runs.
+  if (state.outstanding?.request.value.sequence === sequence) {
+    if (options.retransmitMs === 0 || state.outstanding.isSentAgain) askAll(state, options, ctx); // Before that, its timer runs.
     return;
   }
   const request = sign(ctx, requestShape, { sequence, operation });
-  state.asked = { request, replies: {}, isSentAgain: false };
+  state.outstanding = { request, replies: {}, isSentAgain: false };
   if (options.retransmitMs > 0)
     ctx.setTimer("retransmit", lengthened(options.retransmitMs, state.retransmissions, options));
   if (state.isChanging) sendToAll(state, request, options, ctx);
@@ -36,10 +36,10 @@ export function propose(state: State, { client, sequence, operation }: Command, 
 }
 
 export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
-  if (state.asked === null) return;
-  const { request, isSentAgain } = state.asked;
+  if (state.outstanding === null) return;
+  const { request, isSentAgain } = state.outstanding;
   if (!isSentAgain) state.retransmissions += 1;
-  state.asked.isSentAgain = true;
+  state.outstanding.isSentAgain = true;
   sendToAll(state, request, options, ctx);
 }
 
@@ -51,12 +51,12 @@ function sendToAll(state: State, request: Signed<Request>, options: PbftOptions,
 
 /** f + 1 equal ones are needed: one of them at least is of a correct replica. */
 export function noteReply(state: State, reply: Signed<Reply>, ctx: Ctx): void {
-  const { asked } = state;
+  const { outstanding } = state;
   const { client, sequence, result, index } = reply.value;
-  if (asked === null || client !== ctx.self || sequence !== asked.request.value.sequence) return; // Of an earlier one.
+  if (outstanding === null || client !== ctx.self || sequence !== outstanding.request.value.sequence) return; // Of an earlier one.
   if (!isOfReplica(state, replyShape, reply, ctx)) return;
-  asked.replies[reply.by] = reply.value;
-  const equal = entriesIn(asked.replies).filter(([, other]) => other.result === result && other.index === index);
+  outstanding.replies[reply.by] = reply.value;
+  const equal = entriesIn(outstanding.replies).filter(([, other]) => other.result === result && other.index === index);
   if (equal.length < weakQuorum(state)) return;
   // A correct one among them is no further than this: so the next request goes to the primary of a view that there is.
   state.view = Math.max(state.view, Math.min(...equal.map(([, { view }]) => view)));

@@ -71,7 +71,7 @@ function initial(nodes: readonly NodeId[], options: PbftOptions): State {
     viewChanges: {},
     goal: null,
     exposed: [],
-    asked: null,
+    outstanding: null,
     replies: {},
   };
 }

@@ -40,11 +40,14 @@ const isEqual = (a: Command, b: Command): boolean => isSameCommand(a, b) && a.op
 
 /** Looks at many values by their place: two that differ are not to be in one. */
 class Places<T> {
+  readonly #isSame: (a: T, b: T) => boolean;
   readonly #known = new Map<number, T>();
-  constructor(private readonly isSame: (a: T, b: T) => boolean) {}
+  constructor(isSame: (a: T, b: T) => boolean) {
+    this.#isSame = isSame;
+  }
   admit(place: number, value: T): boolean {
     const known = this.#known.get(place);
-    if (known !== undefined) return this.isSame(known, value);
+    if (known !== undefined) return this.#isSame(known, value);
     this.#known.set(place, value);
     return true;
   }

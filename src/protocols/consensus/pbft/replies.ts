@@ -10,9 +10,9 @@ type Ctx = Context<Pbft>;
 
 /** Its own replica has executed it, or others have said so. */
 export function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
-  if (state.asked === null || state.asked.request.value.sequence > sequence) return;
-  if (!state.asked.isSentAgain) state.retransmissions = eased(state.retransmissions);
-  state.asked = null;
+  if (state.outstanding === null || state.outstanding.request.value.sequence > sequence) return;
+  if (!state.outstanding.isSentAgain) state.retransmissions = eased(state.retransmissions);
+  state.outstanding = null;
   ctx.cancelTimer("retransmit");
 }
 

@@ -131,7 +131,7 @@ export type Pbft = {
     /** Who has signed what no correct replica signs: two things for one place, or what is not its to say. */
     exposed: NodeId[];
     /** The command that this node's own client has under way. */
-    asked: { request: Signed<Request>; replies: PerNode<Reply>; isSentAgain: boolean } | null;
+    outstanding: { request: Signed<Request>; replies: PerNode<Reply>; isSentAgain: boolean } | null;
     /** The last one sent to each client that is apart. */
     replies: PerNode<Reply>;
   };

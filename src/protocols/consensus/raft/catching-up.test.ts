@@ -22,7 +22,7 @@ const options: Partial<RaftOptions> = {
 
 /** 0 leads, and its log has so many entries. */
 function staged(entries: number, changed: Partial<RaftOptions> = {}): RaftStage {
-  const stage = raftStage({ nodes: NODES.length, options: { ...options, ...changed }, told: false });
+  const stage = raftStage({ nodes: NODES.length, options: { ...options, ...changed }, logged: false });
   stage.settle();
   for (let at = 0; at < entries; at++) {
     stage.propose(0, `x${at}`);

@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 75;
 /** 1 leads, since 0, which stands before it, was down, and is back. */
 function displaced(nodes: number, options: Partial<RaftOptions> = {}): RaftStage {
   const priorities = Array.from({ length: nodes }, (_, node) => ({ node, behind: node }));
-  const stage = raftStage({ nodes, options: { priorities, handOverBeats: BEATS, ...options }, told: false });
+  const stage = raftStage({ nodes, options: { priorities, handOverBeats: BEATS, ...options }, logged: false });
   stage.settle();
   stage.sim.crash(stage.leader());
   stage.settle();
@@ -73,7 +73,7 @@ describe("raft: leadership goes to who stands first", () => {
 
   it("not to a learner, nor to an equal", () => {
     for (const options of [{ voters: [1, 2, 3], learners: [0] }, { priorities: [] }] as const) {
-      const stage = raftStage({ nodes: 4, options: { handOverBeats: 1, ...options }, told: false });
+      const stage = raftStage({ nodes: 4, options: { handOverBeats: 1, ...options }, logged: false });
       stage.settle();
       const leader = stage.leader();
       run(stage, 5_000);

@@ -21,7 +21,7 @@ function isolateAllBut(sim: RaftStage["sim"], hub: NodeId, nodes: number): void 
 
 /** From when the links break until the first entry of a later leader is committed; null: it never was. */
 function downtime(nodes: number, seed: number, options: Partial<RaftOptions>, breaks: (stage: RaftStage) => void) {
-  const stage = raftStage({ nodes, seed, told: false, delayMs: [1, 5], options: { ...inOrder(nodes), ...options } });
+  const stage = raftStage({ nodes, seed, logged: false, delayMs: [1, 5], options: { ...inOrder(nodes), ...options } });
   const { sim, propose } = stage;
   sim.run(1_000);
   expect(stage.leader()).toBe(0);

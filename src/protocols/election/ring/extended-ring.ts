@@ -261,7 +261,7 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
         if (state.leader !== null) call(state, ctx);
       },
     },
-    ...claims(),
+    ...declared(),
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
 
@@ -355,7 +355,7 @@ const properties: Property<ExtendedRing>[] = [
 
 const isElecting = ({ phase }: State): boolean => phase === "calling" || phase === "taking part";
 
-const claims = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes" | "properties" | "costs"> => ({
+const declared = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes" | "properties" | "costs"> => ({
   shapes,
   source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
   assumes,

@@ -26,9 +26,9 @@ export function repairing<P>(options: IpMulticastOptions) {
   /** Whether something is missing that nobody has asked for. What is not missing is not looked at again. */
   function hasNewGap(state: State<P>, sender: number): boolean {
     const stream = state.streams[sender] as Stream<P>;
-    stream.asked = Math.max(stream.asked, receivedOf(state, sender));
-    while (stream.asked < stream.known && !isMissing(stream, stream.asked + 1)) stream.asked += 1;
-    return stream.asked < stream.known;
+    stream.requested = Math.max(stream.requested, receivedOf(state, sender));
+    while (stream.requested < stream.known && !isMissing(stream, stream.requested + 1)) stream.requested += 1;
+    return stream.requested < stream.known;
   }
 
   const isWhole = (state: State<P>): boolean =>
@@ -63,8 +63,8 @@ export function repairing<P>(options: IpMulticastOptions) {
     state.isNacking = false;
     const wanted: Wanted[] = [];
     for (const [sender, stream] of state.streams.entries()) {
-      const from = Math.max(stream.asked, receivedOf(state, sender)) + 1;
-      stream.asked = Math.max(stream.asked, addWanted(state, wanted, sender, from, stream.noticed));
+      const from = Math.max(stream.requested, receivedOf(state, sender)) + 1;
+      stream.requested = Math.max(stream.requested, addWanted(state, wanted, sender, from, stream.noticed));
       stream.noticed = 0;
     }
     sendNack(state, wanted, ctx);
@@ -85,7 +85,7 @@ export function repairing<P>(options: IpMulticastOptions) {
 
   function askAgainLater(state: State<P>, ctx: Ctx<P>): void {
     if (state.isAskingAgain || isWhole(state) || asking.isOver(state.attempts)) return;
-    for (const stream of state.streams) stream.overdue = stream.asked;
+    for (const stream of state.streams) stream.overdue = stream.requested;
     state.isAskingAgain = true;
     const waitMs = asking.waitMs(state.attempts);
     ctx.setTimer("again", [waitMs, 1.5 * waitMs]);
@@ -132,10 +132,13 @@ export function repairing<P>(options: IpMulticastOptions) {
       const sender = state.members.indexOf(of);
       const stream = state.streams[sender] as Stream<P>;
       for (let number = from; number <= to; number++) owe(state, sender, number, at === ctx.self, ctx);
-      let asked = Math.max(stream.asked, receivedOf(state, sender));
-      while (asked < stream.known && (!isMissing(stream, asked + 1) || (asked + 1 >= from && asked + 1 <= to)))
-        asked += 1;
-      stream.asked = asked;
+      let requested = Math.max(stream.requested, receivedOf(state, sender));
+      while (
+        requested < stream.known &&
+        (!isMissing(stream, requested + 1) || (requested + 1 >= from && requested + 1 <= to))
+      )
+        requested += 1;
+      stream.requested = requested;
     }
     if (!state.streams.some((_stream, sender) => hasNewGap(state, sender))) forgetNack(state, ctx);
     if (isAskedAgain(state, wanted)) state.isAskingAgain = false; // By somebody else: the wait begins anew.
@@ -205,7 +208,9 @@ export function repairing<P>(options: IpMulticastOptions) {
   /** Something that was missing has come: what still is need not wait as long any more. */
   function takeHeart(state: State<P>, ctx: Ctx<P>): void {
     state.attempts = 0;
-    if (state.streams.some(({ asked, known }, sender) => asked > receivedOf(state, sender) && asked <= known))
+    if (
+      state.streams.some(({ requested, known }, sender) => requested > receivedOf(state, sender) && requested <= known)
+    )
       askAgainLater(state, ctx);
   }
 

@@ -24,7 +24,7 @@ export function sessions<P>(options: IpMulticastOptions) {
 
   const isUnstable = ({ streams }: State<P>): boolean => streams.some(({ stable, known }) => stable < known);
 
-  const isUrged = ({ fresh, isAsked }: State<P>): boolean => fresh > 0 || isAsked;
+  const isUrged = ({ fresh, hasRequest }: State<P>): boolean => fresh > 0 || hasRequest;
 
   function keepTalking(state: State<P>, ctx: Ctx<P>): void {
     if (!options.sessions || state.phase === "outside") return;
@@ -149,7 +149,7 @@ export function sessions<P>(options: IpMulticastOptions) {
       (stream, sender) =>
         stream.stable > (stable[sender] as number) || (stream.acks[state.me] as number) > (acks[sender] as number),
     );
-    if (knowsMore) state.isAsked = true;
+    if (knowsMore) state.hasRequest = true;
   }
 
   return { keepTalking, talk, count, hear, settle, learn, send, sendWaiting, sayAll, answer };

@@ -13,7 +13,7 @@ const emptyStream = <P>(members: number): Stream<P> => ({
   freed: 0,
   kept: [],
   noticed: 0,
-  asked: 0,
+  requested: 0,
   overdue: 0,
 });
 
@@ -32,7 +32,7 @@ export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waitin
     isRepairing: false,
     talk: "none",
     fresh: 0,
-    isAsked: false,
+    hasRequest: false,
     hasSpoken: false,
     attempts: 0,
     repeats: 0,
@@ -107,7 +107,7 @@ export function learnStable<P>(stream: Stream<P>, told: number): boolean {
 /** Everything that a node sends says what it has received. */
 export function haveSpoken<P>(state: State<P>): void {
   state.fresh = 0;
-  state.isAsked = false;
+  state.hasRequest = false;
   state.hasSpoken = true;
 }
 

@@ -34,7 +34,7 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
     for (const [sender, stream] of state.streams.entries()) {
       stream.known = Math.max(stream.known, cut[sender] as number);
       stream.noticed = stream.known;
-      stream.asked = receivedOf(state, sender);
+      stream.requested = receivedOf(state, sender);
     }
     repairs.ask(state, ctx);
     sayIfFilled(state, ctx);

@@ -27,7 +27,7 @@ export interface Stream<P> {
   /** When `nack` runs out: those that are missing up to here are asked for. Later ones may just be late. */
   noticed: number;
   /** Of the missing ones up to here all have been asked for, by this node or another. */
-  asked: number;
+  requested: number;
   /** When `again` runs out: those that are still missing up to here are asked for once more. */
   overdue: number;
 }
@@ -70,7 +70,7 @@ export interface IpMulticast<P = string> {
     /** How many messages of others have come since this node last said what it has. */
     fresh: number;
     /** Somebody who does not know that all is stable, or lacks a message, has asked. */
-    isAsked: boolean;
+    hasRequest: boolean;
     /** Since `session` was armed. */
     hasSpoken: boolean;
     /** How often in a row, without a step forward, it has asked again, and has spoken of what is not stable. */
@@ -98,7 +98,7 @@ export interface IpMulticast<P = string> {
     | { type: "nack"; view: number; acks: number[]; wanted: Wanted[] }
     /** `asks`: whether a node that knows more should say so. */
     | { type: "session"; view: number; acks: number[]; stable: number[]; asks: boolean };
-  timer: /** Until messages that are missing are asked for. */
+  timer: /** Until messages that are missing are requested for. */
     | "nack"
     /** Until they are asked for again. */
     | "again"

@@ -45,7 +45,7 @@ describe("an order over view synchrony whose window is full when the group chang
       for (const node of [0, 1, 2]) group.start(node);
       group.sim.run(1_000);
       for (let n = 0; n < most + 2; n++) group.send(0);
-      expect(group.said.filter((each) => each === "refused 0")).toHaveLength(2);
+      expect(group.emitted.filter((each) => each === "refused 0")).toHaveLength(2);
       group.sim.run(60_000);
       for (const node of [0, 1, 2]) {
         const payloads = group.payloads(node);
@@ -96,7 +96,7 @@ describe("an order over view synchrony whose window is full when the group chang
     const group = groupStage(flushIsis(), { nodes: [0, 1, 2], seed: 1, delayMs: 10 });
     group.start(0);
     for (let n = 0; n < 1_003; n++) group.send(0);
-    expect(group.said.filter((each) => each === "refused 0")).toHaveLength(3);
+    expect(group.emitted.filter((each) => each === "refused 0")).toHaveLength(3);
     for (const node of [1, 2]) group.start(node);
     group.sim.run(20_000);
     for (const node of [0, 1, 2]) expect(group.payloads(node)).toHaveLength(1_000);

@@ -51,9 +51,9 @@ function outOfOrder(entries: readonly TraceEntry<Used>[]): [VectorClock, VectorC
   const clocks = vectorClocks(entries);
   const counts = new Map<NodeId, number>();
   const granted = moments(entries, "entered").flatMap(({ node }) => {
-    const nth = counts.get(node) ?? 0;
-    counts.set(node, nth + 1);
-    const request = moments(entries, "needed").filter((each) => each.node === node)[nth];
+    const occurrence = counts.get(node) ?? 0;
+    counts.set(node, occurrence + 1);
+    const request = moments(entries, "needed").filter((each) => each.node === node)[occurrence];
     return request === undefined ? [] : [clocks[request.index] as VectorClock];
   });
   return granted.flatMap((first, i) =>

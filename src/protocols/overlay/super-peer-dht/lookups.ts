@@ -76,7 +76,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     while (state.lookup === null) {
       const task = state.waiting.shift();
       if (task === undefined) return;
-      begin(state, { ...task, asked: ctx.self, trail: [], avoid: [], hops: 0 }, ctx);
+      begin(state, { ...task, current: ctx.self, trail: [], avoid: [], hops: 0 }, ctx);
     }
   }
 
@@ -100,14 +100,14 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
 
   function ask(state: State, lookup: Lookup, node: NodeId, ctx: Ctx): void {
     state.lookup = lookup;
-    lookup.asked = node;
+    lookup.current = node;
     ctx.send(node, { type: "ask", place: lookup.place, avoid: [...lookup.avoid] });
     ctx.setTimer("answer", answerMs);
   }
 
   function follow(state: State, from: NodeId, place: number, { node, isOwner }: Way, ctx: Ctx): void {
     const { lookup } = state;
-    if (lookup === null || lookup.asked !== from || lookup.place !== place) return; // Late: the lookup has gone on.
+    if (lookup === null || lookup.current !== from || lookup.place !== place) return; // Late: the lookup has gone on.
     lookup.hops += 1;
     if (node === null) return evade(state, ctx);
     if (isOwner) {
@@ -125,9 +125,9 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
   function evade(state: State, ctx: Ctx): void {
     const { lookup } = state;
     if (lookup === null) return;
-    const { asked, avoid, trail } = lookup;
-    avoid.push(asked);
-    state.fingers = state.fingers.map((finger) => (finger === asked ? null : finger));
+    const { current, avoid, trail } = lookup;
+    avoid.push(current);
+    state.fingers = state.fingers.map((finger) => (finger === current ? null : finger));
     const before = trail.pop();
     if (avoid.length > MAX_AVOIDED || lookup.purpose === "join") giveUp(state, ctx);
     else if (before === undefined) begin(state, lookup, ctx);

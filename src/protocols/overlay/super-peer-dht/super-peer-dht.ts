@@ -239,7 +239,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
       },
     },
     shapes,
-    ...claims,
+    ...declared,
     properties: superPeerProperties(ring),
     view: (state, self) => ({
       role: state.membership !== "member" ? state.membership : isSuperPeer(ring, state, self) ? "super-peer" : "node",
@@ -255,7 +255,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
   }
 }
 
-const claims: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
+const declared: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
   source: "Lo, Zhou, Liu, GauthierDickey & Li, HOT-P2P 2005; Stoica et al., IEEE/ACM ToN 2003; Zave, IEEE TSE 2017",
   assumes: [
     "crash-recovery nodes",

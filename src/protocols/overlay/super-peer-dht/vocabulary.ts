@@ -15,7 +15,7 @@ export interface Task {
 
 /** A lookup under way: the node asks one after the other itself, so that it notices who does not answer. */
 export interface Lookup extends Task {
-  asked: NodeId;
+  current: NodeId;
   /** Who was asked before. */
   trail: NodeId[];
   /** Who did not answer. */

@@ -133,7 +133,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
       legacies: [],
       known: [],
       turn: 0,
-      asked: null,
+      partner: null,
       silent: [],
       superPeer: null,
     };
@@ -142,7 +142,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
   function round(state: State, ctx: Ctx): void {
     ctx.setTimer("round", roundMs);
     age(state, 2 * settleRounds);
-    if (state.asked !== null && !state.silent.includes(state.asked)) state.silent.push(state.asked);
+    if (state.partner !== null && !state.silent.includes(state.partner)) state.silent.push(state.partner);
     if (state.token !== null) keep(state, state.token, ctx);
     state.legacies = state.legacies.flatMap((legacy) => watch(state, legacy, ctx) ?? []);
     gossip(state, ctx);
@@ -230,7 +230,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
   function gossip(state: State, ctx: Ctx): void {
     const { neighbours } = state;
     const partner = neighbours[state.turn % Math.max(1, neighbours.length)];
-    state.asked = partner ?? null;
+    state.partner = partner ?? null;
     if (partner === undefined) return; // Alone.
     state.turn = (state.turn + 1) % neighbours.length;
     ctx.send(partner, { type: "gossip", tokens: told(state, ctx.self, isSettled(state)) });
@@ -268,7 +268,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
         ctx.send(from, { type: "answer", tokens: own });
       },
       answer(state, from, { tokens }, ctx) {
-        if (state.asked === from) state.asked = null;
+        if (state.partner === from) state.partner = null;
         hear(state, from, tokens, ctx);
       },
       move(state, _from, { token, goal, holder }, ctx) {
@@ -301,7 +301,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     timeout: { round },
     command: { call: (state, _command, ctx) => round(state, ctx) },
     shapes,
-    ...claims,
+    ...declared,
     properties: superPeerProperties(isSettled, () => around?.made.tokens ?? 0),
     view: (state) => ({ role: roleOf(state, isSettled(state)), leader: state.superPeer }),
   };
@@ -339,7 +339,7 @@ function stay(state: State, token: Token): void {
   state.token = { ...token, moves: token.moves + 1 };
 }
 
-const claims: Pick<Protocol<SuperPeerTokens>, "source" | "assumes" | "costs"> = {
+const declared: Pick<Protocol<SuperPeerTokens>, "source" | "assumes" | "costs"> = {
   source: "Lo, Zhou, Liu, GauthierDickey & Li, HOT-P2P 2005; Tanenbaum & van Steen §6.5.3",
   assumes: [
     "crash-recovery nodes with a journal",

@@ -42,7 +42,7 @@ export type SuperPeerTokens = {
     /** The node that this one gossips with next. */
     turn: number;
     /** The one that it gossiped with last, until that one answers. */
-    asked: NodeId | null;
+    partner: NodeId | null;
     /** Neighbours that did not answer the last time. */
     silent: NodeId[];
     superPeer: NodeId | null;

@@ -1,11 +1,11 @@
 /** What `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the server that runs until the algorithm stands there. */
 import { declaredFormula } from "../../bench/table/declared.ts";
-import type { Claim } from "../../bench/table/figure.ts";
-import { claimsAtRest } from "../../bench/table/measures.ts";
+import type { Cost } from "../../bench/table/figure.ts";
+import { costsAtRest } from "../../bench/table/measures.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
-export const added: readonly Claim[] = [
-  ...claimsAtRest("skeleton-algorithm", () => skeletonAlgorithm(), {
+export const added: readonly Cost[] = [
+  ...costsAtRest("skeleton-algorithm", () => skeletonAlgorithm(), {
     pair: (nodes) => [nodes - 1, nodes - 2],
     entry: { formula: "2", expected: () => 2 },
     handOver: { formula: "2", expected: () => 2 },

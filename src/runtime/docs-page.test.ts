@@ -1,0 +1,20 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test, vi } from "vitest";
+import { docsPage } from "./docs-page.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const from = (folder: string): string => {
+  vi.spyOn(process, "cwd").mockReturnValue(folder);
+  return docsPage("recovery.md");
+};
+afterEach(() => vi.restoreAllMocks());
+
+test("a page is named by its path from where the program runs, or whole if that is far away", () => {
+  expect(from(root)).toBe(join("docs", "recovery.md"));
+  expect(from(join(root, "docs"))).toBe("recovery.md");
+  expect(from(join(root, "examples"))).toBe(join("..", "docs", "recovery.md"));
+  expect(from(mkdtempSync(join(tmpdir(), "far-")))).toBe(join(root, "docs", "recovery.md"));
+});

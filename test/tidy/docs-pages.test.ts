@@ -1,0 +1,33 @@
+/** A message names a page of the docs by `docsPage`, as its reader can open it, and the page is there. */
+import { Visitor } from "vite";
+import { expect, it } from "vitest";
+import { type HouseFile, house, isTest, lineAt, parsed } from "./house.ts";
+
+/** What writes algorithms into a checkout names the files that it changes there. */
+const OF_A_CHECKOUT = /^src\/cli\/(?:new-algorithm|skeleton)\.ts$/;
+const sources = house.filter(({ path }) => /^src\/.*\.ts$/.test(path) && !isTest(path) && !OF_A_CHECKOUT.test(path));
+
+/** Texts of a program that name a page by its path in the repository; comments do not count. */
+function namedByHand(file: HouseFile): string[] {
+  const found: string[] = [];
+  const note = (text: string, start: number): void => {
+    if (/\bdocs\/[\w/-]+\.md\b/.test(text)) found.push(`${file.path}:${lineAt(file.text, start)}`);
+  };
+  new Visitor({
+    Literal: ({ value, start }) => void (typeof value === "string" && note(value, start)),
+    TemplateElement: ({ value, start }) => note(value.raw, start),
+  }).visit(parsed(file).program);
+  return found;
+}
+
+it("no message names a page by hand", () => {
+  expect(sources.flatMap(namedByHand)).toEqual([]);
+  expect(namedByHand({ path: "a.ts", text: "const a = `see docs/b.md`;\n// docs/c.md\n" })).toEqual(["a.ts:1"]);
+});
+
+it("every page that a message names is there", () => {
+  const named = sources.flatMap(({ text }) => [...text.matchAll(/docsPage\("([^"]+)"\)/g)].map(([, page]) => page));
+  expect(named.length).toBeGreaterThan(5);
+  const pages = new Set(house.map(({ path }) => path));
+  expect(named.filter((page) => !pages.has(`docs/${page}`))).toEqual([]);
+});

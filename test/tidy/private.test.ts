@@ -1,0 +1,51 @@
+/** What is private to a class is so at run time too: `#name`. TypeScript's `private` stands where it is faster, and for constructors. */
+import { Visitor } from "vite";
+import { describe, expect, it } from "vitest";
+import { code, type HouseFile, lineAt, parsed } from "./house.ts";
+
+/** Where `#` was measured to cost: docs/decisions.md. */
+const INNER_LOOP = /^src\/sim\/(?:kernel|population|simulated-node|pending)\.ts$/;
+
+/** Where it is left over, and how often. It may become rarer. */
+const leftOver: readonly (readonly [folder: RegExp, atMost: number])[] = [
+  [/^src\/cluster\/services\//, 27],
+  [/^src\/runtime\/journal\//, 4],
+  [/^test\/protocols\/service\//, 17],
+];
+
+function privateIn(file: HouseFile): string[] {
+  const found: string[] = [];
+  const note = ({ start, accessibility }: { start: number; accessibility?: string | null }): void => {
+    if (accessibility === "private") found.push(`${file.path}:${lineAt(file.text, start)}`);
+  };
+  new Visitor({
+    PropertyDefinition: note,
+    MethodDefinition: (method) => void (method.kind !== "constructor" && note(method)),
+    TSParameterProperty: note,
+  }).visit(parsed(file).program);
+  return found;
+}
+
+const isLeftOver = (place: string): boolean => leftOver.some(([folder]) => folder.test(place));
+
+describe("private members", () => {
+  const all = code.filter(({ path }) => !INNER_LOOP.test(path)).flatMap(privateIn);
+
+  it("are #private", () => {
+    expect(all.filter((place) => !isLeftOver(place))).toEqual([]);
+  });
+
+  it.each(leftOver)("%s has no more of TypeScript's than are left over", (folder, atMost) => {
+    expect(all.filter((place) => folder.test(place)).length).toBeLessThanOrEqual(atMost);
+  });
+
+  it.each([
+    ["a field", "class A { private b = 1; }", 1],
+    ["a method", "class A { private b() {} }", 1],
+    ["a parameter", "class A { constructor(private readonly b: number) {} }", 1],
+    ["a constructor", "class A { private constructor() {} }", 0],
+    ["a private name", "class A { #b = 1; }", 0],
+  ])("%s", (_what, text, times) => {
+    expect(privateIn({ path: "src/core/a.ts", text })).toHaveLength(times);
+  });
+});
