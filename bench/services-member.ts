@@ -181,21 +181,21 @@ async function beginWatch(): Promise<void> {
   const map = member.map<number>(WATCHED);
   const end = new AbortController();
   const watch = map.watch({ after: await map.put(WATCHED, 0), signal: end.signal });
-  const cameAt: number[] = [];
+  const arrivedAt: number[] = [];
   let come: () => void = () => {};
   const hear = async (): Promise<void> => {
     for await (const _ of watch) {
-      cameAt.push(sharedNowMs());
+      arrivedAt.push(sharedNowMs());
       come();
     }
   };
   const over = hear().catch(() => {}); // It ends as it is asked to, or with the member.
   watched = {
     async until(count) {
-      while (cameAt.length < count) await new Promise<void>((resolve) => (come = resolve));
+      while (arrivedAt.length < count) await new Promise<void>((resolve) => (come = resolve));
       end.abort();
       await over;
-      return cameAt;
+      return arrivedAt;
     },
   };
 }
@@ -267,7 +267,7 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
       await beginWatch();
       return null;
     case "end-watch":
-      return { cameAt: (await watched?.until(ask.count)) ?? [] };
+      return { arrivedAt: (await watched?.until(ask.count)) ?? [] };
     case "write-watched":
       return { beganAt: await writeWatched(ask.ms) };
     case "write":

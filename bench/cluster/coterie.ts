@@ -48,9 +48,9 @@ export class Coterie implements Subject {
     const other = this.#group.ids.find((id) => id !== leader) as number;
     await this.#group.ask(other, { ask: "begin-watch" });
     const { beganAt } = await this.#group.ask(leader, { ask: "write-watched", ms });
-    const { cameAt } = await this.#group.ask(other, { ask: "end-watch", count: beganAt.length });
+    const { arrivedAt } = await this.#group.ask(other, { ask: "end-watch", count: beganAt.length });
     return throughputOf(
-      beganAt.map((at, turn) => (cameAt[turn] as number) - at),
+      beganAt.map((at, turn) => (arrivedAt[turn] as number) - at),
       ms,
       0,
     );

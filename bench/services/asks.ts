@@ -70,7 +70,7 @@ export interface Answers {
   load: Throughput;
   "begin-watch": null;
   /** On the clock that all processes of the machine share, one of each write. */
-  "end-watch": { cameAt: number[] };
+  "end-watch": { arrivedAt: number[] };
   "write-watched": { beganAt: number[] };
   write: { isAccepted: boolean };
   leave: { tookMs: number };

@@ -46,13 +46,13 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
 
   test("the gallery has every guarantee of an algorithm", async () => {
     const page = await laboratory.open("#/gallery");
-    const claims = protocolNamed("raft")
+    const guarantees = protocolNamed("raft")
       .model()
       .properties.map(({ claim }) => claim);
     const card = page.locator('[data-protocol="raft"]');
     await card.getByText(/guarantees$/).click();
     const listed = await card.locator("details[open] li").allInnerTexts();
-    expect(listed.toSorted()).toEqual(claims.toSorted());
+    expect(listed.toSorted()).toEqual(guarantees.toSorted());
   });
 
   test("Embed has the frame of the run, with what was done to it; Live has the way to real processes", async () => {

@@ -1,4 +1,4 @@
-/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {engines, testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {engines ← bench, testing, cli, studio}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -20,7 +20,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
   site: ["studio"], // The style that all pages share.
-  bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
+  bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "engines"],
   // The public entry point, src/index.ts.
   entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster", "client"],
 };

@@ -34,7 +34,7 @@ export interface Sheet {
   readonly width: number;
   readonly height: number;
   /** Room at the left and at the right, for words. */
-  readonly aside?: number;
+  readonly beside?: number;
   /** More of it on all sides. */
   readonly around?: number;
   /** The greatest radius of a node. */
@@ -42,11 +42,11 @@ export interface Sheet {
 }
 
 export function placed({ topology, nodes }: Arrangement, sheet: Sheet): Placing {
-  const { width, height, aside = 0, around = 0, largest = MOST_RADIUS } = sheet;
+  const { width, height, beside = 0, around = 0, largest = MOST_RADIUS } = sheet;
   const middle = { x: width / 2, y: height / 2 };
   const edge = EDGE_PX + largest - MOST_RADIUS + around;
   const ry = Math.max(10, height / 2 - edge);
-  const rx = Math.max(10, Math.min(width / 2 - edge - aside, ry * MOST_STRETCH));
+  const rx = Math.max(10, Math.min(width / 2 - edge - beside, ry * MOST_STRETCH));
   const ellipse: Ellipse = { kind: "ellipse", middle, rx, ry };
   const radius = Math.max(LEAST_RADIUS, Math.min(largest, (roundOf(ellipse) / Math.max(1, nodes.length)) * 0.36));
   const evenly = (ids: readonly number[]) => new Map(ids.map((id, place) => [id, on(ellipse, place / ids.length)]));
