@@ -79,6 +79,17 @@ export const settings: Readonly<Record<string, Setting>> = {
     recoveries: 1,
     areSuspected: true,
   },
+  "a crash that is noticed, just after the start, and a recovery": {
+    ...calm,
+    says: "2 nodes start, and want in; one crashes and comes back, and wants in. What is owed in the end is not asked",
+    nodes: 2,
+    asks: { 0: use(1), 1: [...use(1), ...use(1)] },
+    begin: "together",
+    crashes: 1,
+    recoveries: 1,
+    areSuspected: true,
+    safetyOnly: true,
+  },
   "a crash that is noticed, three want in": {
     ...calm,
     says: "3 nodes, which want in once; one crashes, which is noticed",
