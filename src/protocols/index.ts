@@ -37,6 +37,7 @@ import {
   replicatedLog,
 } from "./family.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
+import { wholeMembers } from "./member/whole/whole-members.ts";
 import { watching } from "./membership/family/watching.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { names } from "./membership/names/names.ts";
@@ -186,6 +187,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(names, { idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }),
         },
         monitored: onRealProcesses,
+        ...wholeMembers,
       },
       mustStart: true,
       embedded: false,

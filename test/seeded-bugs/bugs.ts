@@ -4,7 +4,7 @@ import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
-import { namesBugs } from "./names.ts";
+import { namesBugs, wholeMemberBugs } from "./names.ts";
 import { pbftBugs } from "./pbft.ts";
 import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -72,7 +72,9 @@ export type Subject =
   | "super-peer-tokens"
   | "two-phase-commit"
   | "view-synchrony"
-  | "view-synchrony, the agreement on views";
+  | "view-synchrony, the agreement on views"
+  | "whole member, a lock"
+  | "whole member, a ring";
 
 const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
@@ -404,6 +406,7 @@ export const bugs: readonly SeededBug[] = [
   ...agreementBugs,
   ...hardened,
   ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),
+  ...wholeMemberBugs,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),

@@ -45,7 +45,17 @@ const GENERALS = "src/protocols/consensus/byzantine-generals/byzantine-generals.
 const SIGNED_GENERALS = "src/protocols/consensus/byzantine-generals/signed-messages.ts";
 const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
 const COMMANDER = 0;
+const WHOLE_MEMBERS = "src/protocols/member/whole/whole-members.ts";
 const oneTurn = { echoes: true, moves: ["rock"], turns: 1, resends: 0 };
+
+const modelOf = (members: unknown, name: string): ((options: object) => unknown) =>
+  (members as Record<string, { model(options: object): unknown }>)[name]!.model;
+
+const wholeMembersExplored = (): Partial<ExploreOptions<Vocabulary>> => ({
+  counters: ["round"],
+  crashNotification: (node) => ({ type: "detector", body: { type: "suspect", node } }) as never,
+  crashNotifications: "last",
+});
 
 const madeOf: Readonly<Record<Subject, Making>> = {
   bully: {
@@ -158,6 +168,16 @@ const madeOf: Readonly<Record<Subject, Making>> = {
         algorithm: "names",
       })({ workload: { settings: ["one", "other"] } } as never),
     explored: () => ({ counters: ["round"] }),
+  },
+  "whole member, a lock": {
+    file: WHOLE_MEMBERS,
+    make: ({ wholeMembers }) => modelOf(wholeMembers, "lock")({ workload: { settings: ["one", "other"] } }),
+    explored: wholeMembersExplored,
+  },
+  "whole member, a ring": {
+    file: WHOLE_MEMBERS,
+    make: ({ wholeMembers }) => modelOf(wholeMembers, "ring-lock")({ workload: { uses: 2 } }),
+    explored: wholeMembersExplored,
   },
   "ip-multicast": {
     file: "src/protocols/multicast/ip-multicast/ip-multicast.ts",
