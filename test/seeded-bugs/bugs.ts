@@ -2,6 +2,7 @@
 import { agreementBugs } from "./agreement.ts";
 import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
+import { flowBugs } from "./flow.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { namesBugs, wholeMemberBugs } from "./names.ts";
@@ -28,6 +29,8 @@ export interface SeededBug {
 
 /** How the protocols are put together from the file with the bug: see `subjects.ts`. */
 export type Subject =
+  | "back-pressure"
+  | "back-pressure, full links"
   | "bully"
   | "causal"
   | "chang-roberts"
@@ -407,6 +410,7 @@ export const bugs: readonly SeededBug[] = [
   ...hardened,
   ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),
   ...wholeMemberBugs,
+  ...flowBugs,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),

@@ -4,6 +4,7 @@ import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
 import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
+import { flowSettings } from "./flow.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
 import { namesSettings } from "./names.ts";
@@ -216,6 +217,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...agreementSettings,
   ...hardenedSettings,
+  ...flowSettings,
   ...namesSettings,
   ...cheapPaxosSettings,
   ...fastSettings,

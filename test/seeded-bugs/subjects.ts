@@ -8,6 +8,7 @@ import { replicated } from "../../src/protocols/consensus/family/systems.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
+import { withPressureWorkload } from "../../src/protocols/membership/back-pressure/workload.ts";
 import { withNamesWorkload } from "../../src/protocols/membership/names/workload.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
 import {
@@ -58,6 +59,15 @@ const wholeMembersExplored = (): Partial<ExploreOptions<Vocabulary>> => ({
 });
 
 const madeOf: Readonly<Record<Subject, Making>> = {
+  "back-pressure": {
+    file: "src/protocols/membership/back-pressure/back-pressure.ts",
+    make: ({ backPressure }) =>
+      withPressureWorkload({ parts: { pressure: () => backPressure?.() }, wires: {}, algorithm: "pressure" })(),
+  },
+  "back-pressure, full links": {
+    file: "src/protocols/membership/back-pressure/full-links.ts",
+    make: ({ overFullLinks }) => overFullLinks?.(),
+  },
   bully: {
     file: "src/protocols/election/bully/bully.ts",
     make: ({ bully }) => bully?.(),

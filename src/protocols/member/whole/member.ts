@@ -70,7 +70,7 @@ function allOf(...tables: readonly WireTable[]): WireTable {
 }
 type Wire = WireTable[string][string];
 
-/** What a lock that is never put away is told of: whoever runs it has it in use, whatever its program does. */
+/** What a lock that is never put away is told of: a node that runs it has it in use, whatever its program does. */
 function untilTheEnd({ workload: { rests: _rests, ...workload } = {}, ...others }: WireTable): WireTable {
   return { ...others, workload };
 }
