@@ -9,7 +9,7 @@ import type { MemberOptions } from "./member.ts";
 
 type Bounds = Omit<Experiment, "protocol" | "options"> & { options?: MemberOptions };
 
-const explored = (bounds: Bounds) => explore({ protocol: "names", ...bounds } as Experiment);
+const explored = (bounds: Bounds) => explore({ protocol: "names", ...bounds });
 
 const twoWays: MemberOptions = { workload: { settings: ["one", "other"] } };
 const twice: MemberOptions = { workload: { uses: 2 } };

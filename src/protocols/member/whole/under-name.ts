@@ -173,7 +173,7 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
     assumes: algorithm.assumes,
     properties: algorithm.properties.filter(({ when }) => when === "always").map(whereItRuns),
     costs: algorithm.costs,
-    view: ({ algorithm: state }, self) => algorithm.view(state as never, self),
+    view: ({ algorithm: state }, self) => algorithm.view(state, self),
   };
   return own;
 }
@@ -190,5 +190,5 @@ function whereItRuns(property: Property<Any>): Property<UnderName> {
         state: (node) => state(node).algorithm,
       });
     },
-  } as never;
+  };
 }

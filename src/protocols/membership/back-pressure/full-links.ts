@@ -96,7 +96,7 @@ export function overFullLinks(options?: FullLinksOptions): Protocol<Assembly<Pai
     algorithm: "resending",
   })({ ...options, resending: given });
   const properties = [inOrder, nothingIsLost, boundsAreKept(settledResending(given)), allIsOnItsWay];
-  return { ...whole, properties: properties as never };
+  return { ...whole, properties };
 }
 
 type Whole = World<{ resending: Resending["state"]; workload: State }>;

@@ -286,7 +286,7 @@ interface Taken {
   readonly wrongly: boolean;
 }
 
-export const wordsAreMeant = {
+const wordsAreMeant = {
   name: "words are meant",
   claim: "what is said of a name under one setting is taken by nobody who runs it under another",
   when: "always",

@@ -140,7 +140,7 @@ describe("every run with right suspicions", () => {
   it("ricart-agrawala: of 2 nodes that have just started, one of which crashes and comes back: what is answered to its earlier life counts for nothing", () => {
     const protocol = mutexWithWorkload(() => recoveringRicartAgrawala({ rejoins: true }));
     const found = explore<MutexWithWorkload<Mutex>>({
-      protocol: protocol as unknown as Protocol<MutexWithWorkload<Mutex>>,
+      protocol,
       nodes: [0, 1],
       network: "fifo",
       timers: "free",
@@ -148,7 +148,7 @@ describe("every run with right suspicions", () => {
       asks: (node) => (node === 0 ? [use(1)] : [use(1), use(1)]), // The second also where the first was lost with a crash.
       crashes: 1,
       recoveries: 1,
-      crashNotification: suspect as never,
+      crashNotification: suspect,
       crashNotifications: "last",
     });
     expect(found).toMatchObject({ verdict: "holds", states: 6_163 });
