@@ -3,8 +3,8 @@
  * Clark, "The Design Philosophy of the DARPA Internet Protocols", SIGCOMM 1988, §10: what is said is good for a short time only and is
  * said again and again, so nobody waits for ever for a member that has crashed or cannot be heard of.
  *
- * Assumes   crash-recovery nodes; FIFO links; a member is slow for good only if it goes on saying so: `goodSweeps` of a sender take
- *           longer than `sayMs` of it and a delay.
+ * Assumes   reliable FIFO links; what a node that crashes had unread is lost; `goodSweeps` of a sender take longer than `sayMs` of a slow
+ *           node and a delay, for a slow node to be waited for as long as it is slow.
  * Safety    with senders that have at most a window each on its way, a reader has never more unread than its limit and the windows of all;
  *           nothing that is sent is lost for it, or comes twice.
  * Liveness  nobody is waited for for ever: a node says that it keeps up, or it is not heard of for `goodSweeps` + 1 sweeps.
@@ -125,7 +125,11 @@ export function backPressure(given?: Partial<BackPressureOptions>): Protocol<Bac
       command: { fallBehind: {}, catchUp: {}, wish: {}, close: {} },
     },
     source: "Clark, SIGCOMM 1988, §10; Coterie's own",
-    assumes: ["crash-recovery nodes", "FIFO links", "a slow member is heard of again before what it has said expires"],
+    assumes: [
+      "reliable FIFO links between nodes that are up",
+      "what a node that crashes had unread is lost",
+      "a slow node is heard of again before what it has said expires",
+    ],
     properties: [],
     costs: [{ when: "readers fall behind, or have caught up", messages: (nodes) => nodes - 1 }],
     view: ({ isFull, slow }) => {
