@@ -110,15 +110,6 @@ export const wholeMemberBugs: readonly SeededBug[] = [
     property: "messages are meant",
   },
   {
-    ...lock,
-    name: "early-taken",
-    says: "what comes from a node that has not announced the name is given to the lock at once",
-    file: `${MEMBER}/under-name.ts`,
-    find: `        if (how === "take") return`,
-    replace: `        if (how !== "drop") return`,
-    property: "messages are meant",
-  },
-  {
     ...ring,
     name: "floor-forgotten",
     says: "what begins after a lock was put away has not promised what that had",
