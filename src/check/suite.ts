@@ -84,7 +84,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
   const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : []; // A lie counts up by itself.
-  const crashNotification = notificationFor(protocol, entry.check.crashNotification ?? null);
+  const crashNotification = notificationFor(protocol, spec);
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
@@ -108,7 +108,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
 
 /** Whether this form handles notifications of crashes: one with a failure detector of its own, or without use for one, does not. */
 export const handlesCrashNotifications = (spec: SystemSpec): boolean =>
-  notificationFor(protocolOf(spec), protocolNamed(spec.protocol).check.crashNotification ?? null) !== null;
+  notificationFor(protocolOf(spec), spec) !== null;
 
 function countersOf({ protocol, variant = null }: SystemSpec): readonly string[] {
   const { check } = protocolNamed(protocol);
@@ -117,7 +117,12 @@ function countersOf({ protocol, variant = null }: SystemSpec): readonly string[]
 }
 
 /** A form with a failure detector of its own, or without use for one, does not know the command. */
-function notificationFor({ shapes }: AnyProtocol, tells: ((crashed: NodeId) => Tagged) | null): typeof tells {
+function notificationFor(
+  { shapes }: AnyProtocol,
+  { protocol, variant = null }: SystemSpec,
+): ((crashed: NodeId) => Tagged) | null {
+  const own = variant === null ? undefined : variantNamed(protocol, variant).crashNotification;
+  const tells = own ?? protocolNamed(protocol).check.crashNotification ?? null;
   const isKnown = tells !== null && problem(variants((shapes.command ?? {}) as never), tells(0), "") === null;
   return isKnown ? tells : null;
 }

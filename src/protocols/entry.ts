@@ -83,6 +83,7 @@ export interface Variant {
   readonly mustStart?: boolean;
   /** As in the hints for the checker, where the variant has such fields, too. */
   readonly counters?: readonly string[];
+  readonly crashNotification?: CheckHints["crashNotification"];
   /** Whether every run of it ends, so that the checker needs none of the bounds above. */
   readonly ends?: true;
 }
@@ -166,7 +167,7 @@ export function entry(
         : null,
     variants: Object.fromEntries(
       Object.entries(variants).map(([name, variant]) => {
-        const { summary, mustStart, ends, counters } = variant;
+        const { summary, mustStart, ends, counters, crashNotification } = variant;
         return [
           name,
           {
@@ -175,6 +176,7 @@ export function entry(
             ...(mustStart === undefined ? {} : { mustStart }),
             ...(ends && { ends }),
             ...(counters && { counters }),
+            ...(crashNotification && { crashNotification }),
           },
         ];
       }),

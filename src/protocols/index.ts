@@ -33,10 +33,14 @@ import {
   election,
   membership,
   names as namesFamily,
+  pressure,
   replicatedAtomicCommit,
   replicatedLog,
 } from "./family.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
+import { wholeMembers } from "./member/whole/whole-members.ts";
+import { backPressure } from "./membership/back-pressure/back-pressure.ts";
+import { overFullLinks } from "./membership/back-pressure/full-links.ts";
 import { watching } from "./membership/family/watching.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { names } from "./membership/names/names.ts";
@@ -55,6 +59,26 @@ const leases = ["coordinator", "confirm", "renew", "confirmed"];
 const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
+  "back-pressure": entry(
+    pressure,
+    "senders wait for members whose readers cannot keep up, as they say again and again",
+    backPressure,
+    {
+      variants: {
+        "full-links": {
+          summary: "sending again what links refuse, which they may do at any time",
+          model: overFullLinks,
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: {
+        maxTimeouts: 6,
+        crashNotification: (node) => ({ type: "workload", body: { type: "suspect", node } }) as Tagged,
+      },
+      shown: { labels: { pressure: ["isFull"], item: ["item"] } },
+    },
+  ),
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
     model: bully,
     embedded: { forgotten: "together" },
@@ -186,6 +210,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(names, { idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }),
         },
         monitored: onRealProcesses,
+        ...wholeMembers,
       },
       mustStart: true,
       embedded: false,
@@ -380,6 +405,13 @@ export { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./ele
 export { type Ring, type RingOptions, ring } from "./election/ring/ring.ts";
 export type { AnyProtocol, CheckHints, Embedded, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
+export {
+  type BackPressure,
+  type BackPressureOptions,
+  backPressure,
+  slowAmong,
+} from "./membership/back-pressure/back-pressure.ts";
+export type { PressureModel, PressureModelOptions } from "./membership/back-pressure/workload.ts";
 export {
   type Heartbeat,
   type HeartbeatOptions,

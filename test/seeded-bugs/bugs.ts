@@ -2,9 +2,10 @@
 import { agreementBugs } from "./agreement.ts";
 import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
+import { flowBugs } from "./flow.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
-import { namesBugs } from "./names.ts";
+import { namesBugs, wholeMemberBugs } from "./names.ts";
 import { pbftBugs } from "./pbft.ts";
 import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -28,6 +29,8 @@ export interface SeededBug {
 
 /** How the protocols are put together from the file with the bug: see `subjects.ts`. */
 export type Subject =
+  | "back-pressure"
+  | "back-pressure, full links"
   | "bully"
   | "causal"
   | "chang-roberts"
@@ -72,7 +75,9 @@ export type Subject =
   | "super-peer-tokens"
   | "two-phase-commit"
   | "view-synchrony"
-  | "view-synchrony, the agreement on views";
+  | "view-synchrony, the agreement on views"
+  | "whole member, a lock"
+  | "whole member, a ring";
 
 const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
@@ -404,6 +409,8 @@ export const bugs: readonly SeededBug[] = [
   ...agreementBugs,
   ...hardened,
   ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),
+  ...wholeMemberBugs,
+  ...flowBugs,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),

@@ -24,7 +24,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
     replace: `state.unmet = [];`,
     by: "bfs",
     setting: "a crash that is noticed, and a recovery",
-    property: "ME3 ordering",
+    property: "ME2 liveness",
   },
   {
     name: "welcome-without-request",
@@ -52,6 +52,15 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
     by: "bfs",
     setting: "both crash, one comes back",
     property: "tokens grow",
+  },
+  {
+    name: "answers-to-an-earlier-life",
+    summary: "a welcome is taken whichever hello it answers: so is the reply that follows, to a request of an earlier life",
+    find: `        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "a crash that is noticed, just after the start, and a recovery",
+    property: "ME3 ordering",
   },
 ];
 

@@ -4,6 +4,7 @@ import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
 import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
+import { flowSettings } from "./flow.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
 import { namesSettings } from "./names.ts";
@@ -78,6 +79,17 @@ export const settings: Readonly<Record<string, Setting>> = {
     crashes: 1,
     recoveries: 1,
     areSuspected: true,
+  },
+  "a crash that is noticed, just after the start, and a recovery": {
+    ...calm,
+    summary: "2 nodes start, and want in; one crashes and comes back, and wants in. What is owed in the end is not asked",
+    nodes: 2,
+    asks: { 0: use(1), 1: [...use(1), ...use(1)] },
+    begin: "together",
+    crashes: 1,
+    recoveries: 1,
+    areSuspected: true,
+    safetyOnly: true,
   },
   "a crash that is noticed, three want in": {
     ...calm,
@@ -206,6 +218,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...agreementSettings,
   ...hardenedSettings,
+  ...flowSettings,
   ...namesSettings,
   ...cheapPaxosSettings,
   ...fastSettings,

@@ -10,7 +10,7 @@ import type { CoordinationError } from "./coordination-error.ts";
 
 /** What a local side may ask of the instance that it belongs to. */
 export interface Engine {
-  readonly platform: Pick<Platform, "clock" | "timers">;
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly setting: Setting;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];

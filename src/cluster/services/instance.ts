@@ -17,6 +17,7 @@ import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
+import { UNNAMED, UNTOLD } from "./unrecorded.ts";
 import type { ViewFloors } from "./view-floors.ts";
 import { by, type Wired, wired } from "./wired.ts";
 
@@ -323,7 +324,3 @@ export function slotOf(
   if (journal !== null) return protocolSlot<Vocabulary>(journal, name, protocol);
   throw new UsageError("no-journal", `expected join() to be given a dataDir, since ${why}`);
 }
-
-export const UNNAMED = (): string => "";
-/** What became of it is recorded where it meets the transport. */
-const UNTOLD: SendResult = { id: UNNAMED, lost: null };

@@ -17,7 +17,7 @@ import { CoordinationError } from "./coordination-error.ts";
 import { type Arrived, EarlyMessages } from "./early-messages.ts";
 import type { AlgorithmEvent } from "./engine.ts";
 import { EpochFloors } from "./epoch-floors.ts";
-import { Instance, type Outliving, type Surroundings, slotNameOf, UNNAMED } from "./instance.ts";
+import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
 import { requireName } from "./instance-name.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
@@ -27,6 +27,7 @@ import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
 import { differenceOf, onLog, otherRelease } from "./setting-difference.ts";
 import { namesOptions, type Timing } from "./timing.ts";
+import { UNNAMED, UNRECORDED } from "./unrecorded.ts";
 import { ViewFloors } from "./view-floors.ts";
 import { wired } from "./wired.ts";
 
@@ -489,5 +490,3 @@ interface Beginning {
 const AT_WILL: Beginning = { by: null, isEstablished: false };
 /** Names have not been told anything of it yet. */
 const UNTOLD = { isUsed: false, activity: 0 };
-/** Messages are recorded where they meet the transport. */
-const UNRECORDED = { wanted: false, record() {} };

@@ -41,7 +41,7 @@ import { roughBytes, typeOf } from "./envelope-words.ts";
 import { firstContact } from "./first-contact.ts";
 import { othersNow, requireFounder } from "./founders.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
-import { type Instance, UNNAMED } from "./instance.ts";
+import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
 import { refusedIn, requireOptions } from "./known-options.ts";
 import { leaveInOrder } from "./leaving.ts";
@@ -69,6 +69,7 @@ import { Machines } from "./state/replicated.ts";
 import { type OfMember, SharedState, type SharedStateOptions } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
+import { UNNAMED } from "./unrecorded.ts";
 
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;

@@ -4,6 +4,8 @@
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import { type BackPressure, backPressure, slowAmong } from "../../protocols/index.ts";
+import { Host } from "../../runtime/host.ts";
 import type { Timer } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type {
@@ -16,7 +18,6 @@ import type {
   Sent,
   Transport,
 } from "./channel-api.ts";
-import { Pressure } from "./channel-pressure.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { Sending } from "./channel-sending.ts";
 import { stackNamed } from "./channel-stacks.ts";
@@ -26,6 +27,7 @@ import { ChannelUse, type UsedChannel } from "./channel-use.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { type Feed, feed } from "./reading.ts";
+import { UNNAMED, UNRECORDED, UNTOLD } from "./unrecorded.ts";
 
 /** How long senders wait for a reader that takes nothing. */
 const PATIENCE_MS = 10_000;
@@ -46,7 +48,9 @@ export class LocalChannel implements LocalSide, UsedChannel {
   readonly transport: Transport;
   #engine: Engine;
   readonly #sending: Sending;
-  readonly #pressure: Pressure;
+  readonly #pressure: Host<BackPressure>;
+  /** Its own, and only read here. */
+  #pressureState!: Readonly<BackPressure["state"]>;
   readonly #kept: KeptState;
   readonly #readers = new Set<ChannelReader>();
   readonly #views: Feed<ChannelView> = feed((waiting, view) => [...waiting.slice(1 - MAX_VIEWS), view]);
@@ -103,11 +107,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
         if (!this.isClosed && this.#engine.takes(command.type)) this.#engine.command(command);
       },
     });
-    this.#pressure = new Pressure(
-      engine.platform,
-      (isFull) => this.#engine.sayPressure(isFull),
-      () => this.#sending.wake(),
-    );
+    this.#pressure = this.#pressureHost(engine);
   }
 
   /** Of the view; without views all. */
@@ -195,7 +195,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** Another member says whether its readers keep up. */
   onPressure(from: NodeId, isFull: boolean): void {
-    this.#pressure.heard(from, isFull);
+    this.#pressure.receive(from, { type: "pressure", isFull }, UNNAMED);
   }
 
   /** Settles what was sent and tells the others that this member leaves; those that wait for it may give up. */
@@ -213,7 +213,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   close(reason: CoordinationError): void {
     this.#closed = reason;
     this.#sending.close(reason);
-    this.#pressure.close();
+    this.#pressure.stop();
     this.#engine.platform.timers.cancel(this.#retry);
     this.#stand("left");
     this.#views.close();
@@ -268,8 +268,31 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** This member, too. A program that awaits a send where it reads waits for itself, until its reader is given up. */
   get #slow(): readonly NodeId[] {
-    const slow = this.#pressure.slowAmong(this.#members);
-    return this.#pressure.own ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
+    const slow = slowAmong(this.#pressureState, this.#members);
+    return this.#pressureState.isFull ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
+  }
+
+  /** The protocol as it is checked: whatever it says, somebody may be waited for that was not, or not any more. */
+  #pressureHost({ platform, self, peers }: Engine): Host<BackPressure> {
+    const protocol = backPressure();
+    const host = new Host<BackPressure>({
+      platform,
+      protocol: { ...protocol, init: (...node) => (this.#pressureState = protocol.init(...node)) },
+      self,
+      peers,
+      send: () => UNTOLD,
+      multicast: ({ isFull }) => {
+        this.#engine.sayPressure(isFull);
+        return () => UNTOLD;
+      },
+      trace: UNRECORDED,
+      onEvent: () => this.#sending.wake(),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    host.start();
+    return host;
   }
 
   #deliver({ from, payload, id }: { from: NodeId; payload: string; id: string }): void {
@@ -302,7 +325,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** Senders wait while any reader here has too much unread. */
   #lookAtReaders(): void {
-    this.#pressure.own = [...this.#readers].some(({ isFull }) => isFull);
+    const isFull = [...this.#readers].some((reader) => reader.isFull);
+    this.#pressure.carryOut({ type: isFull ? "fallBehind" : "catchUp" });
   }
 
   #dropUnused(): void {

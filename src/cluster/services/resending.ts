@@ -1,15 +1,18 @@
 /**
- * Links lose what does not fit their queue, and what the fault injector keeps off. Messages that an algorithm counts on are sent
- * again until their link takes them; from there on links see to it that they arrive. Those to one member stay in order.
+ * Messages that an algorithm counts on, which links lose if they do not fit their queue, and the fault injector keeps off: they are sent
+ * again as the protocol `resending` says, which is run here. It knows messages by number, and asks for what it offers to be tried.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Platform, Timer } from "../../runtime/platform/platform.ts";
+import {
+  isHalfFull,
+  type Resending as Protocol,
+  resending,
+  settledResending,
+} from "../../protocols/membership/back-pressure/resending.ts";
+import { Host } from "../../runtime/host.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
-
-const AGAIN_MS = 20;
-/** For each member: of one that cannot be reached for longer, others will have to do without it. */
-const MAX_WAITING = 10_000;
-const MAX_BYTES = 16 * 1024 * 1024;
+import { UNRECORDED, UNTOLD } from "./unrecorded.ts";
 
 export interface ResendingOptions<M> {
   readonly platform: Platform;
@@ -20,74 +23,71 @@ export interface ResendingOptions<M> {
   onOverflow(to: NodeId): void;
 }
 
-/** What waits for one member. */
-interface Waiting<M> {
-  readonly messages: { readonly message: M; readonly bytes: number }[];
-  bytes: number;
-}
+const BOUNDS = settledResending(undefined);
 
 export class Resending<M> {
-  readonly #waiting = new Map<NodeId, Waiting<M>>();
-  #timer: Timer | null = null;
+  readonly #host: Host<Protocol>;
+  /** The protocol's own, and only read here: messages are many, and each is looked at. */
+  #state!: Readonly<Protocol["state"]>;
+  readonly #messages = new Map<number, M>();
+  #next = 0;
+  /** Whether the link has just refused what is offered. */
+  #isRefused = false;
 
-  constructor(private readonly options: ResendingOptions<M>) {}
+  constructor(private readonly options: ResendingOptions<M>) {
+    const protocol = resending();
+    this.#host = new Host<Protocol>({
+      platform: options.platform,
+      protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node)) },
+      self: 0,
+      peers: [],
+      send: () => UNTOLD,
+      trace: UNRECORDED,
+      onEvent: (event) => (this.#on[event.type] as (event: Protocol["event"]) => void)(event),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    this.#host.start();
+  }
 
+  /** Where nothing waits, what the link takes at once leaves the protocol as it was: it is not asked. */
   insist(to: NodeId, message: M): SendResult {
-    const before = this.#waiting.get(to);
-    if (before === undefined) {
-      const result = this.options.send(to, message);
-      if (result.lost !== null) this.#begin(to, message);
-      return result;
-    }
-    this.#keep(before, message);
-    while (before.messages.length > MAX_WAITING || before.bytes > MAX_BYTES) {
-      drop(before, 1);
-      this.options.onOverflow(to);
-    }
-    return LATER;
+    const isFirst = !Object.hasOwn(this.#state.waiting, to);
+    const result = isFirst ? this.options.send(to, message) : UNTOLD;
+    if (isFirst && result.lost === null) return result;
+    const id = this.#next++;
+    this.#messages.set(id, message);
+    this.#isRefused = isFirst;
+    this.#host.carryOut({ type: "insist", to, id, bytes: this.options.bytesOf(message) });
+    return result;
   }
 
   /** A sender that can wait before it sends more to that member should: what is over the bounds is lost. */
   isFull(to: NodeId): boolean {
-    const waiting = this.#waiting.get(to);
-    return waiting !== undefined && (waiting.messages.length > MAX_WAITING / 2 || waiting.bytes > MAX_BYTES / 2);
+    return isHalfFull(this.#state, to, BOUNDS);
   }
 
   close(): void {
-    this.options.platform.timers.cancel(this.#timer);
-    this.#waiting.clear();
+    this.#host.carryOut({ type: "close" });
+    this.#host.stop();
+    this.#messages.clear();
   }
 
-  #begin(to: NodeId, message: M): void {
-    const waiting: Waiting<M> = { messages: [], bytes: 0 };
-    this.#keep(waiting, message);
-    this.#waiting.set(to, waiting);
-    this.#timer ??= this.options.platform.timers.every(AGAIN_MS, () => this.#again()).unref();
-  }
-
-  #keep(waiting: Waiting<M>, message: M): void {
-    const bytes = this.options.bytesOf(message);
-    waiting.messages.push({ message, bytes });
-    waiting.bytes += bytes;
-  }
-
-  #again(): void {
-    for (const [to, waiting] of this.#waiting) {
-      const { messages } = waiting;
-      const refused = messages.findIndex(({ message }) => this.options.send(to, message).lost !== null);
-      drop(waiting, refused < 0 ? messages.length : refused);
-      if (messages.length === 0) this.#waiting.delete(to);
-    }
-    if (this.#waiting.size > 0 || this.#timer === null) return;
-    this.options.platform.timers.cancel(this.#timer);
-    this.#timer = null;
-  }
+  readonly #on: { readonly [E in Protocol["event"] as E["type"]]: (event: E) => void } = {
+    offer: ({ to, ids }) => {
+      let count = 0;
+      for (const id of this.#isRefused ? [] : ids) {
+        if (this.options.send(to, this.#messages.get(id) as M).lost !== null) break;
+        this.#messages.delete(id);
+        count += 1;
+      }
+      this.#isRefused = false;
+      this.#host.carryOut({ type: "taken", to, count });
+    },
+    dropped: ({ to, id }) => {
+      this.#messages.delete(id);
+      this.options.onOverflow(to);
+    },
+  };
 }
-
-/** The oldest so many. */
-function drop(waiting: Waiting<unknown>, count: number): void {
-  for (const { bytes } of waiting.messages.splice(0, count)) waiting.bytes -= bytes;
-}
-
-/** It waits here: the trace tells of it when it leaves. */
-const LATER: SendResult = { id: () => "", lost: null };

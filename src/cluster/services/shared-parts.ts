@@ -16,9 +16,10 @@ import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
-import { slotOf, UNNAMED } from "./instance.ts";
+import { slotOf } from "./instance.ts";
 import { LockServer } from "./lock-server.ts";
 import type { MemberTrace } from "./member-trace.ts";
+import { UNNAMED } from "./unrecorded.ts";
 import { by, wired } from "./wired.ts";
 
 export interface SharedPartsOptions {

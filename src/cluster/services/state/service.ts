@@ -17,7 +17,7 @@ import type { Call, IsWanted } from "./calls.ts";
 export type Topic = "map" | "grants";
 
 export interface Service {
-  readonly platform: Pick<Platform, "clock" | "timers">;
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
   /** How many may wait here for one name. */

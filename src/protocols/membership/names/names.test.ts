@@ -1,10 +1,12 @@
 /** Names: their story, what each costs, every run of two and of three nodes within bounds, and what breaks without its assumption. */
 import { describe, expect, it } from "vitest";
+import { explore as exploreModel } from "../../../check/explore.ts";
+import type { Vocabulary } from "../../../core/protocol.ts";
 import type { Experiment } from "../../../experiment/experiment.ts";
 import { explore } from "../../../experiment/explore.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { protocolNamed } from "../../index.ts";
+import { protocolNamed, variantNamed } from "../../index.ts";
 import { names } from "./names.ts";
 import { NAME, type NamesModel, type NamesModelOptions } from "./workload.ts";
 
@@ -140,6 +142,23 @@ describe("names, every run within bounds", () => {
 
   it("three nodes, time-outs where nothing is on its way", () => {
     isSound({ nodes: 3, timers: "quiet", maxTimeouts: 8 }, 9_526, putAway);
+  });
+
+  it("three nodes that take what has arrived in one order, any five time-outs at any time: begun anew, too", () => {
+    const protocol = variantNamed("names", "bounded").model();
+    const { verdict, states, reach } = exploreModel<Vocabulary>({
+      protocol,
+      properties: protocol.properties.filter(({ when }) => when === "always"),
+      nodes: [0, 1, 2],
+      network: "fifo",
+      timers: "free",
+      begin: "together",
+      delays: 0,
+      maxTimeouts: 5,
+      counters: ["round"],
+    });
+    expect([verdict, states]).toEqual(["unknown", 208_901]);
+    expect(Object.keys(reach.events)).toEqual(expect.arrayContaining([...putAway, "names.renewed"]));
   });
 
   it("three nodes, any three time-outs at any time", { tags: ["long"], timeout: 300_000 }, () => {

@@ -175,7 +175,8 @@ function namesWorkload(given?: Partial<NamesWorkloadOptions>): Protocol<NamesWor
 
 type Pair = { workload: NamesWorkload; names: Names };
 
-const wires = (isShared: boolean): Wires<Pair> => {
+/** Of a program with names, apart from what is said under the name. */
+export const programWires = (isShared: boolean): Wires<Pair> => {
   const run = (setting: string, isEstablished: boolean, by: NodeId | null) =>
     ({ type: "run", name: NAME, setting, isShared, isEstablished, by }) as const;
   return {
@@ -187,22 +188,28 @@ const wires = (isShared: boolean): Wires<Pair> => {
       },
       uses: (_event, give) => give("names", { type: "use", name: NAME }),
       rests: (_event, give) => give("names", { type: "rest", name: NAME }),
-      heard: ({ from, word }, give) => give("names", { type: "arrived", name: NAME, from, word }),
     },
     names: {
       wanted: ({ setting, from }, give) => give("names", run(setting, false, from)),
       ran: ({ setting }, give) => give("workload", { type: "ran", setting }),
       established: (_event, give) => give("workload", { type: "established" }),
-      joined: ({ node }, give) => give("workload", { type: "joined", node }),
-      parted: ({ node }, give) => give("workload", { type: "parted", node }),
-      met: ({ node }, give) => give("workload", { type: "parted", node }),
       differs: ({ name, setting, from }, give) =>
         give("names", { type: "refuse", name, setting, why: "it is run otherwise", to: from }),
       gaveWay: (_event, give) => give("workload", { type: "gone" }),
       putAway: (_event, give) => give("workload", { type: "gone" }),
-      admitted: ({ from, word, how }, give) => give("workload", { type: "admitted", from, word, how }),
     },
   };
+};
+
+/** Of what is said under the name: it waits at the program until its sender has said how it runs it. */
+const wordWires: Wires<Pair> = {
+  workload: { heard: ({ from, word }, give) => give("names", { type: "arrived", name: NAME, from, word }) },
+  names: {
+    joined: ({ node }, give) => give("workload", { type: "joined", node }),
+    parted: ({ node }, give) => give("workload", { type: "parted", node }),
+    met: ({ node }, give) => give("workload", { type: "parted", node }),
+    admitted: ({ from, word, how }, give) => give("workload", { type: "admitted", from, word, how }),
+  },
 };
 
 export type NamesModel = Assembly<Pair>;
@@ -218,7 +225,7 @@ export function withNamesWorkload({ parts, wires: own, algorithm }: System): Any
     const isShared = options?.workload?.isShared ?? defaults.isShared;
     const system: System = {
       parts: { ...parts, workload: namesWorkload }, // Names say hello before what was run is run again.
-      wires: joined(wires(isShared) as never, own),
+      wires: joined(programWires(isShared) as never, wordWires as never, own),
       algorithm,
     };
     const assembly = composed<Pair>(system)(options);
@@ -260,7 +267,7 @@ function used(before: Use, { body: { type } }: Said): Use {
 
 type Whole = World<{ workload: State; names: Names["state"] }>;
 
-const inUseIsKept = {
+export const inUseIsKept = {
   name: "a name in use is not put away",
   claim: "nobody agrees to put away what its program uses, and what is begun anew had been agreed on",
   when: "always",
@@ -294,7 +301,7 @@ const wordsAreMeant = {
   holds: ({ nodes, history }: Whole): boolean => nodes.every((node) => !history<Taken>(node).wrongly),
 } as const;
 
-const idleIsPutAway = {
+export const idleIsPutAway = {
   name: "idle names are put away",
   claim: "in the end, a name that nobody uses any more is run nowhere, unless a node is down or suspected",
   when: "eventually",

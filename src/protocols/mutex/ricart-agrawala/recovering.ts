@@ -2,8 +2,9 @@
  * Ricart–Agrawala with crashes and recoveries, as processes and `join()` run it, where a failure detector tells of suspicions.
  *
  * With `rejoins`, a node that starts says *hello* to all and asks for nothing before it has heard of all others how far
- * their clocks are. It may do without those that are suspected once it has heard of one that knows more than its journal,
- * in which each node keeps the time of its last request. Then ME1 and ME3 hold and tokens grow, as long as nobody is
+ * their clocks are, in answer to this very hello: what a node says to an earlier life of it may still arrive, and links keep that
+ * before the answer. It may do without those that are suspected once it has heard of one that knows more than its journal,
+ * in which each node keeps the time of its last request and of its last start. Then ME1 and ME3 hold and tokens grow, as long as nobody is
  * suspected who is alive and links are FIFO; and ME2 unless all have been down at once: then nobody enters before all are
  * back. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
  */
@@ -19,6 +20,8 @@ export type RecoveringRicartAgrawala = {
   state: RicartAgrawala["state"] & {
     /** Whose welcome it waits for, having started. Ascending. */
     unmet: NodeId[];
+    /** The time of its hello, which no earlier life has used; 0: it has said none. */
+    hello: number;
     /** Whether somebody has welcomed it who knew how far clocks are, since it started. */
     isInformed: boolean;
     /** Whether it asks as soon as it may. */
@@ -28,8 +31,8 @@ export type RecoveringRicartAgrawala = {
     | RicartAgrawala["message"]
     /** I have started, and know nothing but my journal. */
     | { type: "hello"; time: number }
-    /** With the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
-    | { type: "welcome"; time: number; wanted: number | null; joined: boolean };
+    /** To the hello of that time, with the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
+    | { type: "welcome"; to: number; time: number; wanted: number | null; joined: boolean };
   command: RicartAgrawala["command"];
   event: RicartAgrawala["event"];
   /** With `rejoins`. */
@@ -71,10 +74,13 @@ export function recoveringRicartAgrawala(
 
   return {
     ...book,
-    init: (self, peers) => ({ ...init(self, peers), unmet: [], isInformed: false, wishes: false }),
+    init: (self, peers) => ({ ...init(self, peers), unmet: [], hello: 0, isInformed: false, wishes: false }),
     start(state, ctx) {
       if (!rejoins) return;
       state.unmet = [...ctx.peers];
+      state.clock = tick(state.clock);
+      state.hello = state.clock;
+      ctx.compact([{ type: "asked", time: state.clock }]);
       ctx.broadcast({ type: "hello", time: state.clock });
     },
     receive: {
@@ -91,13 +97,14 @@ export function recoveringRicartAgrawala(
         exclude(state.deferred, from);
         const { section } = state;
         const wanted = section.is === "wanted" && section.awaited.includes(from) ? section.time : null;
-        ctx.send(from, { type: "welcome", time: state.clock, wanted, joined: hasJoined(state) });
+        ctx.send(from, { type: "welcome", to: time, time: state.clock, wanted, joined: hasJoined(state) });
         enterIfWished(state, ctx);
       },
-      welcome(state, from, { time, wanted, joined }, ctx) {
+      welcome(state, from, { to, time, wanted, joined }, ctx) {
+        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.
         state.clock = tick(state.clock, time);
         state.isInformed ||= joined;
-        // A second one, as an earlier life had said hello too: the request has come by itself, and one reply is enough.
+        // Its own hello has come meanwhile: so has the request, by itself, and one reply is enough.
         if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));
         exclude(state.unmet, from);
         enterIfWished(state, ctx);
@@ -122,7 +129,7 @@ export function recoveringRicartAgrawala(
       message: {
         ...shapes.message,
         hello: { time: natural },
-        welcome: { time: natural, wanted: nullable(natural), joined: boolean },
+        welcome: { to: natural, time: natural, wanted: nullable(natural), joined: boolean },
       },
       command: shapes.command,
       record: { asked: { time: natural } },

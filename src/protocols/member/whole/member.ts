@@ -1,0 +1,158 @@
+/**
+ * A whole member of `join()`: names, and one lock under a name, put together as `src/cluster` does; with a program at every node that
+ * enters now and then, and a failure detector that both share. The lock is what the registry has for `join()` of a mutual exclusion,
+ * with the wires that are declared there.
+ */
+import type { Assembly } from "../../../core/assemble.ts";
+import type { Protocol, World } from "../../../core/protocol.ts";
+import type { Embedded } from "../../entry.ts";
+import { watching } from "../../membership/family/watching.ts";
+import { type Names, type NamesOptions, names } from "../../membership/names/names.ts";
+import { idleIsPutAway, inUseIsKept, NAME, programWires } from "../../membership/names/workload.ts";
+import { tokensGrow } from "../../mutex/family/workload.ts";
+import { type AnyMaker, composed, type WireTable } from "../../system.ts";
+import { type LockUser, type LockUserOptions, lockUser } from "./lock-user.ts";
+import { type ToldDetector, toldDetector } from "./told-detector.ts";
+import { type UnderName, underName } from "./under-name.ts";
+
+type MemberParts = { names: Names; mutex: UnderName; detector: ToldDetector; workload: LockUser };
+
+export type Member = Assembly<MemberParts>;
+
+export interface MemberOptions {
+  names?: Partial<NamesOptions>;
+  workload?: Partial<LockUserOptions>;
+}
+
+/** Between names and what runs under one: as a member does it by hand, in `instances.ts`. */
+const lockWires = (isNeverPutAway: boolean): WireTable => ({
+  workload: {
+    needed: (_event, give) => give("mutex", { type: "enter" }),
+    finished: (_event, give) => give("mutex", { type: "exit" }),
+  },
+  mutex: {
+    entered: ({ token }, give) => give("workload", { type: "entered", token }),
+    lost: (_event, give) => give("workload", { type: "lost" }),
+    arrived: ({ from, word }, give) => give("names", { type: "arrived", name: NAME, from, word }),
+    early: ({ from }, give) => give("names", { type: "inquire", name: NAME, of: from }),
+  },
+  names: {
+    ran({ setting }, give) {
+      give("mutex", { type: "begin", setting });
+      give("detector", { type: "tell" });
+      if (isNeverPutAway) give("names", { type: "use", name: NAME });
+    },
+    joined: ({ node }, give) => give("mutex", { type: "joined", node }),
+    parted: ({ node }, give) => give("mutex", { type: "parted", node }),
+    met({ node }, give) {
+      give("detector", { type: "hear", node });
+      give("mutex", { type: "parted", node });
+    },
+    admitted: ({ from, word, how }, give) => give("mutex", { type: "admitted", from, word, how }),
+    gaveWay: (_event, give) => give("mutex", { type: "end" }),
+    putAway: (_event, give) => give("mutex", { type: "end" }),
+  },
+});
+
+/** Where several tables have a wire for the same event of the same part, what each of them gives, in their order. */
+function allOf(...tables: readonly WireTable[]): WireTable {
+  const whole: Record<string, Record<string, Wire>> = {};
+  for (const [part, wires] of tables.flatMap((table) => Object.entries(table)))
+    for (const [event, wire] of Object.entries(wires)) {
+      const earlier = whole[part]?.[event];
+      const together: Wire = (said, give) => {
+        earlier?.(said, give);
+        wire(said, give);
+      };
+      whole[part] = { ...whole[part], [event]: together };
+    }
+  return whole;
+}
+type Wire = WireTable[string][string];
+
+/** What a lock that is never put away is told of: a node that runs it has it in use, whatever its program does. */
+function untilTheEnd({ workload: { rests: _rests, ...workload } = {}, ...others }: WireTable): WireTable {
+  return { ...others, workload };
+}
+
+export interface MemberSystem {
+  /** Of the registry. The parts that its wires lead to are the detector and itself. */
+  readonly lock: Embedded;
+  /** Of the lock. */
+  readonly settings?: object;
+  /** Of names, which nobody else sets. */
+  readonly names?: Partial<NamesOptions>;
+  /** Whether the timers of the lock run: otherwise nobody under the name gives up or asks again. */
+  readonly isTimed?: boolean;
+}
+
+export function member({ lock, settings = {}, names: fixed = {}, isTimed = true }: MemberSystem): AnyMaker {
+  const isNeverPutAway = lock.forgotten === "never";
+  const ofProgram = programWires(lock.forgotten === "together") as WireTable;
+  const wires = allOf(
+    isNeverPutAway ? untilTheEnd(ofProgram) : ofProgram,
+    lockWires(isNeverPutAway),
+    watching("names"),
+    lock.wires(settings),
+  );
+  const parts = {
+    names: (options?: object) => names({ ...options, ...fixed }),
+    mutex: () => underName(lock, settings, isTimed),
+    detector: toldDetector,
+    workload: lockUser,
+  };
+  const make = composed<MemberParts, MemberOptions>({ parts, wires, algorithm: "names" });
+  const timers = Object.keys(parts.mutex().timeout).map((timer) => `mutex.${timer}`);
+  const own = [
+    messagesAreMeant,
+    ...(isNeverPutAway ? [] : [inUseIsKept, idleIsPutAway]),
+    ...(isTimed ? [askedIsGranted(timers)] : []),
+  ];
+  // A lease that runs out whenever it likes lets another in: then only tokens tell who came later.
+  const needsTime = isTimed && lock.lease !== null;
+  return (options?: MemberOptions): Protocol<Member> => {
+    const { properties, ...assembly } = make(options);
+    const kept = properties.filter(({ name }) => !needsTime || name !== "mutex: ME1 safety");
+    return { ...assembly, properties: [...kept, ...(needsTime ? [] : [oneGrant, tokensGrow]), ...own] } as never;
+  };
+}
+
+type Whole = World<{ workload: LockUser["state"]; names: Names["state"] }>;
+
+const oneGrant = {
+  name: "no two grants overlap",
+  claim: "at most one program is inside, however its node runs the name",
+  when: "always",
+  holds: ({ alive, state }: Whole): boolean =>
+    alive.filter((node) => state(node).workload.doing === "inside").length <= 1,
+} as const;
+
+interface Taken {
+  readonly wrongly: boolean;
+}
+
+const messagesAreMeant = {
+  name: "messages are meant",
+  claim: "what is said under one setting is given to no lock that is run under another",
+  when: "always",
+  history: {
+    empty: { wrongly: false } as Taken,
+    after(before: Taken, { body }: { body: { type: string; setting?: string; runs?: string | null } }): Taken {
+      return body.type === "took" && body.setting !== body.runs ? { wrongly: true } : before;
+    },
+  },
+  holds: ({ nodes, history }: Whole): boolean => nodes.every((node) => !history<Taken>(node).wrongly),
+} as const;
+
+/** @param timers of the lock, which is at work while one runs. */
+const askedIsGranted = (timers: readonly string[]) =>
+  ({
+    name: "asked is granted",
+    claim: "at rest, if all run the name and alike, nobody waits to enter",
+    when: "quiescent",
+    pendingTimers: ["workload.begin", "workload.end", ...timers],
+    holds: ({ alive, nodes, state }: Whole): boolean =>
+      alive.length < nodes.length ||
+      new Set(alive.map((node) => state(node).workload.runs)).size > 1 ||
+      alive.every((node) => state(node).workload.doing !== "waiting"),
+  }) as const;

@@ -1,0 +1,194 @@
+/**
+ * An algorithm under a name, as a member runs it: what `join()` embeds of it, which begins when the name is run and ends when it is
+ * put away or given up. Names say of each message whether the algorithm is to have it: what comes from a node that has not announced
+ * the name waits, what was said under another setting is dropped.
+ *
+ * What outlives it is its floor: the promise to help no lower epoch, with which whatever runs next under the name begins.
+ */
+import type { Context, NodeId, Property, Protocol, Tagged, World } from "../../../core/protocol.ts";
+import { natural, oneOf, text, variants } from "../../../core/shape.ts";
+import { changedContext, mapped } from "../../contexts.ts";
+import type { AnyProtocol, Embedded } from "../../entry.ts";
+import type { Admission } from "../../membership/names/vocabulary.ts";
+
+/** What another node has said, and under which setting: nobody here looks at that but properties. */
+interface Said {
+  from: NodeId;
+  setting: string;
+  body: Tagged;
+}
+
+export type UnderName = {
+  state: {
+    /** How the name is run; null: it is not. */
+    setting: string | null;
+    algorithm: object;
+    /** What names are being asked about. */
+    arrived: Said[];
+    /** What waits until its sender has announced the name. */
+    held: Said[];
+    /** The highest epoch that has been promised under the name, be it by an algorithm that has ended. */
+    floor: number;
+  };
+  message: { type: "message"; setting: string; body: Tagged };
+  timer: string;
+  command: /** These and the algorithm's own. */
+    | { type: "begin"; setting: string }
+    | { type: "end" }
+    | { type: "admitted"; from: NodeId; word: string; how: Admission }
+    | { type: "joined"; node: NodeId }
+    | { type: "parted"; node: NodeId };
+  event: /** These and the algorithm's own. */
+    | { type: "arrived"; from: NodeId; word: string }
+    /** Its sender has not said how it runs the name, as far as is known here. */
+    | { type: "early"; from: NodeId }
+    /** The algorithm is given what was said under a setting. */
+    | { type: "took"; setting: string; runs: string | null };
+  record: /** These and the algorithm's own. */ { type: "ended"; floor: number };
+};
+
+type State = UnderName["state"];
+
+// What the algorithm says and is told passes through.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Any = any;
+
+/** @param isTimed whether the algorithm's timers run: otherwise nobody under the name ever gives up or asks again. */
+export function underName({ make, floor }: Embedded, options: object, isTimed: boolean): Protocol<UnderName> {
+  const algorithm = make(options) as AnyProtocol & Record<"timeout" | "command" | "replay" | "receive" | "shapes", Any>;
+  const { timeout = {}, command = {}, replay = {}, receive = {}, shapes } = algorithm;
+
+  /** Records of epochs are promises. */
+  function note(state: State, record: Tagged): void {
+    const { epoch = 0 } = record as { epoch?: number };
+    if (floor !== null) state.floor = Math.max(state.floor, epoch);
+  }
+
+  function run(state: State, ctx: Context<Any>, handle: (own: Any, ctx: Context<Any>) => void): void {
+    const { setting } = state;
+    if (setting === null) return; // It has ended.
+    const say = (body: Tagged) => ({ type: "message", setting, body });
+    const changes: Partial<Context<Any>> = {
+      send: (to, body) => ctx.send(to, say(body)),
+      broadcast: (body) => ctx.broadcast(say(body)),
+      persist(record) {
+        note(state, record);
+        ctx.persist(record);
+      },
+      compact(records) {
+        for (const record of records) note(state, record);
+        ctx.compact(records);
+      },
+      ...(isTimed ? {} : { setTimer() {} }),
+    };
+    handle(state.algorithm, changedContext(ctx, changes));
+  }
+
+  function arrive(state: State, said: Said, ctx: Context<UnderName>): void {
+    state.arrived.push(said);
+    ctx.emit({ type: "arrived", from: said.from, word: said.setting });
+  }
+
+  function take(state: State, { from, setting, body }: Said, ctx: Context<UnderName>): void {
+    ctx.emit({ type: "took", setting, runs: state.setting });
+    run(state, ctx, (inner, changed) => receive[body.type]?.(inner, from, body, changed));
+  }
+
+  function forget(state: State, self: NodeId, peers: readonly NodeId[]): void {
+    state.algorithm = algorithm.init(self, peers);
+    if (state.floor === 0 || floor === null) return;
+    const promise = floor(state.floor, self);
+    replay[promise.type]?.(state.algorithm, promise);
+  }
+
+  const own: Protocol<UnderName> = {
+    name: algorithm.name,
+    init: (self, peers) => ({
+      setting: null,
+      algorithm: algorithm.init(self, peers),
+      arrived: [],
+      held: [],
+      floor: 0,
+    }),
+    receive: {
+      message: (state, from, { setting, body }, ctx) => arrive(state, { from, setting, body }, ctx),
+    },
+    timeout: mapped(timeout, (handle) => (state: State, ctx: Context<Any>) => run(state, ctx, handle)) as Record<
+      never,
+      never
+    >,
+    command: {
+      ...(mapped(
+        command,
+        (handle) => (state: State, given: Tagged, ctx: Context<Any>) =>
+          run(state, ctx, (inner, changed) => handle(inner, given, changed)),
+      ) as Record<never, never>),
+      begin(state, { setting }, ctx) {
+        state.setting = setting;
+        run(state, ctx, (inner, changed) => algorithm.start?.(inner, changed));
+      },
+      end(state, _command, ctx) {
+        for (const timer of Object.keys(timeout)) ctx.cancelTimer(timer);
+        state.setting = null;
+        forget(state, ctx.self, ctx.peers);
+        if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }]);
+      },
+      admitted(state, { how }, ctx) {
+        const said = state.arrived.shift();
+        if (said === undefined || how === "drop") return;
+        if (how === "take") return take(state, said, ctx);
+        const { from } = said;
+        if (!state.held.some((other) => other.from === from)) ctx.emit({ type: "early", from });
+        state.held.push(said);
+      },
+      joined(state, _command, ctx) {
+        for (const said of state.held.splice(0)) arrive(state, said, ctx);
+      },
+      parted(state, { node }) {
+        state.held = state.held.filter(({ from }) => from !== node);
+      },
+    },
+    replay: {
+      ...(mapped(replay, (handle) => (state: State, record: Tagged) => {
+        note(state, record);
+        handle(state.algorithm, record);
+      }) as Record<never, never>),
+      ended(state, record) {
+        state.floor = record.floor;
+      },
+    },
+    shapes: {
+      message: { message: { setting: text(10_000), body: variants(shapes.message ?? {}) } },
+      command: {
+        ...shapes.command,
+        begin: { setting: text(10_000) },
+        end: {},
+        admitted: { from: natural, word: text(10_000), how: oneOf<Admission>("take", "hold", "drop") },
+        joined: { node: natural },
+        parted: { node: natural },
+      },
+      record: { ...shapes.record, ended: { floor: natural } },
+    },
+    source: algorithm.source,
+    assumes: algorithm.assumes,
+    properties: algorithm.properties.filter(({ when }) => when === "always").map(whereItRuns),
+    costs: algorithm.costs,
+    view: ({ algorithm: state }, self) => algorithm.view(state, self),
+  };
+  return own;
+}
+
+/** What an algorithm promises, of the nodes that run it. */
+function whereItRuns(property: Property<Any>): Property<UnderName> {
+  const { holds } = property as { holds(world: World<object>): boolean };
+  return {
+    ...property,
+    holds({ alive, state, ...world }: World<State>) {
+      return holds({
+        ...world,
+        alive: alive.filter((node) => state(node).setting !== null),
+        state: (node) => state(node).algorithm,
+      });
+    },
+  };
+}
