@@ -35,6 +35,7 @@ import { differenceOf } from "../trace/standing.ts";
 import type { HostOptions, Waiting } from "./host-options.ts";
 import type { Slot } from "./journal/journal.ts";
 import { MAX_WAIT_MS } from "./longest-wait.ts";
+import { OpenRequests } from "./open-requests.ts";
 import { Outbox } from "./outbox.ts";
 import type { Timer } from "./platform/platform.ts";
 import type { SendResult } from "./transport/tcp.ts";
@@ -97,10 +98,8 @@ export class Host<V extends Vocabulary> {
   #earlyLength = 0;
   #picture: View | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  readonly #firstRequest: RequestId;
-  #nextRequest: RequestId;
   /** Who waits for what is to be answered; null: nobody. */
-  readonly #open = new Map<RequestId, Waiting<V> | null>();
+  readonly #open: OpenRequests<Waiting<V> | null>;
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
@@ -108,8 +107,7 @@ export class Host<V extends Vocabulary> {
     const { protocol, self, platform } = options;
     this.#platform = platform;
     this.#startedAt = platform.clock.stamp();
-    this.#firstRequest = Math.floor(this.#startedAt) * REQUESTS_PER_MS;
-    this.#nextRequest = this.#firstRequest;
+    this.#open = new OpenRequests(Math.floor(this.#startedAt) * REQUESTS_PER_MS);
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
       throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
@@ -173,7 +171,7 @@ export class Host<V extends Vocabulary> {
    */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
     return new Promise((resolve, reject) => {
-      const given = withRequest(command, this.#nextRequest);
+      const given = withRequest(command, this.#open.next);
       this.#requireCommand(given);
       this.#give(given as CommandOf<V>, { resolve, reject });
     });
@@ -185,7 +183,7 @@ export class Host<V extends Vocabulary> {
    * @throws UsageError as `command` does
    */
   ask(numbered: (request: RequestId) => CommandOf<V>, waiting: Waiting<V>): void {
-    const command = numbered(this.#nextRequest);
+    const command = numbered(this.#open.next);
     this.#requireCommand(command);
     this.#take(command, waiting);
   }
@@ -200,7 +198,7 @@ export class Host<V extends Vocabulary> {
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
     if ((this.#requestIn?.(command) ?? null) === null) this.#give(command);
-    else this.#give(withRequest(command, this.#nextRequest) as CommandOf<V>, null);
+    else this.#give(withRequest(command, this.#open.next) as CommandOf<V>, null);
   }
 
   #give(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
@@ -208,7 +206,7 @@ export class Host<V extends Vocabulary> {
   }
 
   #take(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
-    if (waiting !== undefined) this.#open.set(this.#nextRequest++, waiting); // It has that number.
+    if (waiting !== undefined) this.#open.add(waiting); // It has that number.
     if (this.#options.trace.wanted) this.#record({ kind: "command", command });
     this.#step({ kind: "command", command });
   }
@@ -246,8 +244,7 @@ export class Host<V extends Vocabulary> {
     this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
     const stopped = new EnvironmentError("stopped", "the node has stopped before it answered");
-    for (const waiting of this.#open.values()) waiting?.reject(stopped);
-    this.#open.clear();
+    for (const waiting of this.#open.takeAll()) waiting?.reject(stopped);
   }
 
   #replay(records: readonly RecordOf<V>[]): void {
@@ -369,8 +366,7 @@ export class Host<V extends Vocabulary> {
   #reply(request: RequestId, said: ReplyOf<V>): void {
     const reply = this.#copies.reply(said);
     if (!isAwaited(request, this.#statusOf(request))) return;
-    const waiting = this.#open.get(request);
-    this.#open.delete(request);
+    const waiting = this.#open.take(request);
     if (this.#options.trace.wanted) this.#record({ kind: "event", event: reply, request });
     if (this.#outbox.isClear) waiting?.resolve(reply);
     else if (waiting) this.#holdReply(waiting, reply);
@@ -382,8 +378,8 @@ export class Host<V extends Vocabulary> {
 
   #statusOf(request: RequestId): RequestStatus | undefined {
     if (this.#open.has(request)) return "open";
-    if (request < this.#firstRequest) return "past";
-    return request < this.#nextRequest ? "answered" : undefined;
+    if (request < this.#open.first) return "past";
+    return request < this.#open.next ? "answered" : undefined;
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {
