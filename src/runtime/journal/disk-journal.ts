@@ -122,6 +122,8 @@ class DiskJournal implements Journal {
   #pending = new Batch();
   /** On its way to the disk. */
   #leaving: Batch | null = null;
+  /** Was, and is not looked at any more. */
+  #done: Batch | null = null;
   #working: Promise<void> | null = null;
   /** The file that is to take this one's place, if one is being written. */
   #rewriting: Rewriting | null = null;
@@ -283,7 +285,8 @@ class DiskJournal implements Journal {
     if (this.#rewriting?.isCopied === true) await this.#changeFile(this.#rewriting);
     const batch = this.#pending;
     if (batch.isEmpty) return [];
-    this.#pending = new Batch();
+    this.#pending = new Batch(this.#done);
+    this.#done = null;
     this.#leaving = batch;
     const start = this.#file.end;
     await this.#write(batch);
@@ -292,6 +295,7 @@ class DiskJournal implements Journal {
       this.#rewriting?.note(entry, start + entry.at);
     }
     this.#leaving = null;
+    this.#done = batch;
     return batch.waiting;
   }
 
