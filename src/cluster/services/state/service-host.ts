@@ -453,7 +453,7 @@ class Asked {
 
   askOf(host: Host<Vocabulary>): void {
     try {
-      host.ask((request) => ({ type: "session", body: this.numbered(request) }) as never, this as never);
+      host.ask((request) => ({ type: "session", body: this.numbered(request) }) as never, this);
     } catch (error) {
       this.reject(error as Error);
     }
