@@ -66,6 +66,8 @@ export class ServiceHost implements Service {
   closed: CoordinationError | null = null;
   /** Where clients are served. */
   onClientAnswered: (answered: ClientAnswered) => void = () => {};
+  /** Whether clients are to be told of changes of that map. */
+  isFollowedByClients: (map: string) => boolean = () => false;
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
   /** The same, as a list that stays as it is while it is gone through; null: one has come or gone since. */
@@ -86,7 +88,8 @@ export class ServiceHost implements Service {
   #current: Promise<number> | null = null;
   /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
   #beforeOwn = Number.POSITIVE_INFINITY;
-  revision: number | null = null;
+  /** Whether this replica has been up to date. */
+  #isCurrent = false;
   #isOpen = false;
   /** Asked for in this turn of the loop. */
   #gathered: Asked[] = [];
@@ -129,6 +132,10 @@ export class ServiceHost implements Service {
   /** What is found in the service's state, and is no piece of it; null where it takes no part. */
   look<T>(find: (state: StateOf<CoordinationService>) => T): T | null {
     return this.#state && find(this.#state);
+  }
+
+  get revision(): number | null {
+    return this.#isCurrent ? this.look(revisionIn) : null;
   }
 
   /** Calls that wait for their answer. */
@@ -192,7 +199,7 @@ export class ServiceHost implements Service {
   current(): Promise<number> {
     this.#current ??= this.query({ type: "sessions" }).then(
       ({ revision }) => {
-        this.revision = Math.max(this.revision ?? 0, revision);
+        this.#isCurrent = true;
         return Math.min(revision, this.#beforeOwn);
       },
       (error: unknown) => {
@@ -220,7 +227,7 @@ export class ServiceHost implements Service {
   ): Done<O> | Promise<Done<O>> {
     if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
     const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
-    if (this.revision === null && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
+    if (!this.#isCurrent && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
     if (result.type === "unknown") throw unknownOutcome();
     if (result.type !== "refused") return { revision, result } as Done<O>;
     if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
@@ -323,7 +330,7 @@ export class ServiceHost implements Service {
       beforeStep: () => this.#times.stepBegins(),
       afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0, this.look(charsWritten) ?? 0),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
-      isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
+      isHeard: (event) => this.#isHeard((event as Wrapped).body),
       onFatal,
     });
   }
@@ -347,6 +354,12 @@ export class ServiceHost implements Service {
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
+  /** Most changes of maps are watched by nobody here. */
+  #isHeard(event: Told | ClientAnswered): boolean {
+    if (event.type === "changed") return this.watches > 0 || this.isFollowedByClients(event.map);
+    return !BETWEEN_PARTS.has(event.type);
+  }
+
   #hear(event: Told | ClientAnswered, until: number | null): void {
     if (event.type === "clientAnswered") {
       this.#times.answered(event.client);
@@ -361,9 +374,8 @@ export class ServiceHost implements Service {
       this.leader = event.leader;
       this.term = event.term;
       this.#times.led(event);
-      if (event.leader !== null && this.revision === null) this.current().catch(() => {}); // It is asked again.
+      if (event.leader !== null && !this.#isCurrent) this.current().catch(() => {}); // It is asked again.
     }
-    if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
     if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
     if (event.type !== "lost") this.#tell(event, until);
     // The log may end it before this member's clock does: what it was granted must not be taken for the next one's.
@@ -395,6 +407,7 @@ export class ServiceHost implements Service {
   }
 }
 
+const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.revision;
 const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
 /** Of the snapshot that is being written; 0 if none is. */
 const charsWritten = ({ replica }: StateOf<CoordinationService>): number => replica.saving?.writing.text.length ?? 0;
