@@ -11,7 +11,7 @@
 
 import type { MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import { type Call, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
+import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -79,6 +79,12 @@ export class RemoteService implements Service {
   readonly #own = new Set<SessionId>();
   readonly #followed = new Map<string, { topic: Topic; name: string; times: number }>();
   readonly #readings = new Map<number, Reading>();
+  readonly #calls: Calls = {
+    begin: () => this.use(),
+    end: () => {},
+    why: () => (this.link.isUp ? "" : "no member answers, and "),
+    told: ({ what }, error) => inWordsOf(what, error),
+  };
   /** The last life that saw another member take the place of one. */
   #movedIn = 0;
   #number: number;
@@ -172,13 +178,8 @@ export class RemoteService implements Service {
     });
   }
 
-  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
-    this.use();
-    try {
-      return await withinTime(this.platform, call, answer, () => (this.link.isUp ? "" : "no member answers, and "));
-    } catch (error) {
-      throw inWordsOf(call.what, error);
-    }
+  call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
+    return withinTime(this.platform, call, answer, this.#calls);
   }
 
   listen(listener: Listener): () => void {

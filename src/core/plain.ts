@@ -8,15 +8,13 @@ import { UsageError, unexpected } from "./errors.ts";
 export function clone<T>(value: T): T {
   if (!isComposite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
-  const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) {
-    if (key === "__proto__") Object.defineProperty(copy, key, ownKey); // Or the assignment would set the prototype.
-    copy[key] = clone((value as Record<string, unknown>)[key]);
-  }
+  const copy: Record<string, unknown> = { ...value }; // All at once, "__proto__" as a key like others; then what is further in.
+  for (const key in copy) if (!isSimple(copy[key])) copy[key] = clone(copy[key]);
   return copy as T;
 }
 
-const ownKey: PropertyDescriptor = { configurable: true, enumerable: true, writable: true };
+const isSimple = (value: unknown): boolean =>
+  typeof value === "string" || typeof value === "number" || typeof value === "boolean" || value === null;
 
 /** Deep equality: whether `canonical` is the same. The order of an object's keys does not count. */
 export function equal(a: unknown, b: unknown): boolean {

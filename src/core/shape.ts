@@ -101,13 +101,11 @@ function problemAt(path: string, shape: ShapeNode, value: unknown): string | nul
     case "list":
       if (!Array.isArray(value) || value.length > shape.maxItems)
         return not(path, `a list of at most ${shape.maxItems}`, value);
-      return first(value.map((item, at) => problemAt(path && `${path}[${at}]`, shape.items, item)));
+      return itemProblem(path, shape.items, value);
     case "perNode":
       if (!isRecord(value) || Object.keys(value).length > shape.maxNodes || !Object.keys(value).every(isNodeId))
         return not(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
-      return first(
-        Object.entries(value).map(([node, each]) => problemAt(path && `${path}.${node}`, shape.value, each)),
-      );
+      return eachProblem(path, shape.value, value);
     case "struct":
       return recordProblem(path, shape.fields, value, null);
     case "evolving":
@@ -137,6 +135,12 @@ function recordProblem(path: string, fields: Named, value: unknown, beside: stri
   }
   return null;
 }
+
+// By themselves: a function with closures in it makes room for what they share each time that it is called, whether it makes them or not.
+const itemProblem = (path: string, items: ShapeNode, value: readonly unknown[]): string | null =>
+  first(value.map((item, at) => problemAt(path && `${path}[${at}]`, items, item)));
+const eachProblem = (path: string, each: ShapeNode, value: Record<string, unknown>): string | null =>
+  first(Object.entries(value).map(([node, item]) => problemAt(path && `${path}.${node}`, each, item)));
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -4,7 +4,7 @@
  * when.
  */
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import { type Call, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
+import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { inWordsOf, refusalOf } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -56,6 +56,12 @@ export class EngineService implements Service {
   readonly #locks: Locks;
   readonly #keys: Keys;
   readonly #maps: FollowedMaps;
+  readonly #calls: Calls = {
+    begin: () => this.use(),
+    end: () => {},
+    why: () => (this.session === null ? `${this.#store.name} does not answer, and ` : ""),
+    told: ({ what }, error) => inWordsOf(what, error),
+  };
   readonly #retrying: Retrying;
   readonly #ticking: Timer;
   readonly #forgetHints: () => void;
@@ -145,14 +151,8 @@ export class EngineService implements Service {
     }
   }
 
-  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
-    this.use();
-    try {
-      const why = (): string => (this.session === null ? `${this.#store.name} does not answer, and ` : "");
-      return await withinTime(this.platform, call, answer, why);
-    } catch (error) {
-      throw inWordsOf(call.what, error);
-    }
+  call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
+    return withinTime(this.platform, call, answer, this.#calls);
   }
 
   listen(listener: Listener): () => void {

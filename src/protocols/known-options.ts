@@ -40,11 +40,10 @@ export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
 export function requireOptions<O extends object>(call: string, given: unknown, rules: Rules<O>, path = ""): void {
   if (!isObject(given))
     throw refusal(path === "" ? `the options of ${call}()` : `${path} of ${call}()`, "an object", given);
-  const known = Object.keys(rules);
-  const stray = Object.keys(given).find((name) => !known.includes(name));
-  if (stray !== undefined) throw unknownOption(call, path, stray, known);
-  for (const name of known) {
-    const [value, rule] = [(given as Record<string, unknown>)[name], rules[name as keyof O]];
+  for (const stray of Object.keys(given))
+    if (!Object.hasOwn(rules, stray)) throw unknownOption(call, path, stray, Object.keys(rules));
+  for (const name in rules) {
+    const [value, rule] = [(given as Record<string, unknown>)[name], rules[name]];
     if (!isKept(rule, value)) requireRule(`${path === "" ? name : `${path}.${name}`} of ${call}()`, value, rule);
   }
 }

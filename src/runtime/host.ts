@@ -32,46 +32,13 @@ import { isAwaited, type RequestStatus, requestFinder, type Unnumbered, withRequ
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "../trace/signature-entries.ts";
 import { differenceOf } from "../trace/standing.ts";
+import type { HostOptions, Waiting } from "./host-options.ts";
 import type { Slot } from "./journal/journal.ts";
 import { MAX_WAIT_MS } from "./longest-wait.ts";
+import { OpenRequests } from "./open-requests.ts";
 import { Outbox } from "./outbox.ts";
-import type { Platform, Timer } from "./platform/platform.ts";
+import type { Timer } from "./platform/platform.ts";
 import type { SendResult } from "./transport/tcp.ts";
-
-export interface HostOptions<V extends Vocabulary> {
-  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
-  readonly protocol: Protocol<V>;
-  readonly self: NodeId;
-  readonly peers: readonly NodeId[];
-  /** Writes the message down before it returns: it may be a piece of the state, which goes on changing. */
-  readonly send: (to: NodeId, message: MessageOf<V>) => SendResult;
-  /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
-  readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => SendResult;
-  readonly trace: TraceSink<V>;
-  /** Required of a protocol that signs. */
-  readonly signatures?: Signatures;
-  /** A handler has found that `by` has not signed what `from` sent in its name; null: nobody sent it just now. */
-  readonly onWrongSignature?: (from: NodeId | null, by: NodeId) => void;
-  /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
-  readonly slot?: Slot<RecordOf<V>> | null;
-  /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
-  readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
-  /** Whether `onEvent` wants it: what it does not want is not copied. Default: all of it. */
-  readonly isHeard?: (event: EventOf<V>) => boolean;
-  /** Called before each step: what the node is to know by then is given to it as commands. */
-  readonly beforeStep?: () => void;
-  /** Called after each step, and after its events unless they wait for the journal. */
-  readonly afterStep?: () => void;
-  /** The protocol violated its own invariants. Nothing may go on from here. */
-  readonly onFatal: (error: Error) => void;
-}
-
-export interface TraceSink<V extends Vocabulary> {
-  /** Whether anybody listens. While nobody does, no entry is made. */
-  readonly wanted: boolean;
-  /** Writes the entry down before it returns: what is in it may be changed afterwards. */
-  record(entry: TraceEntry<V>): void;
-}
 
 /** A timer this late means that the process stood still: what has arrived meanwhile goes first. */
 const LATE_MS = 20;
@@ -106,12 +73,6 @@ interface ArmedTimer {
   readonly handle: Timer;
 }
 
-/** Callers that wait for a reply. */
-interface Waiting<V extends Vocabulary> {
-  readonly resolve: (reply: ReplyOf<V>) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** Nobody makes a thousand requests each millisecond of a process's life: so no later one gives an id again. */
 const REQUESTS_PER_MS = 1_000;
 
@@ -137,10 +98,8 @@ export class Host<V extends Vocabulary> {
   #earlyLength = 0;
   #picture: View | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  readonly #firstRequest: RequestId;
-  #nextRequest: RequestId;
   /** Who waits for what is to be answered; null: nobody. */
-  readonly #open = new Map<RequestId, Waiting<V> | null>();
+  readonly #open: OpenRequests<Waiting<V> | null>;
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
@@ -148,8 +107,7 @@ export class Host<V extends Vocabulary> {
     const { protocol, self, platform } = options;
     this.#platform = platform;
     this.#startedAt = platform.clock.stamp();
-    this.#firstRequest = Math.floor(this.#startedAt) * REQUESTS_PER_MS;
-    this.#nextRequest = this.#firstRequest;
+    this.#open = new OpenRequests(Math.floor(this.#startedAt) * REQUESTS_PER_MS);
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
       throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
@@ -213,10 +171,21 @@ export class Host<V extends Vocabulary> {
    */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
     return new Promise((resolve, reject) => {
-      const given = withRequest(command, this.#nextRequest);
+      const given = withRequest(command, this.#open.next);
       this.#requireCommand(given);
       this.#give(given as CommandOf<V>, { resolve, reject });
     });
+  }
+
+  /**
+   * The same for a command of this very program, which is the node's from now on, and calls back.
+   * @param numbered the command with that id.
+   * @throws UsageError as `command` does
+   */
+  ask(numbered: (request: RequestId) => CommandOf<V>, waiting: Waiting<V>): void {
+    const command = numbered(this.#open.next);
+    this.#requireCommand(command);
+    this.#take(command, waiting);
   }
 
   #requireCommand(command: unknown): void {
@@ -229,13 +198,17 @@ export class Host<V extends Vocabulary> {
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
     if ((this.#requestIn?.(command) ?? null) === null) this.#give(command);
-    else this.#give(withRequest(command, this.#nextRequest) as CommandOf<V>, null);
+    else this.#give(withRequest(command, this.#open.next) as CommandOf<V>, null);
   }
 
   #give(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
-    if (waiting !== undefined) this.#open.set(this.#nextRequest++, waiting); // It has that number.
+    this.#take(this.#copies.command(command), waiting);
+  }
+
+  #take(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
+    if (waiting !== undefined) this.#open.add(waiting); // It has that number.
     if (this.#options.trace.wanted) this.#record({ kind: "command", command });
-    this.#step({ kind: "command", command: this.#copies.command(command) });
+    this.#step({ kind: "command", command });
   }
 
   /** How things stand, for somebody who begins to listen to the trace. */
@@ -271,8 +244,7 @@ export class Host<V extends Vocabulary> {
     this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
     const stopped = new EnvironmentError("stopped", "the node has stopped before it answered");
-    for (const waiting of this.#open.values()) waiting?.reject(stopped);
-    this.#open.clear();
+    for (const waiting of this.#open.takeAll()) waiting?.reject(stopped);
   }
 
   #replay(records: readonly RecordOf<V>[]): void {
@@ -384,23 +356,30 @@ export class Host<V extends Vocabulary> {
     const until = deadline === undefined ? null : this.dueAt(deadline);
     const own = clone(event); // It may be a piece of the state, which is nobody else's.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
-    else this.#outbox.hold(() => onEvent(own, until));
+    else this.#holdEvent(own, until);
+  }
+
+  #holdEvent(event: EventOf<V>, until: number | null): void {
+    this.#outbox.hold(() => this.#options.onEvent?.(event, until));
   }
 
   #reply(request: RequestId, said: ReplyOf<V>): void {
     const reply = this.#copies.reply(said);
     if (!isAwaited(request, this.#statusOf(request))) return;
-    const waiting = this.#open.get(request);
-    this.#open.delete(request);
+    const waiting = this.#open.take(request);
     if (this.#options.trace.wanted) this.#record({ kind: "event", event: reply, request });
     if (this.#outbox.isClear) waiting?.resolve(reply);
-    else if (waiting) this.#outbox.hold(() => waiting.resolve(reply));
+    else if (waiting) this.#holdReply(waiting, reply);
+  }
+
+  #holdReply(waiting: Waiting<V>, reply: ReplyOf<V>): void {
+    this.#outbox.hold(() => waiting.resolve(reply));
   }
 
   #statusOf(request: RequestId): RequestStatus | undefined {
     if (this.#open.has(request)) return "open";
-    if (request < this.#firstRequest) return "past";
-    return request < this.#nextRequest ? "answered" : undefined;
+    if (request < this.#open.first) return "past";
+    return request < this.#open.next ? "answered" : undefined;
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {

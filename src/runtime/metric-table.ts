@@ -119,7 +119,11 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
     counter("journal_written_bytes_total", "Bytes written to the journal.", () => journal.bytes),
     counter("journal_records_total", "Records made durable in the journal.", () => journal.records),
     counter("journal_failures_total", "Times the journal failed: the member has stopped.", () => journal.failures),
-    durations("journal_sync_seconds", "How long fdatasync of the journal took.", () => journal.syncing),
+    durations(
+      "journal_sync_seconds",
+      "How long a write to the journal took until it was durable.",
+      () => journal.syncing,
+    ),
   ];
 }
 

@@ -13,6 +13,8 @@ interface Barrier {
 /** How many deeds wait for the disk at most. */
 const MAX_WAITING = 1_000_000;
 
+const DONE: Deed = () => {};
+
 export class Outbox {
   readonly #slot: Pick<Slot<never>, "whenDurable"> | null;
   readonly #onFatal: (error: Error) => void;
@@ -70,6 +72,7 @@ export class Outbox {
       while (this.#next < this.#waiting.length) {
         const head = this.#waiting[this.#next] as Deed | Barrier;
         if (typeof head !== "function" && !head.isDown) return this.#forget();
+        this.#waiting[this.#next] = DONE; // The list, which may be old, keeps nothing of it.
         this.#next += 1;
         if (typeof head === "function") head();
       }

@@ -179,6 +179,10 @@ const fileOn = (disk: SimulatedDisk, process: SimulatedProcess, content: FileCon
   readAll: () => disk.access(process, () => Buffer.from(content.read(0, content.length))),
   read: (into, at) => content.read(at, into.length).copy(into),
   write: (bytes, at) => disk.access(process, () => disk.write(content, Buffer.from(bytes), at)),
+  async writeDurably(bytes, at) {
+    await disk.access(process, () => disk.write(content, Buffer.from(bytes), at));
+    await disk.sync(process, content);
+  },
   truncate: (length) => disk.access(process, () => content.change({ length })),
   datasync: () => disk.sync(process, content),
   sync: () => disk.sync(process, content),

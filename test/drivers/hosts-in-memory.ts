@@ -7,7 +7,8 @@ import {
   type Vocabulary,
   variants,
 } from "../../src/core/index.ts";
-import { Host, type HostOptions, keepsJournal } from "../../src/runtime/host.ts";
+import { Host, keepsJournal } from "../../src/runtime/host.ts";
+import type { HostOptions } from "../../src/runtime/host-options.ts";
 import { protocolSlot } from "../../src/runtime/journal/protocol-slot.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";

@@ -62,8 +62,8 @@ export const clusterBugs: readonly ClusterBug[] = [
     name: "full-disk-taken-for-durable",
     summary: "what did not fit on a full disk is told to be durable",
     file: "src/runtime/journal/disk-journal.ts",
-    find: `      } catch (error) {\n        this.#fail(error);\n        break;\n      }\n      this.#leaving = null;`,
-    replace: `      } catch (error) {\n        if ((error as { code?: string }).code !== "ENOSPC") {\n          this.#fail(error);\n          break;\n        }\n      }\n      this.#leaving = null;`,
+    find: `    await this.#write(batch);\n    for (`,
+    replace: `    try {\n      await this.#write(batch);\n    } catch (error) {\n      if ((error as { code?: string }).code !== "ENOSPC") throw error;\n      this.#leaving = null;\n      return batch.waiting;\n    }\n    for (`,
     finds: /Replay/,
   },
 ];

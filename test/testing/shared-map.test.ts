@@ -34,6 +34,25 @@ test("three members, a map with a watch: one is killed and comes back, and nobod
   });
 });
 
+test("a watch tells what is written from when it begins on, and nothing from while nobody watched", async () => {
+  const world = simulate({ members: 3, seed: 3 });
+  await world.run(async () => {
+    const ids = [1, 2, 3];
+    for (let number = 0; number < 20; number++) await mapOf(world, 1).put("unwatched", number);
+    for (const round of [1, 2]) {
+      for (const id of ids) await mapOf(world, id).get("unwatched"); // Each has applied all of it.
+      const watches = ids.map((id) => mapOf(world, id).watch());
+      await mapOf(world, 2).put("watched", round);
+      for (const watch of watches) {
+        const [change] = await next(watch, 1);
+        expect(change).toMatchObject({ type: "put", key: "watched", value: round });
+        await watch.return?.();
+      }
+      await mapOf(world, 3).put("unwatched", round);
+    }
+  });
+});
+
 describe("a map", () => {
   test("gives what was put, at which revision, and all of it in the order of the keys", async () => {
     const world = simulate({ members: 3 });

@@ -70,6 +70,7 @@ export class ClientDoor {
     this.#options = options;
     this.#forget = options.service.listen((event) => this.#hear(event));
     options.service.onClientAnswered = (answered) => this.#answer(answered);
+    options.service.isFollowedByClients = (map) => this.#followers.size > 0 && this.#followers.has(`map ${map}`);
   }
 
   /** @param flaw of the certificate that was shown. @returns what the connection is to call. */

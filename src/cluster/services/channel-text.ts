@@ -31,11 +31,15 @@ export interface Payload {
 /** Text that stands in JSON as it is, each character a byte. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
+/** Of text of that kind, in half the time that JSON.stringify takes; null for all else. */
+export const plainJsonOf = (value: unknown): string | null =>
+  typeof value === "string" && PLAIN.test(value) ? `"${value}"` : null;
+
 /** @throws UsageError for what another member would not get as it is, or what is too large. */
 export function payloadOf(value: unknown, maxBytes: number): Payload {
-  const isPlain = typeof value === "string" && PLAIN.test(value); // Half of what JSON.stringify takes.
-  const text = isPlain ? `"${value}"` : jsonOf(value);
-  const bytes = isPlain ? text.length : Buffer.byteLength(text);
+  const plain = plainJsonOf(value);
+  const text = plain ?? jsonOf(value);
+  const bytes = plain === null ? Buffer.byteLength(text) : text.length;
   if (bytes <= maxBytes) return { text, bytes };
   throw new UsageError(
     "payload-too-large",

@@ -5,7 +5,7 @@
  */
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
-import type { TraceSink } from "../../runtime/host.ts";
+import type { TraceSink } from "../../runtime/host-options.ts";
 import type { Clock } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../trace/entry.ts";

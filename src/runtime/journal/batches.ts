@@ -56,14 +56,20 @@ export function header(salt: number): Buffer {
   return bytes;
 }
 
+/** Of the room of a batch, for a later one. */
+const MAX_KEPT_BYTES = 1024 * 1024;
+
 /** Records on their way to the disk. */
 export class Batch {
   readonly entries: Entry[] = [];
   /** Called once it is durable. */
   readonly waiting: (() => void)[] = [];
-  readonly #writer = new Writer(256);
+  readonly #writer: Writer;
 
-  constructor() {
+  /** @param before one that is done with, whose room is used again: to grow anew is to copy, and leaves much to be collected. */
+  constructor(before: Batch | null = null) {
+    const isOfUse = before !== null && before.#writer.buffer.length <= MAX_KEPT_BYTES;
+    this.#writer = isOfUse ? before.#writer : new Writer(256);
     this.#writer.position = BATCH_BYTES;
   }
 

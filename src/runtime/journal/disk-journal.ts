@@ -1,6 +1,6 @@
 /**
  * A journal in a directory, with one writer. All that one tick appends, and all that is appended while the disk is at
- * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew.
+ * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew, while it goes on.
  *
  * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
  * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
@@ -26,6 +26,7 @@ import {
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, type Place } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
+import { Rewriting } from "./rewriting.ts";
 
 export interface JournalOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
@@ -103,8 +104,6 @@ interface Kept {
   isTaken: boolean;
 }
 
-/** How much is copied at once into a file that is written anew. */
-const COPY_BYTES = 1024 * 1024;
 /** Of a slot that is free. */
 const NOBODY: Declaration = { name: "", shape: struct({}) };
 const MAX_NAME_LENGTH = 200;
@@ -123,7 +122,11 @@ class DiskJournal implements Journal {
   #pending = new Batch();
   /** On its way to the disk. */
   #leaving: Batch | null = null;
+  /** Was, and is not looked at any more. */
+  #done: Batch | null = null;
   #working: Promise<void> | null = null;
+  /** The file that is to take this one's place, if one is being written. */
+  #rewriting: Rewriting | null = null;
   #phase: "open" | "closed" | "failed" = "open";
   #closed: Promise<void> | null = null;
 
@@ -265,32 +268,44 @@ class DiskJournal implements Journal {
   /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
   async #work(): Promise<void> {
     await new Promise<void>((resolve) => this.options.platform.timers.soon(resolve));
-    while (!this.#pending.isEmpty && this.#phase !== "failed") {
-      const batch = this.#pending;
-      this.#pending = new Batch();
-      this.#leaving = batch;
-      try {
-        const start = this.#file.end;
-        await this.#write(batch);
-        for (const entry of batch.entries) this.#apply(entry, start + entry.at, () => batch.payload(entry));
-      } catch (error) {
-        this.#fail(error);
-        break;
-      }
-      this.#leaving = null;
-      for (const then of batch.waiting) then();
-      if (this.#isMostlyReplaced()) await this.#rewrite().catch((error: unknown) => this.#fail(error));
+    while (this.#hasWork && this.#phase !== "failed") {
+      const waiting = await this.#writeNext().catch((error: unknown) => this.#fail(error));
+      for (const then of waiting ?? []) then();
+      if (this.#phase === "open" && this.#rewriting === null && this.#isMostlyReplaced()) this.#beginRewriting();
     }
     this.#working = null;
+  }
+
+  get #hasWork(): boolean {
+    return !this.#pending.isEmpty || this.#rewriting?.isCopied === true;
+  }
+
+  /** What waits, into the file that has taken the other's place if it was time for that. @returns who waits for it */
+  async #writeNext(): Promise<Batch["waiting"]> {
+    if (this.#rewriting?.isCopied === true) await this.#changeFile(this.#rewriting);
+    const batch = this.#pending;
+    if (batch.isEmpty) return [];
+    this.#pending = new Batch(this.#done);
+    this.#done = null;
+    this.#leaving = batch;
+    const start = this.#file.end;
+    await this.#write(batch);
+    for (const entry of batch.entries) {
+      this.#apply(entry, start + entry.at, () => batch.payload(entry));
+      this.#rewriting?.note(entry, start + entry.at);
+    }
+    this.#leaving = null;
+    this.#done = batch;
+    return batch.waiting;
   }
 
   async #write(batch: Batch): Promise<void> {
     const { counts, limits, platform } = this.options;
     const { maxFileBytes } = limits;
     if (this.#file.end + batch.bytes > maxFileBytes) throw full(this.#file.path, maxFileBytes);
-    await this.#file.write(batch.sealed(this.#number + 1, this.#file.salt));
+    const bytes = batch.sealed(this.#number + 1, this.#file.salt);
     const began = platform.clock.now();
-    await this.#file.sync();
+    await this.#file.writeDurably(bytes);
     if (counts !== undefined) {
       measure(counts.syncing, platform.clock.now() - began);
       counts.bytes += batch.bytes;
@@ -357,36 +372,25 @@ class DiskJournal implements Journal {
     return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0) * 2 < end;
   }
 
-  /** Copies what is left into a new file, which takes the place of the old one once it is durable. */
-  async #rewrite(): Promise<void> {
-    const next = await JournalFile.begin(this.place);
-    const places = new Map<Kept, number[]>();
-    let [batch, number] = [new Batch(), 0];
-    const flush = async (): Promise<void> => {
-      const start = next.end;
-      number += 1;
-      await next.write(batch.sealed(number, next.salt));
-      for (const { slot, kind, at, length } of batch.entries)
-        if (kind !== "declare") places.get(this.#numbered[slot] as Kept)?.push(start + at, length);
-      batch = new Batch();
-    };
-    for (const kept of [...this.#numbered]) {
-      places.set(kept, []);
-      batch.add(kept.number, "declare", (into) => writeDeclaration(kept.declared, into));
-      for (let i = 0; i < kept.places.length; i += 2) {
-        const payload = this.#file.read(kept.places[i] as number, kept.places[i + 1] as number);
-        batch.add(kept.number, "append", (into) => into.append(payload));
-        if (batch.bytes > COPY_BYTES) await flush();
-      }
-    }
-    await flush();
-    await next.install(this.place);
+  /** What is left of it is copied into a new file, while it goes on. */
+  #beginRewriting(): void {
+    const left = this.#numbered.map(({ number, declared, places }) => ({ number, declared, places: [...places] }));
+    this.#rewriting = new Rewriting(this.place, this.#file, left, (error) => {
+      if (error !== undefined) this.#fail(error);
+      else if (this.#phase === "open") this.#working ??= this.#work();
+    });
+  }
+
+  /** The new file takes the place of the old one once it is durable. */
+  async #changeFile(rewriting: Rewriting): Promise<void> {
+    const { file, number, places } = await rewriting.finish();
     const old = this.#file;
-    this.#file = next;
-    this.#rewrittenTo = next.end;
-    if (this.options.counts !== undefined) this.options.counts.bytes += next.end;
+    this.#rewriting = null;
+    this.#file = file;
+    this.#rewrittenTo = file.end;
+    if (this.options.counts !== undefined) this.options.counts.bytes += file.end;
     this.#number = number;
-    for (const [kept, moved] of places) kept.places = moved;
+    for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];
     await old.close();
   }
 
@@ -401,6 +405,7 @@ class DiskJournal implements Journal {
   async #close(): Promise<void> {
     if (this.#phase === "open") this.#phase = "closed";
     while (this.#working !== null) await this.#working;
+    await this.#rewriting?.abandon();
     if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
     await this.#file.close();
     await this.place.folder.release();

@@ -65,13 +65,20 @@ export class JournalFile {
     }
   }
 
-  /** Appends. The bytes may be torn by a crash until `sync` has returned. */
+  /** Appends. The bytes may be torn by a crash until `install` has returned. */
   async write(bytes: Buffer): Promise<void> {
     await this.content.write(bytes, this.end);
     this.end += bytes.length;
   }
 
-  sync(): Promise<void> {
+  /** Appends. The bytes are durable once it has returned, if all before them were. */
+  async writeDurably(bytes: Buffer): Promise<void> {
+    await this.content.writeDurably(bytes, this.end);
+    this.end += bytes.length;
+  }
+
+  /** What has been written is durable once it resolves. */
+  settle(): Promise<void> {
     return this.content.datasync();
   }
 

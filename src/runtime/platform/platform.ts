@@ -152,6 +152,8 @@ export interface DiskFile {
   read(into: Buffer, at: number): number;
   /** Writes all bytes. Until the next sync a crash may leave any part of them, or none. */
   write(bytes: Buffer, at: number): Promise<void>;
+  /** The same, and durable once it resolves: as `write` and then `datasync`, and cheaper where the system can. What was written before by `write` alone is not. */
+  writeDurably(bytes: Buffer, at: number): Promise<void>;
   truncate(length: number): Promise<void>;
   /** Makes content and length durable: `fdatasync`. */
   datasync(): Promise<void>;

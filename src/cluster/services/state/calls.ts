@@ -1,6 +1,6 @@
 /** How long a call of shared state waits, and what its caller is told if it had no answer. */
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
-import type { Platform } from "../../../runtime/platform/platform.ts";
+import type { Platform, Timer } from "../../../runtime/platform/platform.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { duration, type Rules, signal } from "../known-options.ts";
 import { onAbort } from "../on-abort.ts";
@@ -20,42 +20,90 @@ export interface Call extends CallOptions {
 /** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
 export type IsWanted = () => boolean;
 
-/** @param why nothing is answered, as far as this member can tell; empty where it cannot. */
+/** What a service has to do with all calls. There is one for each service: calls are many. */
+export interface Calls {
+  /** A call begins. @throws where nothing more is taken */
+  begin(): void;
+  end(): void;
+  /** Why nothing is answered, as far as is known; empty where it is not. */
+  why(): string;
+  /** What the caller is told of what has failed. */
+  told(call: Call, error: unknown): unknown;
+}
+
 export function withinTime<T>(
   platform: Pick<Platform, "timers">,
-  { what, changes, timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Call,
+  call: Call,
   answer: (isWanted: IsWanted) => Promise<T>,
-  why: () => string,
+  calls: Calls,
 ): Promise<T> {
-  const { timers } = platform;
-  const fail = (code: CoordinationCode, text: string, cause?: unknown): CoordinationError => {
-    const known = changes ? "it may have been done, or be done yet" : "nothing was done";
-    const message = `${what} ${text}: ${why()}${known}`;
-    return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause });
-  };
-  if (signal?.aborted === true) {
-    const text = `${what} was aborted before it began: nothing was done`;
-    return Promise.reject(new CoordinationError("request-aborted", "never-sent", text, { cause: signal.reason }));
-  }
   return new Promise((resolve, reject) => {
-    let isWanted = true;
-    const done = (): void => {
-      isWanted = false;
-      timers.cancel(timer);
-      forget();
-    };
-    const end = (error: unknown): void => {
-      done();
-      reject(error instanceof Error ? error : new Error(String(error)));
-    };
-    const timer =
-      timeoutMs > MAX_WAIT_MS
-        ? null
-        : timers.after(timeoutMs, () => end(fail("request-timeout", `was not answered within ${timeoutMs} ms`)));
-    const forget = onAbort(signal, () => end(fail("request-aborted", "was aborted", signal?.reason)));
-    answer(() => isWanted).then((value) => {
-      done();
-      resolve(value);
-    }, end);
+    calls.begin();
+    const awaited = new Awaited(platform.timers, call, calls, reject);
+    if (call.signal?.aborted === true) return awaited.refuse();
+    try {
+      answer(() => awaited.isWanted).then(
+        (value) => {
+          awaited.end();
+          resolve(value);
+        },
+        (error: unknown) => awaited.fail(error),
+      );
+    } catch (error) {
+      awaited.fail(error);
+    }
   });
+}
+
+/** One call that waits. There are very many, so what is said of a failure is written only then. */
+class Awaited {
+  isWanted = true;
+  readonly #timer: Timer | null;
+  readonly #forget: (() => void) | null;
+
+  constructor(
+    private readonly timers: Platform["timers"],
+    private readonly call: Call,
+    private readonly calls: Calls,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = call;
+    this.#timer = timeoutMs > MAX_WAIT_MS ? null : timers.after(timeoutMs, () => this.#isLate());
+    this.#forget = signal ? onAbort(signal, () => this.#isAborted()) : null;
+  }
+
+  end(): void {
+    if (!this.isWanted) return;
+    this.isWanted = false;
+    this.timers.cancel(this.#timer);
+    this.#forget?.();
+    this.calls.end();
+  }
+
+  fail(error: unknown): void {
+    this.end();
+    this.reject(this.calls.told(this.call, error instanceof Error ? error : new Error(String(error))));
+  }
+
+  refuse(): void {
+    const { what, signal } = this.call;
+    const text = `${what} was aborted before it began: nothing was done`;
+    this.fail(new CoordinationError("request-aborted", "never-sent", text, { cause: signal?.reason }));
+  }
+
+  #isLate(): void {
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.call;
+    this.#giveUp("request-timeout", `was not answered within ${timeoutMs} ms`);
+  }
+
+  #isAborted(): void {
+    this.#giveUp("request-aborted", "was aborted", this.call.signal?.reason);
+  }
+
+  #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
+    const { what, changes } = this.call;
+    const known = changes ? "it may have been done, or be done yet" : "nothing was done";
+    const message = `${what} ${text}: ${this.calls.why()}${known}`;
+    this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));
+  }
 }

@@ -127,12 +127,14 @@ export class LocalMap<T> implements SharedMap<T> {
     requireKey(key);
     const text = textOf(value, `the value of "${key}"`, limits.valueBytes);
     const { leased = false } = options;
-    return this.#call(`the write of "${key}" in`, true, options, async (isWanted) => {
-      const put = { type: "put", map: this.name, key, value: text, isLeased: leased } as const;
-      if (ifRevision === null) return (await this.service.submit(put, isWanted)).revision;
-      const { revision, result } = await this.#ifUnchanged(key, ifRevision, put, isWanted);
-      return result.succeeded ? revision : null;
-    });
+    const put = { type: "put", map: this.name, key, value: text, isLeased: leased } as const;
+    return this.#call(`the write of "${key}" in`, true, options, (isWanted) =>
+      ifRevision === null
+        ? this.service.submit(put, isWanted).then(revisionOf)
+        : this.#ifUnchanged(key, ifRevision, put, isWanted).then(({ revision, result }) =>
+            result.succeeded ? revision : null,
+          ),
+    );
   }
 
   #ifUnchanged(key: string, revision: number, step: Step, isWanted: IsWanted) {
@@ -162,6 +164,8 @@ export function requireKey(key: unknown): asserts key is string {
   const isKey = typeof key === "string" && key !== "" && fitsBytes(key, limits.keyBytes);
   if (!isKey) throw new UsageError("bad-key", unexpected("the key", `a text of 1 to ${limits.keyBytes} bytes`, key));
 }
+
+const revisionOf = ({ revision }: { readonly revision: number }): number => revision;
 
 export const tooOften = (what: string): string =>
   `${MAX_TRIES} times in a row another was faster with ${what}: nothing was done`;

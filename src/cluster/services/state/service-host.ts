@@ -1,6 +1,6 @@
 /** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
-import type { NodeId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, RequestId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
@@ -24,7 +24,7 @@ import { CoordinationError } from "../coordination-error.ts";
 import { slotOf } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { UNNAMED } from "../unrecorded.ts";
-import { type Call, type IsWanted, withinTime } from "./calls.ts";
+import { type Call, type Calls, type IsWanted, withinTime } from "./calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "./service.ts";
 import { ServiceTimes } from "./service-times.ts";
@@ -67,14 +67,30 @@ export class ServiceHost implements Service {
   closed: CoordinationError | null = null;
   /** Where clients are served. */
   onClientAnswered: (answered: ClientAnswered) => void = () => {};
+  /** Whether clients are to be told of changes of that map. */
+  isFollowedByClients: (map: string) => boolean = () => false;
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
+  /** The same, as a list that stays as it is while it is gone through; null: one has come or gone since. */
+  #listening: readonly Listener[] | null = null;
   readonly #peers: Set<NodeId>;
   readonly #host: Host<Vocabulary> | null;
+  readonly #calls: Calls = {
+    begin: () => {
+      this.use();
+      this.#waiting += 1;
+    },
+    end: () => {
+      this.#waiting -= 1;
+    },
+    why: () => this.#options.why(),
+    told: (call, error) => inWordsOf(call.what, this.closed !== null && isOver(error) ? this.#over(call) : error),
+  };
   #current: Promise<number> | null = null;
   /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
   #beforeOwn = Number.POSITIVE_INFINITY;
-  revision: number | null = null;
+  /** Whether this replica has been up to date. */
+  #isCurrent = false;
   #isOpen = false;
   /** Asked for in this turn of the loop. */
   #gathered: Asked[] = [];
@@ -117,6 +133,10 @@ export class ServiceHost implements Service {
   /** What is found in the service's state, and is no piece of it; null where it takes no part. */
   look<T>(find: (state: StateOf<CoordinationService>) => T): T | null {
     return this.#state && find(this.#state);
+  }
+
+  get revision(): number | null {
+    return this.#isCurrent ? this.look(revisionIn) : null;
   }
 
   /** Calls that wait for their answer. */
@@ -180,7 +200,7 @@ export class ServiceHost implements Service {
   current(): Promise<number> {
     this.#current ??= this.query({ type: "sessions" }).then(
       ({ revision }) => {
-        this.revision = Math.max(this.revision ?? 0, revision);
+        this.#isCurrent = true;
         return Math.min(revision, this.#beforeOwn);
       },
       (error: unknown) => {
@@ -191,40 +211,54 @@ export class ServiceHost implements Service {
     return this.#current;
   }
 
-  async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
-    for (;;) {
-      const asked = this.platform.clock.now();
-      const reply = await this.#request({ type: "submit", operation });
-      if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
-      const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
-      if (this.revision === null && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
-      if (result.type === "unknown") throw unknownOutcome();
-      if (result.type !== "refused") return { revision, result } as Done<O>;
-      if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
-      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
-      if (!isWanted()) throw refusalOf(result);
-    }
+  submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
+    const asked = this.platform.clock.now();
+    return this.#request(
+      (request) => ({ type: "submit", request, operation }),
+      (reply) => this.#doneIn(reply, operation, asked, isWanted),
+    );
   }
 
-  async query<Q extends Query>(query: Q): Promise<Found<Q>> {
+  /** What a reply says was done; or what comes of it in the next session. */
+  #doneIn<O extends Operation>(
+    reply: Reply,
+    operation: O,
+    asked: number,
+    isWanted: IsWanted,
+  ): Done<O> | Promise<Done<O>> {
+    if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
+    const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
+    if (!this.#isCurrent && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
+    if (result.type === "unknown") throw unknownOutcome();
+    if (result.type !== "refused") return { revision, result } as Done<O>;
+    if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
+    return this.#submitAgain(operation, isWanted, result);
+  }
+
+  /** It was not done, and is done in the next session. */
+  async #submitAgain<O extends Operation>(operation: O, isWanted: IsWanted, refusal: Refusal): Promise<Done<O>> {
+    await sleep(this.platform.timers, AGAIN_MS, { ref: false });
+    if (!isWanted()) throw refusalOf(refusal);
+    return this.submit(operation, isWanted);
+  }
+
+  query<Q extends Query>(query: Q): Promise<Found<Q>> {
     const asked = this.platform.clock.now();
-    const reply = await this.#request({ type: "query", query });
+    return this.#request(
+      (request) => ({ type: "query", request, query }),
+      (reply) => this.#foundIn<Q>(reply, asked),
+    );
+  }
+
+  #foundIn<Q extends Query>(reply: Reply, asked: number): Found<Q> {
     if (reply.type === "read") measure(this.counts.log.reading, this.platform.clock.now() - asked);
     const { revision, answer } = reply.type === "read" ? reply : { revision: 0, answer: refusalIn(reply) };
     if (answer.type === "refused") throw refusalOf(answer);
     return { revision, answer } as Found<Q>;
   }
 
-  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
-    this.use();
-    this.#waiting += 1;
-    try {
-      return await withinTime(this.platform, call, answer, this.#options.why);
-    } catch (error) {
-      throw inWordsOf(call.what, this.closed !== null && isOver(error) ? this.#over(call) : error);
-    } finally {
-      this.#waiting -= 1;
-    }
+  call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
+    return withinTime(this.platform, call, answer, this.#calls);
   }
 
   follow(topic: Topic): () => void {
@@ -239,7 +273,11 @@ export class ServiceHost implements Service {
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    this.#listening = null;
+    return () => {
+      this.#listeners.delete(listener);
+      this.#listening = null;
+    };
   }
 
   /** Nothing more is asked for, and what is held is lost. */
@@ -248,6 +286,7 @@ export class ServiceHost implements Service {
     this.closed = reason;
     this.#tell({ type: "closed", reason }, null);
     this.#listeners.clear();
+    this.#listening = null;
   }
 
   /** Ends the session, and hands the log over to one of these if this member leads it; as far as that goes quickly. */
@@ -292,16 +331,17 @@ export class ServiceHost implements Service {
       beforeStep: () => this.#times.stepBegins(),
       afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0, this.look(charsWritten) ?? 0),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
-      isHeard: (event) => !BETWEEN_PARTS.has((event as { body: { type: string } }).body.type),
+      isHeard: (event) => this.#isHeard((event as Wrapped).body),
       onFatal,
     });
   }
 
   /** What is asked for in one turn of the loop goes to the log together, and reads together: a round costs the same for all of them. */
-  #request(command: object): Promise<Reply> {
-    this.use();
+  #request<T>(numbered: Asked["numbered"], read: (reply: Reply) => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#gathered.push({ command, resolve, reject }) === 1) this.platform.timers.soon(() => this.#askGathered());
+      this.use();
+      const count = this.#gathered.push(new Asked(numbered, read, resolve as (value: unknown) => void, reject));
+      if (count === 1) this.platform.timers.soon(() => this.#askGathered());
     });
   }
 
@@ -311,9 +351,14 @@ export class ServiceHost implements Service {
     const isMany = gathered.length > 1 && this.#isOpen;
     const host = this.#host as Host<Vocabulary>;
     if (isMany) host.carryOut({ type: "session", body: { type: "cork" } } as never);
-    for (const { command, resolve, reject } of gathered)
-      host.request({ type: "session", body: command } as never).then(({ body }: Wrapped) => resolve(body), reject);
+    for (const asked of gathered) asked.askOf(host);
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
+  }
+
+  /** Most changes of maps are watched by nobody here. */
+  #isHeard(event: Told | ClientAnswered): boolean {
+    if (event.type === "changed") return this.watches > 0 || this.isFollowedByClients(event.map);
+    return !BETWEEN_PARTS.has(event.type);
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
@@ -330,9 +375,8 @@ export class ServiceHost implements Service {
       this.leader = event.leader;
       this.term = event.term;
       this.#times.led(event);
-      if (event.leader !== null && this.revision === null) this.current().catch(() => {}); // It is asked again.
+      if (event.leader !== null && !this.#isCurrent) this.current().catch(() => {}); // It is asked again.
     }
-    if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
     if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
     if (event.type !== "lost") this.#tell(event, until);
     // The log may end it before this member's clock does: what it was granted must not be taken for the next one's.
@@ -354,7 +398,8 @@ export class ServiceHost implements Service {
   }
 
   #tell(event: Told, until: number | null): void {
-    for (const listener of [...this.#listeners]) listener(event, until);
+    this.#listening ??= [...this.#listeners];
+    for (const listener of this.#listening) listener(event, until);
   }
 
   #over({ changes }: Call): CoordinationError {
@@ -363,6 +408,7 @@ export class ServiceHost implements Service {
   }
 }
 
+const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.revision;
 const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
 /** Of the snapshot that is being written; 0 if none is. */
 const charsWritten = ({ replica }: StateOf<CoordinationService>): number => replica.saving?.writing.text.length ?? 0;
@@ -400,8 +446,33 @@ const LAST_WORDS_MS = 500;
 const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
-type Asked = { readonly command: object; resolve(reply: Reply): void; reject(error: Error): void };
 type Reply = MemberSession["reply"];
+
+/** What is asked of the session, and what becomes of the reply. */
+class Asked {
+  constructor(
+    readonly numbered: (request: RequestId) => MemberSession["command"],
+    private readonly read: (reply: Reply) => unknown,
+    private readonly answer: (value: unknown) => void,
+    readonly reject: (error: Error) => void,
+  ) {}
+
+  resolve({ body }: Wrapped): void {
+    try {
+      this.answer(this.read(body));
+    } catch (error) {
+      this.reject(error as Error);
+    }
+  }
+
+  askOf(host: Host<Vocabulary>): void {
+    try {
+      host.ask((request) => ({ type: "session", body: this.numbered(request) }) as never, this);
+    } catch (error) {
+      this.reject(error as Error);
+    }
+  }
+}
 
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);

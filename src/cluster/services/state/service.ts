@@ -49,7 +49,7 @@ export interface Service {
   query<Q extends Query>(query: Q): Promise<Found<Q>>;
   /** The same within the caller's time, with errors in the caller's words. */
   call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
-  /** What happens there is told, until what is returned is called. Members are told everything. */
+  /** What happens there is told, until what is returned is called. Members are told everything, but changes of maps only while one is followed. */
   follow(topic: Topic, name: string): () => void;
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;

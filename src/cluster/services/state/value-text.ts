@@ -1,12 +1,14 @@
 /** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
 import { UsageError } from "../../../core/errors.ts";
-import { jsonOf } from "../channel-text.ts";
+import { jsonOf, plainJsonOf } from "../channel-text.ts";
 import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";
 
 const BYTES = "b";
 
 /** @throws UsageError `bad-value` for what is neither JSON data nor bytes, `too-large`. */
 export function textOf(value: unknown, what: string, maxBytes: number): string {
+  const plain = plainJsonOf(value);
+  if (plain !== null) return withinBounds(plain, what, maxBytes);
   if (value instanceof Uint8Array) return withinBounds(BYTES + base64Of(value), what, maxBytes);
   try {
     return withinBounds(jsonOf(value), what, maxBytes);

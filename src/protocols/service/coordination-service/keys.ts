@@ -16,10 +16,12 @@ import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.
 
 /** Beside its key and value: revision, session and what JSON adds. */
 const ENTRY_BYTES = 64;
+/** Of a text in JSON. */
+const QUOTES = 2;
 
 export function applyToKeys(on: Applying, session: SessionId, operation: KeyOperation): Result {
   if (operation.type !== "transaction") {
-    const refused = problemOf(on, [operation]);
+    const refused = hasRoomFor(on, operation) ? null : problemOf(on, [operation]);
     return refused ?? (carryOut(on, session, operation, nextRevisionIf(on.data, operation)) as Result);
   }
   const succeeded = operation.compare.every((comparison) => holds(on.data, comparison));
@@ -49,6 +51,12 @@ function holds(data: Data, comparison: Comparison): boolean {
     ? (entry?.revision ?? 0) === comparison.revision
     : entry?.value === comparison.value;
 }
+
+/** Most steps are so small that what they take need not be counted: a unit of UTF-16 takes at most six bytes. */
+const hasRoomFor = ({ data, limits }: Applying, step: Step): boolean =>
+  step.type !== "put" ||
+  (data.bytes + ENTRY_BYTES + 2 * QUOTES + 6 * (step.key.length + step.value.length) <= limits.maxBytes &&
+    lookUp(data.maps, step.map) !== null);
 
 /** Whether there is room for all that is put, before any of it is. */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
@@ -94,8 +102,9 @@ function carryOut(on: Applying, session: SessionId, step: Step, revision: number
     enter(data.maps, map, table);
   }
   const previous = enter(table, key, { value, revision, session: isLeased ? session : null });
-  data.bytes += sizeOf(key, value) - (previous === null ? 0 : sizeOf(key, previous.value));
-  note(on, { revision, map, key, value });
+  const [keyBytes, valueBytes] = [bytesOf(key), bytesOf(value)];
+  data.bytes += valueBytes - (previous === null ? -ENTRY_BYTES - keyBytes : bytesOf(previous.value));
+  note(on, { revision, map, key, value }, keyBytes + valueBytes);
   return { type: "stored", previous };
 }
 
@@ -106,17 +115,17 @@ function remove(on: Applying, map: string, key: string, revision: number): Store
   if (table === null || previous === null) return null;
   if (table.keys.length === 0) strike(data.maps, map);
   data.bytes -= sizeOf(key, previous.value);
-  note(on, { revision, map, key, value: null });
+  note(on, { revision, map, key, value: null }, bytesOf(key));
   return previous;
 }
 
 const sizeOf = (key: string, value: string): number => ENTRY_BYTES + bytesOf(key) + bytesOf(value);
 
-/** Kept for watches, the oldest as long as there is room. */
-function note({ data, limits, tell }: Applying, change: Change): void {
+/** Kept for watches, the oldest as long as there is room. @param bytes of its key and its value */
+function note({ data, limits, tell }: Applying, change: Change, bytes: number): void {
   const { kept } = data;
   kept.changes.push(change);
-  kept.bytes += changeSize(change);
+  kept.bytes += changeSize(change.map, bytes);
   if (isOver(kept.changes.length, limits.maxChanges) || isOver(kept.bytes, limits.maxChangeBytes))
     forgetOldest(kept, limits);
   tell({ type: "changed", ...change });
@@ -129,7 +138,7 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
   let count = 0;
   for (; kept.changes.length - count > maxChanges || kept.bytes > maxChangeBytes; count++) {
     const oldest = kept.changes[count] as Change;
-    kept.bytes -= changeSize(oldest);
+    kept.bytes -= changeSize(oldest.map, bytesOf(oldest.key) + (oldest.value === null ? 0 : bytesOf(oldest.value)));
     kept.forgotten = oldest.revision;
   }
   kept.changes.splice(0, count);
@@ -138,8 +147,8 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
 /** A large one counts for no more than this, so that the last two of them are kept, however large. */
 const MAX_CHANGE_SIZE = 524_288;
 
-const changeSize = ({ map, key, value }: Change): number =>
-  Math.min(MAX_CHANGE_SIZE, ENTRY_BYTES + bytesOf(map) + bytesOf(key) + (value === null ? 0 : bytesOf(value)));
+const changeSize = (map: string, bytes: number): number =>
+  Math.min(MAX_CHANGE_SIZE, ENTRY_BYTES + bytesOf(map) + bytes);
 
 /** What was tied to the session goes with it. */
 export function releaseKeys(on: Applying, session: SessionId): void {

@@ -28,7 +28,7 @@ import {
 } from "./operations.ts";
 import { beginSaving, goOnSaving, type Saving } from "./saving.ts";
 import { isForgotten, sessionOf } from "./sessions.ts";
-import { type Applying, type Data, emptyData, type Limits, type Reply, type Session, utf8BytesOf } from "./state.ts";
+import { type Applying, type Data, emptyData, fitsBytes, type Limits, type Reply, type Session } from "./state.ts";
 
 export type Replica = {
   state: {
@@ -89,7 +89,10 @@ export interface Seen {
 }
 
 export interface ReplicaOptions extends Limits {
-  /** It takes a snapshot when it has applied so many characters since the last one, and as many as that one had. */
+  /**
+   * It takes a snapshot when it has applied so many characters since the last one, and as many as that one had: four times as many, as
+   * long as that is not above eight times this.
+   */
   snapshotChars: number;
 }
 
@@ -121,6 +124,12 @@ const optionShape = struct<ReplicaOptions>({
   maxMachineBytes: natural,
 });
 
+/** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
+const GROWTH = 4;
+const MOST = 8;
+const dueAfter = (least: number, saved: number): number =>
+  Math.max(least, saved, Math.min(GROWTH * saved, MOST * least));
+
 /** What an entry of the log takes beside its operation. */
 const ENTRY_CHARS = 64;
 
@@ -131,10 +140,10 @@ type Ctx = Context<Replica>;
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
   const { snapshotChars, ...limits } = settle(defaults, optionShape, given, "replica");
 
-  /** What it costs is paid for by what has come since: on average a character is saved twice at most. */
+  /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
-    if (state.saving === null && state.unsaved >= Math.max(snapshotChars, state.saved)) {
+    if (state.saving === null && state.unsaved >= dueAfter(snapshotChars, state.saved)) {
       state.saving = beginSaving(state.index, state.data, state.digest, machines);
       state.unsaved = 0;
     }
@@ -249,8 +258,7 @@ function repliesTo(session: Session, first: number, count: number): Replies {
 }
 
 /** No other member would take it. */
-const isTooLarge = (snapshot: string): boolean =>
-  snapshot.length * 3 > MAX_SNAPSHOT_BYTES && utf8BytesOf(snapshot) > MAX_SNAPSHOT_BYTES;
+const isTooLarge = (snapshot: string): boolean => !fitsBytes(snapshot, MAX_SNAPSHOT_BYTES);
 
 /** FNV-1a over the texts, one after the other, from what came before. */
 function mixed(before: number, ...texts: readonly string[]): number {

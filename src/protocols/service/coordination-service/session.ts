@@ -9,7 +9,7 @@ import { MAX_WHOLE_BYTES, type Proposal } from "./operations.ts";
 import { askToRead, readAll } from "./reads.ts";
 import { type SessionOptions, settled } from "./session-options.ts";
 import { type MemberSession, shapes } from "./session-vocabulary.ts";
-import { utf8BytesOf } from "./state.ts";
+import { fitsBytes } from "./state.ts";
 import {
   awaitAnswer,
   begin,
@@ -102,7 +102,7 @@ function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
   return {
     submit(state, { request, operation }, ctx) {
       const text = JSON.stringify(operation);
-      if (utf8BytesOf(text) > MAX_WHOLE_BYTES)
+      if (!fitsBytes(text, MAX_WHOLE_BYTES))
         return refuse(request, "too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`, ctx);
       const under = state.pending.length + state.unresolved.length;
       if (under > 0 && under + partCount(text) > maxPending)

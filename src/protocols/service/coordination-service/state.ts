@@ -193,6 +193,9 @@ export function utf8BytesOf(text: string): number {
   return bytes;
 }
 
+/** In UTF-8. Most texts are so short that they need not be counted: a unit of UTF-16 takes at most three bytes. */
+export const fitsBytes = (text: string, most: number): boolean => text.length * 3 <= most || utf8BytesOf(text) <= most;
+
 /** Of a character of two halves each counts for three: at most that. */
 const widthOf = (unit: number): number => (unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3);
 const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;

@@ -15,7 +15,7 @@ import {
 import type { Answered } from "./replica.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession, Pending } from "./session-vocabulary.ts";
-import { utf8BytesOf } from "./state.ts";
+import { fitsBytes, utf8BytesOf } from "./state.ts";
 
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;
@@ -50,7 +50,7 @@ function giveNext(state: State, request: RequestId | null, operation: string): v
 
 /** In how many commands it goes to the log. */
 export const partCount = (operation: string): number =>
-  utf8BytesOf(operation) <= MAX_OPERATION_BYTES ? 1 : Math.ceil(operation.length / PART_CHARS);
+  fitsBytes(operation, MAX_OPERATION_BYTES) ? 1 : Math.ceil(operation.length / PART_CHARS);
 
 function partOf(operation: string, number: number, count: number): string {
   const text = operation.slice((number - 1) * PART_CHARS, number * PART_CHARS);

@@ -1,0 +1,118 @@
+/**
+ * A journal that is written anew, beside the one that goes on: what that holds is copied, then what was written to it meanwhile, and only
+ * the end of it, once it takes the other's place, holds up who writes.
+ */
+import { Batch, type Declaration, type Entry, type RecordKind, writeDeclaration } from "./batches.ts";
+import { JournalFile, type Place } from "./journal-file.ts";
+
+/** What is left of a slot: its declaration, and where its records are in the journal that goes on. */
+export interface Left {
+  readonly number: number;
+  readonly declared: Declaration;
+  readonly places: readonly number[];
+}
+
+/** A record of the journal that goes on. */
+interface Since {
+  readonly slot: number;
+  readonly kind: RecordKind;
+  readonly at: number;
+  readonly length: number;
+}
+
+/** How much is copied at once. */
+const COPY_BYTES = 256 * 1024;
+/** So often it is tried to catch up with who writes. */
+const MAX_ROUNDS = 8;
+
+export class Rewriting {
+  /** Whether it has caught up, but for very little: now `finish` is to be called, when nothing else is being written. */
+  isCopied = false;
+  readonly #copied: Promise<void>;
+  readonly #moved = new Map<number, number[]>();
+  #batch = new Batch();
+  /** Of the last batch. */
+  #number = 0;
+  #since: Since[] = [];
+  #sinceBytes = 0;
+  #next: JournalFile | null = null;
+  #isAbandoned = false;
+
+  /** @param left as it is now; its lists do not change any more. @param onEnd it is copied, or has failed; not called once it is abandoned. */
+  constructor(
+    private readonly place: Place,
+    private readonly from: JournalFile,
+    left: readonly Left[],
+    onEnd: (error?: unknown) => void,
+  ) {
+    const end = (error?: unknown): void => {
+      if (!this.#isAbandoned) onEnd(error);
+    };
+    this.#copied = this.#copy(left).then(() => end(), end);
+  }
+
+  /** Something was written to the journal that goes on, and is durable there. */
+  note({ slot, kind, length }: Entry, at: number): void {
+    this.#since.push({ slot, kind, at, length });
+    this.#sinceBytes += length;
+  }
+
+  /** Takes the other's place. */
+  async finish(): Promise<{ file: JournalFile; number: number; places: ReadonlyMap<number, number[]> }> {
+    await this.#catchUp();
+    const file = this.#next as JournalFile; // It is copied, so there is one.
+    await file.install(this.place);
+    return { file, number: this.#number, places: this.#moved };
+  }
+
+  async abandon(): Promise<void> {
+    this.#isAbandoned = true;
+    await this.#copied;
+    await this.#next?.close();
+  }
+
+  async #copy(left: readonly Left[]): Promise<void> {
+    const next = await JournalFile.begin(this.place);
+    this.#next = next;
+    for (const { number, declared, places } of left) {
+      this.#batch.add(number, "declare", (into) => writeDeclaration(declared, into));
+      for (let i = 0; i < places.length && !this.#isAbandoned; i += 2)
+        await this.#add({ slot: number, kind: "append", at: places[i] as number, length: places[i + 1] as number });
+    }
+    await this.#flush();
+    for (let round = 0; round < MAX_ROUNDS && !this.#isAbandoned; round++) {
+      const isMuch = this.#sinceBytes > COPY_BYTES;
+      await this.#catchUp();
+      await next.settle();
+      if (!isMuch) break;
+    }
+    this.isCopied = !this.#isAbandoned;
+  }
+
+  async #catchUp(): Promise<void> {
+    const since = this.#since;
+    this.#since = [];
+    this.#sinceBytes = 0;
+    for (const record of since) if (!this.#isAbandoned) await this.#add(record);
+    await this.#flush();
+  }
+
+  async #add({ slot, kind, at, length }: Since): Promise<void> {
+    const payload = this.from.read(at, length);
+    this.#batch.add(slot, kind, (into) => into.append(payload));
+    if (this.#batch.bytes > COPY_BYTES) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const [next, batch] = [this.#next as JournalFile, this.#batch];
+    if (batch.isEmpty) return;
+    const start = next.end;
+    this.#batch = new Batch();
+    this.#number += 1;
+    await next.write(batch.sealed(this.#number, next.salt));
+    for (const { slot, kind, at, length } of batch.entries) {
+      if (kind !== "append") this.#moved.set(slot, []);
+      if (kind !== "declare") this.#moved.get(slot)?.push(start + at, length);
+    }
+  }
+}
