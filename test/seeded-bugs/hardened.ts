@@ -55,7 +55,8 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   },
   {
     name: "answers-to-an-earlier-life",
-    summary: "a welcome is taken whichever hello it answers: so is the reply that follows, to a request of an earlier life",
+    summary:
+      "a welcome is taken whichever hello it answers: so is the reply that follows, to a request of an earlier life",
     find: `        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.\n`,
     replace: ``,
     by: "bfs",

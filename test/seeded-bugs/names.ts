@@ -25,7 +25,8 @@ export const namesSettings: Readonly<Record<string, Setting>> = {
   },
   "a member's lock in two ways, a crash and a recovery": {
     ...alone,
-    summary: "2 members, whose programs enter once each, in one of two ways; one crashes, which is noticed, and comes back",
+    summary:
+      "2 members, whose programs enter once each, in one of two ways; one crashes, which is noticed, and comes back",
     crashes: 1,
     recoveries: 1,
     safetyOnly: true,

@@ -82,7 +82,8 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a crash that is noticed, just after the start, and a recovery": {
     ...calm,
-    summary: "2 nodes start, and want in; one crashes and comes back, and wants in. What is owed in the end is not asked",
+    summary:
+      "2 nodes start, and want in; one crashes and comes back, and wants in. What is owed in the end is not asked",
     nodes: 2,
     asks: { 0: use(1), 1: [...use(1), ...use(1)] },
     begin: "together",

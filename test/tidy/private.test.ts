@@ -6,13 +6,6 @@ import { code, type HouseFile, lineAt, parsed } from "./house.ts";
 /** Where `#` was measured to cost: docs/decisions.md. */
 const INNER_LOOP = /^src\/sim\/(?:kernel|population|simulated-node|pending)\.ts$/;
 
-/** Where it is left over, and how often. It may become rarer. */
-const leftOver: readonly (readonly [folder: RegExp, atMost: number])[] = [
-  [/^src\/cluster\/services\//, 27],
-  [/^src\/runtime\/journal\//, 4],
-  [/^test\/protocols\/service\//, 17],
-];
-
 function privateIn(file: HouseFile): string[] {
   const found: string[] = [];
   const note = ({ start, accessibility }: { start: number; accessibility?: string | null }): void => {
@@ -26,17 +19,11 @@ function privateIn(file: HouseFile): string[] {
   return found;
 }
 
-const isLeftOver = (place: string): boolean => leftOver.some(([folder]) => folder.test(place));
-
 describe("private members", () => {
   const all = code.filter(({ path }) => !INNER_LOOP.test(path)).flatMap(privateIn);
 
   it("are #private", () => {
-    expect(all.filter((place) => !isLeftOver(place))).toEqual([]);
-  });
-
-  it.each(leftOver)("%s has no more of TypeScript's than are left over", (folder, atMost) => {
-    expect(all.filter((place) => folder.test(place)).length).toBeLessThanOrEqual(atMost);
+    expect(all).toEqual([]);
   });
 
   it.each([

@@ -26,6 +26,7 @@ export interface ResendingOptions<M> {
 const BOUNDS = settledResending(undefined);
 
 export class Resending<M> {
+  readonly #options: ResendingOptions<M>;
   readonly #host: Host<Protocol>;
   /** The protocol's own, and only read here: messages are many, and each is looked at. */
   #state!: Readonly<Protocol["state"]>;
@@ -34,7 +35,8 @@ export class Resending<M> {
   /** Whether the link has just refused what is offered. */
   #isRefused = false;
 
-  constructor(private readonly options: ResendingOptions<M>) {
+  constructor(options: ResendingOptions<M>) {
+    this.#options = options;
     const protocol = resending();
     this.#host = new Host<Protocol>({
       platform: options.platform,
@@ -54,12 +56,12 @@ export class Resending<M> {
   /** Where nothing waits, what the link takes at once leaves the protocol as it was: it is not asked. */
   insist(to: NodeId, message: M): SendResult {
     const isFirst = !Object.hasOwn(this.#state.waiting, to);
-    const result = isFirst ? this.options.send(to, message) : UNTOLD;
+    const result = isFirst ? this.#options.send(to, message) : UNTOLD;
     if (isFirst && result.lost === null) return result;
     const id = this.#next++;
     this.#messages.set(id, message);
     this.#isRefused = isFirst;
-    this.#host.carryOut({ type: "insist", to, id, bytes: this.options.bytesOf(message) });
+    this.#host.carryOut({ type: "insist", to, id, bytes: this.#options.bytesOf(message) });
     return result;
   }
 
@@ -78,7 +80,7 @@ export class Resending<M> {
     offer: ({ to, ids }) => {
       let count = 0;
       for (const id of this.#isRefused ? [] : ids) {
-        if (this.options.send(to, this.#messages.get(id) as M).lost !== null) break;
+        if (this.#options.send(to, this.#messages.get(id) as M).lost !== null) break;
         this.#messages.delete(id);
         count += 1;
       }
@@ -87,7 +89,7 @@ export class Resending<M> {
     },
     dropped: ({ to, id }) => {
       this.#messages.delete(id);
-      this.options.onOverflow(to);
+      this.#options.onOverflow(to);
     },
   };
 }

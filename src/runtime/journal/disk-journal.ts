@@ -109,6 +109,8 @@ const NOBODY: Declaration = { name: "", shape: struct({}) };
 const MAX_NAME_LENGTH = 200;
 
 class DiskJournal implements Journal {
+  readonly #place: Place;
+  readonly #options: JournalOptions & { readonly limits: JournalLimits };
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
   /** Slots that had a name once. */
@@ -131,11 +133,13 @@ class DiskJournal implements Journal {
   #closed: Promise<void> | null = null;
 
   constructor(
-    private readonly place: Place,
+    place: Place,
     file: JournalFile,
     scan: Scan,
-    private readonly options: JournalOptions & { readonly limits: JournalLimits },
+    options: JournalOptions & { readonly limits: JournalLimits },
   ) {
+    this.#place = place;
+    this.#options = options;
     this.#file = file;
     this.#number = scan.number;
     this.#isMarked = scan.isMarked;
@@ -212,13 +216,16 @@ class DiskJournal implements Journal {
 
   #requireOpen(): void {
     if (this.#phase === "closed")
-      throw new UsageError("journal-closed", `expected the journal in ${this.place.path} to be open, but it is closed`);
+      throw new UsageError(
+        "journal-closed",
+        `expected the journal in ${this.#place.path} to be open, but it is closed`,
+      );
   }
 
   #newSlot(name: string, shape: ShapeNode): Kept {
     if (name.length === 0 || name.length > MAX_NAME_LENGTH)
       throw new UsageError("bad-slot", unexpected("the name of a slot", `1 to ${MAX_NAME_LENGTH} characters`, name));
-    const { maxSlots } = this.options.limits;
+    const { maxSlots } = this.#options.limits;
     const free = this.#free.pop();
     if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
@@ -238,7 +245,7 @@ class DiskJournal implements Journal {
   #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
     this.#requireOpen();
     if (this.#phase === "failed") return; // Its node has been told to stop.
-    const { maxRecordBytes, maxPendingBytes } = this.options.limits;
+    const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
     this.#pending.add(number, kind, (into) => {
       const start = into.position;
       write(into);
@@ -267,7 +274,7 @@ class DiskJournal implements Journal {
 
   /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
   async #work(): Promise<void> {
-    await new Promise<void>((resolve) => this.options.platform.timers.soon(resolve));
+    await new Promise<void>((resolve) => this.#options.platform.timers.soon(resolve));
     while (this.#hasWork && this.#phase !== "failed") {
       const waiting = await this.#writeNext().catch((error: unknown) => this.#fail(error));
       for (const then of waiting ?? []) then();
@@ -300,7 +307,7 @@ class DiskJournal implements Journal {
   }
 
   async #write(batch: Batch): Promise<void> {
-    const { counts, limits, platform } = this.options;
+    const { counts, limits, platform } = this.#options;
     const { maxFileBytes } = limits;
     if (this.#file.end + batch.bytes > maxFileBytes) throw full(this.#file.path, maxFileBytes);
     const bytes = batch.sealed(this.#number + 1, this.#file.salt);
@@ -368,14 +375,14 @@ class DiskJournal implements Journal {
   #isMostlyReplaced(): boolean {
     const { end } = this.#file;
     // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
-    if (end < Math.max(this.options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
+    if (end < Math.max(this.#options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
     return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0) * 2 < end;
   }
 
   /** What is left of it is copied into a new file, while it goes on. */
   #beginRewriting(): void {
     const left = this.#numbered.map(({ number, declared, places }) => ({ number, declared, places: [...places] }));
-    this.#rewriting = new Rewriting(this.place, this.#file, left, (error) => {
+    this.#rewriting = new Rewriting(this.#place, this.#file, left, (error) => {
       if (error !== undefined) this.#fail(error);
       else if (this.#phase === "open") this.#working ??= this.#work();
     });
@@ -388,7 +395,7 @@ class DiskJournal implements Journal {
     this.#rewriting = null;
     this.#file = file;
     this.#rewrittenTo = file.end;
-    if (this.options.counts !== undefined) this.options.counts.bytes += file.end;
+    if (this.#options.counts !== undefined) this.#options.counts.bytes += file.end;
     this.#number = number;
     for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];
     await old.close();
@@ -397,9 +404,9 @@ class DiskJournal implements Journal {
   #fail(cause: unknown): void {
     if (this.#phase === "failed") return;
     this.#phase = "failed";
-    if (this.options.counts !== undefined) this.options.counts.failures += 1;
+    if (this.#options.counts !== undefined) this.#options.counts.failures += 1;
     const told = cause instanceof EnvironmentError ? cause : cannot("write", this.#file.path, cause);
-    this.options.onFailure(told);
+    this.#options.onFailure(told);
   }
 
   async #close(): Promise<void> {
@@ -408,7 +415,7 @@ class DiskJournal implements Journal {
     await this.#rewriting?.abandon();
     if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
     await this.#file.close();
-    await this.place.folder.release();
+    await this.#place.folder.release();
   }
 }
 

@@ -16,13 +16,16 @@ export interface Place {
 }
 
 export class JournalFile {
+  readonly #content: DiskFile;
   private constructor(
     readonly path: string,
     readonly salt: number,
-    private readonly content: DiskFile,
+    content: DiskFile,
     /** Where the next bytes go. */
     public end: number,
-  ) {}
+  ) {
+    this.#content = content;
+  }
 
   /** Opens the journal in `directory`, or begins one there, and tells what it holds. A torn end is cut off. */
   static async open(place: Place, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
@@ -35,7 +38,7 @@ export class JournalFile {
         await file.install(place);
         return { file, held: { salt: file.salt, number: 0, isMarked: true, entries: [], end: file.end }, cutBytes: 0 };
       }
-      return await JournalFile.read(path, content, maxBytes);
+      return await JournalFile.#read(path, content, maxBytes);
     } catch (error) {
       throw isOfSystem(error) ? cannot("open", path, error) : error;
     }
@@ -49,7 +52,7 @@ export class JournalFile {
     return file;
   }
 
-  private static async read(path: string, content: DiskFile, maxBytes: number) {
+  static async #read(path: string, content: DiskFile, maxBytes: number) {
     try {
       const size = await content.size();
       if (size > maxBytes) throw full(path, maxBytes);
@@ -67,36 +70,36 @@ export class JournalFile {
 
   /** Appends. The bytes may be torn by a crash until `install` has returned. */
   async write(bytes: Buffer): Promise<void> {
-    await this.content.write(bytes, this.end);
+    await this.#content.write(bytes, this.end);
     this.end += bytes.length;
   }
 
   /** Appends. The bytes are durable once it has returned, if all before them were. */
   async writeDurably(bytes: Buffer): Promise<void> {
-    await this.content.writeDurably(bytes, this.end);
+    await this.#content.writeDurably(bytes, this.end);
     this.end += bytes.length;
   }
 
   /** What has been written is durable once it resolves. */
   settle(): Promise<void> {
-    return this.content.datasync();
+    return this.#content.datasync();
   }
 
   /** Makes this file the journal, also for a process that opens it after a power cut. */
   async install({ folder }: Place): Promise<void> {
-    await this.content.sync();
+    await this.#content.sync();
     await folder.rename(REWRITTEN, FILE);
   }
 
   read(at: number, length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
-    if (this.content.read(bytes, at) < length)
+    if (this.#content.read(bytes, at) < length)
       throw new EnvironmentError("cannot-read-journal", `the journal ${this.path} became shorter`);
     return bytes;
   }
 
   close(): Promise<void> {
-    return this.content.close();
+    return this.#content.close();
   }
 }
 

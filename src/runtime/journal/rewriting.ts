@@ -26,6 +26,8 @@ const COPY_BYTES = 256 * 1024;
 const MAX_ROUNDS = 8;
 
 export class Rewriting {
+  readonly #place: Place;
+  readonly #from: JournalFile;
   /** Whether it has caught up, but for very little: now `finish` is to be called, when nothing else is being written. */
   isCopied = false;
   readonly #copied: Promise<void>;
@@ -39,12 +41,9 @@ export class Rewriting {
   #isAbandoned = false;
 
   /** @param left as it is now; its lists do not change any more. @param onEnd it is copied, or has failed; not called once it is abandoned. */
-  constructor(
-    private readonly place: Place,
-    private readonly from: JournalFile,
-    left: readonly Left[],
-    onEnd: (error?: unknown) => void,
-  ) {
+  constructor(place: Place, from: JournalFile, left: readonly Left[], onEnd: (error?: unknown) => void) {
+    this.#place = place;
+    this.#from = from;
     const end = (error?: unknown): void => {
       if (!this.#isAbandoned) onEnd(error);
     };
@@ -61,7 +60,7 @@ export class Rewriting {
   async finish(): Promise<{ file: JournalFile; number: number; places: ReadonlyMap<number, number[]> }> {
     await this.#catchUp();
     const file = this.#next as JournalFile; // It is copied, so there is one.
-    await file.install(this.place);
+    await file.install(this.#place);
     return { file, number: this.#number, places: this.#moved };
   }
 
@@ -72,7 +71,7 @@ export class Rewriting {
   }
 
   async #copy(left: readonly Left[]): Promise<void> {
-    const next = await JournalFile.begin(this.place);
+    const next = await JournalFile.begin(this.#place);
     this.#next = next;
     for (const { number, declared, places } of left) {
       this.#batch.add(number, "declare", (into) => writeDeclaration(declared, into));
@@ -98,7 +97,7 @@ export class Rewriting {
   }
 
   async #add({ slot, kind, at, length }: Since): Promise<void> {
-    const payload = this.from.read(at, length);
+    const payload = this.#from.read(at, length);
     this.#batch.add(slot, kind, (into) => into.append(payload));
     if (this.#batch.bytes > COPY_BYTES) await this.#flush();
   }

@@ -13,50 +13,50 @@ type Released = Extract<ServiceEvent, { type: "released" }>;
 type Asked = { name: string; session: number; wait: number; mode: "exclusive" | "shared" };
 
 class GrantRun {
-  private readonly draw: Random;
-  private readonly replica: OneReplica;
-  private readonly sessions: Map<NodeId, number>;
+  readonly #draw: Random;
+  readonly #replica: OneReplica;
+  readonly #sessions: Map<NodeId, number>;
   /** What is asked for and not released, in the order in which it was asked for first. */
-  private asked: Asked[] = [];
-  private readonly grants: Granted[] = [];
-  private readonly released = new Set<number>();
-  private waits = 0;
+  #asked: Asked[] = [];
+  readonly #grants: Granted[] = [];
+  readonly #released = new Set<number>();
+  #waits = 0;
 
   constructor(seed: number, machine?: StateMachine) {
-    this.draw = random(seed);
-    this.replica = oneReplica({ maxWaiting: 1_000 }, {}, machine);
-    this.sessions = new Map(MEMBERS.map((member) => [member, this.replica.open(member)]));
+    this.#draw = random(seed);
+    this.#replica = oneReplica({ maxWaiting: 1_000 }, {}, machine);
+    this.#sessions = new Map(MEMBERS.map((member) => [member, this.#replica.open(member)]));
   }
 
   /** @returns what went wrong, or null. */
   step(): string | null {
-    const { draw } = this;
+    const draw = this.#draw;
     const member = draw.pick(MEMBERS);
-    const session = this.sessions.get(member) ?? 0;
-    const mayRelease = this.take(member, session, draw.pick(NAMES));
-    const wrong = this.replica.events().map((event) => {
-      if (event.type === "released") return this.noteRelease(event, mayRelease);
-      return event.type === "granted" ? this.noteGrant(event) : null;
+    const session = this.#sessions.get(member) ?? 0;
+    const mayRelease = this.#take(member, session, draw.pick(NAMES));
+    const wrong = this.#replica.events().map((event) => {
+      if (event.type === "released") return this.#noteRelease(event, mayRelease);
+      return event.type === "granted" ? this.#noteGrant(event) : null;
     });
-    const isTooMuch = this.replica.data.locks.values.some(
+    const isTooMuch = this.#replica.data.locks.values.some(
       ({ capacity, holders }) => holders.reduce((sum, { permits }) => sum + permits, 0) > capacity,
     );
-    return wrong.find((each) => each !== null) ?? (isTooMuch ? "more is held than there is" : this.leftOver());
+    return wrong.find((each) => each !== null) ?? (isTooMuch ? "more is held than there is" : this.#leftOver());
   }
 
   /** @returns the grants that may be released by it. */
-  private take(member: NodeId, session: number, name: string): Granted[] {
-    const { draw, replica } = this;
-    const held = this.grants.filter((grant) => grant.session === session && !this.released.has(grant.token));
-    const own = this.asked.filter((each) => each.session === session && each.name === name);
+  #take(member: NodeId, session: number, name: string): Granted[] {
+    const [draw, replica] = [this.#draw, this.#replica];
+    const held = this.#grants.filter((grant) => grant.session === session && !this.#released.has(grant.token));
+    const own = this.#asked.filter((each) => each.session === session && each.name === name);
     const choice = draw.below(24);
     if (choice < 10) {
-      const chosen = own.length > 0 && draw.below(3) === 0 ? draw.pick(own) : this.newWait(session, name);
+      const chosen = own.length > 0 && draw.below(3) === 0 ? draw.pick(own) : this.#newWait(session, name);
       replica.apply(member, { type: "acquire", permits: 1, capacity: CAPACITY, note: "", ...withoutSession(chosen) });
       return [];
     }
     if (choice < 18) {
-      const token = this.grants.length === 0 ? 0 : draw.pick(this.grants.slice(-8)).token; // Some are late, or others'.
+      const token = this.#grants.length === 0 ? 0 : draw.pick(this.#grants.slice(-8)).token; // Some are late, or others'.
       replica.apply(member, { type: "release", name, token });
       return held.filter((grant) => grant.token === token);
     }
@@ -64,33 +64,33 @@ class GrantRun {
       if (own.length === 0) return [];
       const { wait } = draw.pick(own);
       replica.apply(member, { type: "withdraw", name, wait });
-      this.asked = this.asked.filter((each) => each.session !== session || each.wait !== wait);
+      this.#asked = this.#asked.filter((each) => each.session !== session || each.wait !== wait);
       return held.filter((grant) => grant.wait === wait);
     }
     replica.end(member);
-    this.sessions.set(member, replica.open(member));
-    this.asked = this.asked.filter((each) => each.session !== session);
+    this.#sessions.set(member, replica.open(member));
+    this.#asked = this.#asked.filter((each) => each.session !== session);
     return held;
   }
 
-  private newWait(session: number, name: string): Asked {
-    this.waits += 1;
-    const mode = this.draw.pick(["exclusive", "shared"] as const);
-    const asked = { name, session, wait: this.waits, mode };
-    this.asked.push(asked);
+  #newWait(session: number, name: string): Asked {
+    this.#waits += 1;
+    const mode = this.#draw.pick(["exclusive", "shared"] as const);
+    const asked = { name, session, wait: this.#waits, mode };
+    this.#asked.push(asked);
     return asked;
   }
 
-  private noteRelease({ token }: Released, mayRelease: readonly Granted[]): string | null {
+  #noteRelease({ token }: Released, mayRelease: readonly Granted[]): string | null {
     const grant = mayRelease.find((each) => each.token === token);
     if (grant === undefined) return "a grant was released that nobody asked to release";
-    this.released.add(token);
-    this.asked = this.asked.filter((each) => each.session !== grant.session || each.wait !== grant.wait);
+    this.#released.add(token);
+    this.#asked = this.#asked.filter((each) => each.session !== grant.session || each.wait !== grant.wait);
     return null;
   }
 
-  private noteGrant(grant: Granted): string | null {
-    const { grants, released, asked } = this;
+  #noteGrant(grant: Granted): string | null {
+    const [grants, released, asked] = [this.#grants, this.#released, this.#asked];
     if (grants.some(({ token }) => token === grant.token)) return null; // Asked for again, it is told again.
     if (grant.token <= (grants.at(-1)?.token ?? 0)) return "tokens do not grow";
     const standing = grants.filter(({ token }) => !released.has(token));
@@ -103,9 +103,9 @@ class GrantRun {
     return isPassed ? "somebody who waits is overtaken" : null;
   }
 
-  private leftOver(): string | null {
-    const open = [...this.sessions.values()];
-    const isLeft = this.replica.data.locks.values.some(({ holders, waiters }) =>
+  #leftOver(): string | null {
+    const open = [...this.#sessions.values()];
+    const isLeft = this.#replica.data.locks.values.some(({ holders, waiters }) =>
       [...holders, ...waiters].some(({ session }) => !open.includes(session)),
     );
     return isLeft ? "a session that has ended still holds or waits" : null;

@@ -168,13 +168,13 @@ class Run {
   expired = 0;
   restored = 0;
   lostWrongly = 0;
-  private request = 0;
-  private readonly draw: Random;
-  private readonly drift: number;
+  #request = 0;
+  readonly #draw: Random;
+  readonly #drift: number;
 
   constructor(draw: Random, { seed, pauses = false, drift = 0.04, protocol = coordinationService }: SwarmOptions) {
-    this.draw = draw;
-    this.drift = drift;
+    this.#draw = draw;
+    this.#drift = drift;
     this.nodes = Array.from({ length: draw.pick([3, 3, 5]) }, (_, node) => node);
     const service = protocol(optionsOf(draw));
     const safe = service.properties.filter(
@@ -191,11 +191,11 @@ class Run {
         order: draw.pick(["fifo", "none"]),
       },
       syncMs: 2,
-      onEvent: (at, node, emitted) => this.note(at, node, unwrapped(emitted)),
+      onEvent: (at, node, emitted) => this.#note(at, node, unwrapped(emitted)),
     });
   }
 
-  private note(at: number, node: NodeId, event: { type: string } & Record<string, unknown>): void {
+  #note(at: number, node: NodeId, event: { type: string } & Record<string, unknown>): void {
     this.watches.note(node, event, this.sim);
     if (event.type === "changed") this.whole.set(JSON.stringify([event.revision, event.key]), changeIn(event));
     if (event.type === "restored") this.restored += 1;
@@ -207,19 +207,19 @@ class Run {
   start(node: NodeId): void {
     this.watches.begin(node);
     this.sim.start(node);
-    this.sim.clockRate(node, this.draw.between(1 - this.drift, 1 + this.drift));
+    this.sim.clockRate(node, this.#draw.between(1 - this.#drift, 1 + this.#drift));
   }
 
   ask(node: NodeId, { operation, query, ...call }: ReturnType<typeof drawn>): void {
-    this.request += 1;
-    const { request, sim } = this;
+    this.#request += 1;
+    const [request, sim] = [this.#request, this.sim];
     const body = operation === undefined ? { type: "query", request, query } : { type: "submit", request, operation };
     const open = { call: sim.now, output: undefined, returned: null, hasFailed: false };
     this.calls.set(`${node}.${request}`, { node, ...call, ...open });
     sim.command(node, { type: "session", body } as never);
   }
 
-  private collect(): void {
+  #collect(): void {
     for (const node of this.sim.world.alive)
       for (const { request: of, reply } of this.sim.replies(node).slice(-20)) {
         const call = this.calls.get(`${node}.${of}`);
@@ -236,7 +236,7 @@ class Run {
     const end = this.sim.now + ms;
     while (this.sim.now < end) {
       this.sim.run(Math.min(end, this.sim.now + 5));
-      this.collect();
+      this.#collect();
     }
   }
 
@@ -244,17 +244,18 @@ class Run {
   lock(node: NodeId): void {
     const { session, replica } = this.sim.world.state(node);
     const held = replica.data.locks.values[0]?.holders.find((holder) => holder.session === session.session);
-    this.request += 1;
-    const mode = this.draw.pick(["exclusive", "shared"] as const);
+    this.#request += 1;
+    const mode = this.#draw.pick(["exclusive", "shared"] as const);
     const operation: Operation =
       held === undefined
-        ? { type: "acquire", name: LOCK, wait: this.request, mode, permits: 1, capacity: 2, note: "" }
+        ? { type: "acquire", name: LOCK, wait: this.#request, mode, permits: 1, capacity: 2, note: "" }
         : { type: "release", name: LOCK, token: held.token };
-    this.sim.command(node, { type: "session", body: { type: "submit", request: this.request, operation } });
+    this.sim.command(node, { type: "session", body: { type: "submit", request: this.#request, operation } });
   }
 
   fault(pauses: boolean): void {
-    const { sim, draw, nodes, paused, drift } = this;
+    const { sim, nodes, paused } = this;
+    const [draw, drift] = [this.#draw, this.#drift];
     const node = draw.pick(nodes);
     const isAlive = sim.world.alive.includes(node);
     switch (draw.below(pauses ? 8 : 7)) {

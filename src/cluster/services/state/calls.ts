@@ -57,16 +57,19 @@ export function withinTime<T>(
 
 /** One call that waits. There are very many, so what is said of a failure is written only then. */
 class Awaited {
+  readonly #timers: Platform["timers"];
+  readonly #call: Call;
+  readonly #calls: Calls;
+  readonly #reject: (error: unknown) => void;
   isWanted = true;
   readonly #timer: Timer | null;
   readonly #forget: (() => void) | null;
 
-  constructor(
-    private readonly timers: Platform["timers"],
-    private readonly call: Call,
-    private readonly calls: Calls,
-    private readonly reject: (error: unknown) => void,
-  ) {
+  constructor(timers: Platform["timers"], call: Call, calls: Calls, reject: (error: unknown) => void) {
+    this.#timers = timers;
+    this.#call = call;
+    this.#calls = calls;
+    this.#reject = reject;
     const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = call;
     this.#timer = timeoutMs > MAX_WAIT_MS ? null : timers.after(timeoutMs, () => this.#isLate());
     this.#forget = signal ? onAbort(signal, () => this.#isAborted()) : null;
@@ -75,35 +78,35 @@ class Awaited {
   end(): void {
     if (!this.isWanted) return;
     this.isWanted = false;
-    this.timers.cancel(this.#timer);
+    this.#timers.cancel(this.#timer);
     this.#forget?.();
-    this.calls.end();
+    this.#calls.end();
   }
 
   fail(error: unknown): void {
     this.end();
-    this.reject(this.calls.told(this.call, error instanceof Error ? error : new Error(String(error))));
+    this.#reject(this.#calls.told(this.#call, error instanceof Error ? error : new Error(String(error))));
   }
 
   refuse(): void {
-    const { what, signal } = this.call;
+    const { what, signal } = this.#call;
     const text = `${what} was aborted before it began: nothing was done`;
     this.fail(new CoordinationError("request-aborted", "never-sent", text, { cause: signal?.reason }));
   }
 
   #isLate(): void {
-    const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.call;
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.#call;
     this.#giveUp("request-timeout", `was not answered within ${timeoutMs} ms`);
   }
 
   #isAborted(): void {
-    this.#giveUp("request-aborted", "was aborted", this.call.signal?.reason);
+    this.#giveUp("request-aborted", "was aborted", this.#call.signal?.reason);
   }
 
   #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
-    const { what, changes } = this.call;
+    const { what, changes } = this.#call;
     const known = changes ? "it may have been done, or be done yet" : "nothing was done";
-    const message = `${what} ${text}: ${this.calls.why()}${known}`;
+    const message = `${what} ${text}: ${this.#calls.why()}${known}`;
     this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));
   }
 }

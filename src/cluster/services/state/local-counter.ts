@@ -11,28 +11,31 @@ const whole: may.Rule = {
 };
 
 export class LocalCounter implements SharedCounter {
+  readonly #service: Service;
   constructor(
     readonly name: string,
-    private readonly service: Service,
-  ) {}
+    service: Service,
+  ) {
+    this.#service = service;
+  }
 
   get(options: CallOptions = {}): Promise<number> {
     return this.#call("get", false, options, async () => {
-      return (await this.service.query({ type: "count", name: this.name })).answer.value;
+      return (await this.#service.query({ type: "count", name: this.name })).answer.value;
     });
   }
 
   async add(by = 1, options: CallOptions = {}): Promise<number> {
     may.requireRule("by of add()", by, may.needed(whole));
     return this.#call("add", true, options, async (isWanted) => {
-      return (await this.service.submit({ type: "add", name: this.name, by }, isWanted)).result.value;
+      return (await this.#service.submit({ type: "add", name: this.name, by }, isWanted)).result.value;
     });
   }
 
   async set(value: number, options: CallOptions = {}): Promise<void> {
     may.requireRule("the value of set()", value, may.needed(whole));
     await this.#call("set", true, options, (isWanted) =>
-      this.service.submit({ type: "set", name: this.name, to: value }, isWanted),
+      this.#service.submit({ type: "set", name: this.name, to: value }, isWanted),
     );
   }
 
@@ -43,6 +46,6 @@ export class LocalCounter implements SharedCounter {
     answer: (isWanted: IsWanted) => Promise<T>,
   ): Promise<T> {
     requireOptions(name, options, callRules);
-    return this.service.call({ ...options, what: `${name}() of the counter "${this.name}"`, changes }, answer);
+    return this.#service.call({ ...options, what: `${name}() of the counter "${this.name}"`, changes }, answer);
   }
 }

@@ -43,10 +43,13 @@ const rangeRules: Rules<RangeOptions> = {
 const watchRules: Rules<WatchOptions> = { after: may.natural, key, prefix: key, signal: may.signal };
 
 export class LocalMap<T> implements SharedMap<T> {
+  readonly #service: Service;
   constructor(
     readonly name: string,
-    private readonly service: Service,
-  ) {}
+    service: Service,
+  ) {
+    this.#service = service;
+  }
 
   async get(key: string, options: CallOptions = {}): Promise<T | undefined> {
     requireOptions("get", options, callRules);
@@ -86,7 +89,7 @@ export class LocalMap<T> implements SharedMap<T> {
     const { ifRevision = null } = options;
     return this.#call(`the deletion of "${key}" in`, true, options, async (isWanted) => {
       const deletion = { type: "delete", map: this.name, key } as const;
-      if (ifRevision === null) return (await this.service.submit(deletion, isWanted)).result.previous !== null;
+      if (ifRevision === null) return (await this.#service.submit(deletion, isWanted)).result.previous !== null;
       if (ifRevision === 0) return false;
       return (await this.#ifUnchanged(key, ifRevision, deletion, isWanted)).result.succeeded;
     });
@@ -97,7 +100,7 @@ export class LocalMap<T> implements SharedMap<T> {
     const { limit = limits.range } = options;
     const { from, to } = boundsOf(options);
     return this.#call("the range of", false, options, async () => {
-      const { revision, answer } = await this.service.query({ type: "range", map: this.name, from, to, limit });
+      const { revision, answer } = await this.#service.query({ type: "range", map: this.name, from, to, limit });
       const entries = answer.entries.map(({ key, value, revision: at }) => ({
         key,
         value: parsedValue(value) as T,
@@ -109,16 +112,16 @@ export class LocalMap<T> implements SharedMap<T> {
 
   watch(options: WatchOptions = {}): AsyncIterableIterator<Change<T>> {
     requireOptions("watch", options, watchRules);
-    this.service.use();
+    this.#service.use();
     const { after = null, key, prefix = "", signal } = options;
     const wants = (changed: string): boolean => (key === undefined || changed === key) && changed.startsWith(prefix);
-    return new Watch<Change<T>>(this.service, { map: this.name, after, wants, signal }, (change) => shown<T>(change));
+    return new Watch<Change<T>>(this.#service, { map: this.name, after, wants, signal }, (change) => shown<T>(change));
   }
 
   #entry(key: string, options: CallOptions): Promise<Entry<T> | undefined> {
     requireKey(key);
     return this.#call(`the read of "${key}" in`, false, options, async () => {
-      const { entry } = (await this.service.query({ type: "get", map: this.name, key })).answer;
+      const { entry } = (await this.#service.query({ type: "get", map: this.name, key })).answer;
       return entry === null ? undefined : { key, value: parsedValue(entry.value) as T, revision: entry.revision };
     });
   }
@@ -130,7 +133,7 @@ export class LocalMap<T> implements SharedMap<T> {
     const put = { type: "put", map: this.name, key, value: text, isLeased: leased } as const;
     return this.#call(`the write of "${key}" in`, true, options, (isWanted) =>
       ifRevision === null
-        ? this.service.submit(put, isWanted).then(revisionOf)
+        ? this.#service.submit(put, isWanted).then(revisionOf)
         : this.#ifUnchanged(key, ifRevision, put, isWanted).then(({ revision, result }) =>
             result.succeeded ? revision : null,
           ),
@@ -145,7 +148,7 @@ export class LocalMap<T> implements SharedMap<T> {
       success: [step],
       failure: [],
     };
-    return this.service.submit(operation, isWanted);
+    return this.#service.submit(operation, isWanted);
   }
 
   #call<R>(
@@ -155,7 +158,7 @@ export class LocalMap<T> implements SharedMap<T> {
     answer: (isWanted: IsWanted) => Promise<R>,
   ): Promise<R> {
     const { timeoutMs, signal } = options;
-    return this.service.call({ what: `${what} the map "${this.name}"`, changes, timeoutMs, signal }, answer);
+    return this.#service.call({ what: `${what} the map "${this.name}"`, changes, timeoutMs, signal }, answer);
   }
 }
 

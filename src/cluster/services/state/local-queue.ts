@@ -12,29 +12,34 @@ import { parsedValue, textOf } from "./value-text.ts";
 import type { Place, Waits } from "./waits.ts";
 
 export class LocalQueue<T> implements SharedQueue<T> {
+  readonly #service: Service;
+  readonly #waits: Waits;
   constructor(
     readonly name: string,
-    private readonly service: Service,
-    private readonly waits: Waits,
-  ) {}
+    service: Service,
+    waits: Waits,
+  ) {
+    this.#service = service;
+    this.#waits = waits;
+  }
 
   async add(item: T, options: CallOptions = {}): Promise<number> {
     requireOptions("add", options, callRules);
     const value = textOf(item, "the item", limits.valueBytes);
-    return this.service.call({ ...options, what: `add() to ${this.#what}`, changes: true }, async (isWanted) => {
-      return (await this.service.submit({ type: "enqueue", name: this.name, value }, isWanted)).result.item;
+    return this.#service.call({ ...options, what: `add() to ${this.#what}`, changes: true }, async (isWanted) => {
+      return (await this.#service.submit({ type: "enqueue", name: this.name, value }, isWanted)).result.item;
     });
   }
 
   async take(options: AcquireOptions = {}): Promise<QueueItem<T>> {
     requireOptions("take", options, acquireRules);
-    return (await this.waits.wait(this.#place(), options)).held;
+    return (await this.#waits.wait(this.#place(), options)).held;
   }
 
   async size(options: CallOptions = {}): Promise<number> {
     requireOptions("size", options, callRules);
-    return this.service.call({ ...options, what: `size() of ${this.#what}`, changes: false }, async () => {
-      return (await this.service.query({ type: "backlog", name: this.name })).answer.items;
+    return this.#service.call({ ...options, what: `size() of ${this.#what}`, changes: false }, async () => {
+      return (await this.#service.query({ type: "backlog", name: this.name })).answer.items;
     });
   }
 
@@ -53,8 +58,8 @@ export class LocalQueue<T> implements SharedQueue<T> {
       hold: (token, value, giveBack) =>
         new TakenItem<T>(
           { queue: name, what, token, item: parsedValue(value) as T, giveBack },
-          this.service,
-          this.waits,
+          this.#service,
+          this.#waits,
         ),
     };
   }
@@ -69,42 +74,47 @@ interface Taken<T> {
 }
 
 class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
+  readonly #taken: Taken<T>;
+  readonly #service: Service;
+  readonly #waits: Waits;
   readonly item: T;
 
-  constructor(
-    private readonly taken: Taken<T>,
-    private readonly service: Service,
-    private readonly waits: Waits,
-  ) {
+  constructor(taken: Taken<T>, service: Service, waits: Waits) {
     super({ platform: service.platform, token: taken.token, what: taken.what, onOverdue: taken.giveBack });
+    this.#taken = taken;
+    this.#service = service;
+    this.#waits = waits;
     this.item = taken.item;
   }
 
   async done(options: CallOptions = {}): Promise<void> {
     requireOptions("done", options, callRules);
     if (!this.isHeld) throw this.signal.reason;
-    const { queue: name, what } = this.taken;
+    const { queue: name, what } = this.#taken;
     const call = { ...options, what: `done() of ${what}`, changes: true };
-    await this.service.call(call, (isWanted) =>
-      this.service.submit({ type: "finish", name, token: this.token }, isWanted),
+    await this.#service.call(call, (isWanted) =>
+      this.#service.submit({ type: "finish", name, token: this.token }, isWanted),
     );
-    this.waits.forget(this);
+    this.#waits.forget(this);
     this.end(new CoordinationError("released", "released", `${what} is done`));
   }
 
   giveBack(): Promise<void> {
-    this.end(new CoordinationError("released", "released", `${this.taken.what} was given back`));
-    this.taken.giveBack();
+    this.end(new CoordinationError("released", "released", `${this.#taken.what} was given back`));
+    this.#taken.giveBack();
     return Promise.resolve();
   }
 }
 
 export class LocalBarrier implements Barrier {
+  readonly #waits: Waits;
   constructor(
     readonly name: string,
     readonly parties: number,
-    private readonly waits: Waits,
-  ) {}
+    waits: Waits,
+  ) {
+    this.#waits = waits;
+  }
 
   async arrive(options: AcquireOptions = {}): Promise<number> {
     requireOptions("arrive", options, acquireRules);
@@ -116,6 +126,6 @@ export class LocalBarrier implements Barrier {
       giveUp: (wait) => ({ type: "leave", name, wait }),
       hold: () => null,
     };
-    return (await this.waits.wait(place, options)).token;
+    return (await this.#waits.wait(place, options)).token;
   }
 }

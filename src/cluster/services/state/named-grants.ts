@@ -26,20 +26,22 @@ interface Wish {
 
 /** Grants to this process, each with its own place in the queue of its name. */
 export class Grants {
-  constructor(
-    private readonly service: Service,
-    private readonly waits: Waits,
-  ) {}
+  readonly #service: Service;
+  readonly #waits: Waits;
+  constructor(service: Service, waits: Waits) {
+    this.#service = service;
+    this.#waits = waits;
+  }
 
   async acquire(wish: Wish, options: AcquireOptions): Promise<Grant> {
-    const { locks } = this.service.counts;
-    const { held } = await this.waits.wait(this.#placeOf(wish), options);
+    const { locks } = this.#service.counts;
+    const { held } = await this.#waits.wait(this.#placeOf(wish), options);
     locks.acquired += 1;
     return held;
   }
 
   #placeOf({ kind, name: title, what, mode, permits, capacity }: Wish): Place<HeldGrant> {
-    const { platform, counts } = this.service;
+    const { platform, counts } = this.#service;
     const name = `${kind}/${title}`;
     const onEnd = (reason: CoordinationError): void => {
       counts.locks[isGivenUp(reason) ? "released" : "lost"] += 1;
@@ -56,18 +58,21 @@ export class Grants {
 
 /** The lock of that name; its algorithm is the replicated log. */
 export class SharedMutex implements Mutex {
+  readonly #grants: Grants;
   readonly algorithm = "raft";
 
   constructor(
     readonly name: string,
-    private readonly grants: Grants,
-  ) {}
+    grants: Grants,
+  ) {
+    this.#grants = grants;
+  }
 
   async acquire(options: AcquireOptions = {}): Promise<Grant> {
     requireOptions("acquire", options, acquireRules);
     const { name } = this;
     const what = `the lock "${name}"`;
-    return this.grants.acquire({ kind: "mutex", name, what, mode: "exclusive", permits: 1, capacity: 1 }, options);
+    return this.#grants.acquire({ kind: "mutex", name, what, mode: "exclusive", permits: 1, capacity: 1 }, options);
   }
 
   async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
@@ -76,11 +81,14 @@ export class SharedMutex implements Mutex {
 }
 
 export class LocalSemaphore implements Semaphore {
+  readonly #grants: Grants;
   constructor(
     readonly name: string,
     readonly permits: number,
-    private readonly grants: Grants,
-  ) {}
+    grants: Grants,
+  ) {
+    this.#grants = grants;
+  }
 
   async acquire(options: AcquireOptions & { readonly permits?: number | undefined } = {}): Promise<Grant> {
     const rules: Rules<AcquireOptions & { permits?: number }> = { ...acquireRules, permits: permitsUpTo(this.permits) };
@@ -88,7 +96,7 @@ export class LocalSemaphore implements Semaphore {
     const { permits = 1 } = options;
     const { name, permits: capacity } = this;
     const what = `a permit of the semaphore "${name}"`;
-    return this.grants.acquire({ kind: "semaphore", name, what, mode: "shared", permits, capacity }, options);
+    return this.#grants.acquire({ kind: "semaphore", name, what, mode: "shared", permits, capacity }, options);
   }
 
   async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
@@ -97,19 +105,22 @@ export class LocalSemaphore implements Semaphore {
 }
 
 export class LocalReadWriteLock implements ReadWriteLock {
+  readonly #grants: Grants;
   constructor(
     readonly name: string,
-    private readonly grants: Grants,
-  ) {}
+    grants: Grants,
+  ) {
+    this.#grants = grants;
+  }
 
   async read(options: AcquireOptions = {}): Promise<Grant> {
     requireOptions("read", options, acquireRules);
-    return this.grants.acquire(this.#place("shared", "for reading"), options);
+    return this.#grants.acquire(this.#place("shared", "for reading"), options);
   }
 
   async write(options: AcquireOptions = {}): Promise<Grant> {
     requireOptions("write", options, acquireRules);
-    return this.grants.acquire(this.#place("exclusive", "for writing"), options);
+    return this.#grants.acquire(this.#place("exclusive", "for writing"), options);
   }
 
   #place(mode: Wish["mode"], why: string): Wish {

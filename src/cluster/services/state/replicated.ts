@@ -45,17 +45,20 @@ export class Machines {
 }
 
 export class LocalReplicated<S, C, R> implements Replicated<S, C, R> {
+  readonly #service: Service;
   constructor(
     readonly name: string,
-    private readonly service: Service,
-  ) {}
+    service: Service,
+  ) {
+    this.#service = service;
+  }
 
   async execute(command: C, options: CallOptions = {}): Promise<R> {
     requireOptions("execute", options, callRules);
     const text = textOf(command, "the command", limits.valueBytes);
     const call = { ...options, what: `the command to "${this.name}"`, changes: true };
-    return this.service.call(call, async (isWanted) => {
-      const { result } = await this.service.submit({ type: "execute", machine: this.name, command: text }, isWanted);
+    return this.#service.call(call, async (isWanted) => {
+      const { result } = await this.#service.submit({ type: "execute", machine: this.name, command: text }, isWanted);
       return (result.type === "executed" && result.result !== "" ? JSON.parse(result.result) : undefined) as R;
     });
   }
@@ -63,8 +66,8 @@ export class LocalReplicated<S, C, R> implements Replicated<S, C, R> {
   async read(options: CallOptions = {}): Promise<S> {
     requireOptions("read", options, callRules);
     const call = { ...options, what: `the read of "${this.name}"`, changes: false };
-    return this.service.call(call, async () => {
-      const { answer } = await this.service.query({ type: "ask", machine: this.name, question: "" });
+    return this.#service.call(call, async () => {
+      const { answer } = await this.#service.query({ type: "ask", machine: this.name, question: "" });
       return JSON.parse(answer.answer) as S;
     });
   }

@@ -450,16 +450,21 @@ type Reply = MemberSession["reply"];
 
 /** What is asked of the session, and what becomes of the reply. */
 class Asked {
+  readonly #read: (reply: Reply) => unknown;
+  readonly #answer: (value: unknown) => void;
   constructor(
     readonly numbered: (request: RequestId) => MemberSession["command"],
-    private readonly read: (reply: Reply) => unknown,
-    private readonly answer: (value: unknown) => void,
+    read: (reply: Reply) => unknown,
+    answer: (value: unknown) => void,
     readonly reject: (error: Error) => void,
-  ) {}
+  ) {
+    this.#read = read;
+    this.#answer = answer;
+  }
 
   resolve({ body }: Wrapped): void {
     try {
-      this.answer(this.read(body));
+      this.#answer(this.#read(body));
     } catch (error) {
       this.reject(error as Error);
     }

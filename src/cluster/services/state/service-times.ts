@@ -7,6 +7,8 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 const MAX_CLIENTS = 1_000;
 
 export class ServiceTimes {
+  readonly #clock: Pick<Platform["clock"], "now">;
+  readonly #counts: LogCounts;
   /** When the oldest command of each that is not answered was put to the log. */
   readonly #proposed = new Map<NodeId, number>();
   #stepBegan = 0;
@@ -14,33 +16,33 @@ export class ServiceTimes {
   #written = 0;
   #led: { readonly leader: NodeId; readonly term: number } | null = null;
 
-  constructor(
-    private readonly clock: Pick<Platform["clock"], "now">,
-    private readonly counts: LogCounts,
-  ) {}
+  constructor(clock: Pick<Platform["clock"], "now">, counts: LogCounts) {
+    this.#clock = clock;
+    this.#counts = counts;
+  }
 
   proposed(client: NodeId): void {
     if (this.#proposed.has(client)) return;
     const [oldest] = this.#proposed.keys();
     if (this.#proposed.size >= MAX_CLIENTS && oldest !== undefined) this.#proposed.delete(oldest);
-    this.#proposed.set(client, this.clock.now());
+    this.#proposed.set(client, this.#clock.now());
   }
 
   answered(client: NodeId): void {
     const at = this.#proposed.get(client);
     if (at === undefined) return;
     this.#proposed.delete(client);
-    measure(this.counts.committing, this.clock.now() - at);
+    measure(this.#counts.committing, this.#clock.now() - at);
   }
 
   led({ leader, term }: { readonly leader: NodeId | null; readonly term: number }): void {
     if (leader === null || (this.#led?.leader === leader && this.#led.term === term)) return;
     this.#led = { leader, term };
-    this.counts.leaderChanges += 1;
+    this.#counts.leaderChanges += 1;
   }
 
   stepBegins(): void {
-    this.#stepBegan = this.clock.now();
+    this.#stepBegan = this.#clock.now();
   }
 
   /**
@@ -51,6 +53,6 @@ export class ServiceTimes {
     if (snapshot === this.#snapshot && written === this.#written) return;
     this.#snapshot = snapshot;
     this.#written = written;
-    measure(this.counts.snapshots, this.clock.now() - this.#stepBegan);
+    measure(this.#counts.snapshots, this.#clock.now() - this.#stepBegan);
   }
 }

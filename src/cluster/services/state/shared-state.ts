@@ -51,16 +51,17 @@ export interface SharedStateOptions extends ServiceHostOptions, OfMember {
 }
 
 export class SharedState implements StateApi {
+  readonly #options: SharedStateOptions;
+  readonly #machines: Machines;
   readonly host: ServiceHost;
   readonly waits: Waits;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
 
   /** @param machines that the replicas look up. */
-  constructor(
-    private readonly options: SharedStateOptions,
-    private readonly machines: Machines,
-  ) {
+  constructor(options: SharedStateOptions, machines: Machines) {
+    this.#options = options;
+    this.#machines = machines;
     this.host = new ServiceHost(options);
     this.waits = new Waits(this.host);
     this.#grants = new Grants(this.host, this.waits);
@@ -127,7 +128,7 @@ export class SharedState implements StateApi {
     known?.retire();
     this.#makeRoom();
     const sayLeader = (change: LeaderChange<number | null>): void =>
-      this.options.publish({ type: "leader-changed", election: name, ...change });
+      this.#options.publish({ type: "leader-changed", election: name, ...change });
     const election = new LogElection(this.host, { name, note, sayLeader });
     this.#elections.set(name, election);
     return election;
@@ -135,7 +136,7 @@ export class SharedState implements StateApi {
 
   /** Where there is no room, what is not in use makes room. */
   #makeRoom(): void {
-    const { maxInstances } = this.options;
+    const { maxInstances } = this.#options;
     if (this.#elections.size < maxInstances) return;
     for (const [name, election] of this.#elections) {
       if (election.isUsed) continue;
@@ -175,7 +176,7 @@ export class SharedState implements StateApi {
 
   replicated<S, C, R>(name: string, machine: StateMachine<S, C, R>): Replicated<S, C, R> {
     requireOptions("replicated", machine, { init: may.work, apply: may.work });
-    this.machines.define(this.#used(name), machine);
+    this.#machines.define(this.#used(name), machine);
     return new LocalReplicated<S, C, R>(name, this.host);
   }
 
@@ -187,7 +188,7 @@ export class SharedState implements StateApi {
 
   /** @throws UsageError if the name is in use with another algorithm. */
   #free(kind: Kind, name: string): string {
-    const algorithm = this.options.otherAlgorithm(kind, this.#used(name));
+    const algorithm = this.#options.otherAlgorithm(kind, this.#used(name));
     if (algorithm === null) return name;
     throw new UsageError(
       "other-setting",
@@ -196,7 +197,7 @@ export class SharedState implements StateApi {
   }
 
   #requireJournal(call: string, other: string): void {
-    if (this.options.protocol !== null) return;
+    if (this.#options.protocol !== null) return;
     const wanted = `expected join() to be given a dataDir, since locks and elections are kept in the journals of the members`;
     throw new UsageError(
       "no-journal",

@@ -43,13 +43,15 @@ interface Touched {
 }
 
 class Attempt implements Transaction {
+  readonly #service: Service;
+  readonly #options: CallOptions;
   readonly #touched = new Map<string, Touched>();
   #isOver = false;
 
-  constructor(
-    private readonly service: Service,
-    private readonly options: CallOptions,
-  ) {}
+  constructor(service: Service, options: CallOptions) {
+    this.#service = service;
+    this.#options = options;
+  }
 
   async get<T>(map: SharedMap<T>, key: string): Promise<T | undefined> {
     const touched = await this.#read(nameOf(map), key);
@@ -73,8 +75,8 @@ class Attempt implements Transaction {
     );
     const steps = all.flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
     if (all.length === 0) return true;
-    return this.service.call({ what: WHAT, changes: steps.length > 0, ...this.options }, async (isWanted) => {
-      const { result } = await this.service.submit(
+    return this.#service.call({ what: WHAT, changes: steps.length > 0, ...this.#options }, async (isWanted) => {
+      const { result } = await this.#service.submit(
         { type: "transaction", compare: unchanged, success: steps, failure: [] },
         isWanted,
       );
@@ -87,8 +89,8 @@ class Attempt implements Transaction {
     requireKey(key);
     const known = this.#known(map, key);
     if (known !== undefined) return known;
-    const { entry } = await this.service.call({ what: WHAT, changes: false, ...this.options }, async () => {
-      return (await this.service.query({ type: "get", map, key })).answer;
+    const { entry } = await this.#service.call({ what: WHAT, changes: false, ...this.#options }, async () => {
+      return (await this.#service.query({ type: "get", map, key })).answer;
     });
     const meanwhile = this.#known(map, key); // It may have been written while it was read.
     if (meanwhile !== undefined) return meanwhile;

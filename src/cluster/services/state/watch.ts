@@ -20,6 +20,9 @@ const MAX_BACKLOG = 1_000;
 const DONE = { done: true, value: undefined } as const;
 
 export class Watch<T> implements AsyncIterableIterator<T> {
+  readonly #service: Service;
+  readonly #watched: Watched;
+  readonly #shown: (change: LoggedChange) => T;
   /** What stands up to here has been asked for. Null: it is not known yet from where on. */
   #after: number | null;
   /** What is behind that, and was taken as it was applied. */
@@ -42,11 +45,10 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   /** Calls of `next` are answered one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    private readonly service: Service,
-    private readonly watched: Watched,
-    private readonly shown: (change: LoggedChange) => T,
-  ) {
+  constructor(service: Service, watched: Watched, shown: (change: LoggedChange) => T) {
+    this.#service = service;
+    this.#watched = watched;
+    this.#shown = shown;
     this.#after = watched.after ?? service.revision;
     if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
     this.#beginning?.catch(() => {}); // Who reads is told.
@@ -77,7 +79,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   async #next(): Promise<IteratorResult<T>> {
     for (;;) {
       const change = this.#waiting.shift();
-      if (change !== undefined) return { done: false, value: this.shown(change) };
+      if (change !== undefined) return { done: false, value: this.#shown(change) };
       if (this.#error !== null) throw this.#error;
       if (this.#isEnded) return DONE;
       if (this.#isLive) await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -87,11 +89,11 @@ export class Watch<T> implements AsyncIterableIterator<T> {
 
   async #ask(): Promise<void> {
     this.#meanwhile = [];
-    const { map } = this.watched;
+    const { map } = this.#watched;
     try {
-      const after = this.#after ?? (await (this.#beginning ?? this.service.current()));
+      const after = this.#after ?? (await (this.#beginning ?? this.#service.current()));
       this.#after = after;
-      const found = await this.service.query({ type: "changes", map, after });
+      const found = await this.#service.query({ type: "changes", map, after });
       for (const change of found.answer.changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
       this.#after = found.revision;
@@ -99,7 +101,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       this.#isLive = meanwhile !== null;
       for (const change of meanwhile ?? []) if (this.#isLive) this.#live(change);
     } catch (error) {
-      this.#fail(isCompacted(error) ? compacted(this.watched.map, this.#after ?? 0) : (error as Error));
+      this.#fail(isCompacted(error) ? compacted(this.#watched.map, this.#after ?? 0) : (error as Error));
     } finally {
       this.#meanwhile = null;
     }
@@ -114,7 +116,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       this.#meanwhile = null; // Changes in between are remembered, and asked for.
       return this.#isLive ? this.#missed() : undefined;
     }
-    if (event.type !== "changed" || event.map !== this.watched.map) return;
+    if (event.type !== "changed" || event.map !== this.#watched.map) return;
     if (this.#isLive) this.#live(event);
     else if (this.#meanwhile !== null && this.#meanwhile.push(event) > MAX_BACKLOG) this.#meanwhile = null; // It is asked once more.
   }
@@ -152,7 +154,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   }
 
   #take(change: LoggedChange): void {
-    if (!this.watched.wants(change.key)) return;
+    if (!this.#watched.wants(change.key)) return;
     this.#waiting.push(change);
     this.#awake();
   }
