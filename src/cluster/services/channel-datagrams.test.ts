@@ -5,7 +5,8 @@ import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { type Overheard, overhear } from "../../../test/network/udp-under-test.ts";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
-import type { Channel, Member } from "./api.ts";
+import type { Member } from "./api.ts";
+import type { Channel } from "./channel-api.ts";
 import { orders } from "./channel-stacks.ts";
 
 const closing = closedAfterEach();

@@ -4,7 +4,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { heapUsedBytes } from "../../../test/network/heap.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { joined, next } from "../../../test/services/channel-members.ts";
-import type { Channel } from "./api.ts";
+import type { Channel } from "./channel-api.ts";
 
 const closing = closedAfterEach();
 
