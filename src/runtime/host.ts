@@ -90,14 +90,10 @@ const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
   slotsOf(protocol).length > 0;
 
-const noSignatures: Signatures = {
-  sign: () => {
-    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
-  },
-  isSigned: () => {
-    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
-  },
+const noKeys = (): never => {
+  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
 };
+const noSignatures: Signatures = { sign: noKeys, isSigned: noKeys };
 
 interface ArmedTimer {
   readonly due: number;
@@ -141,6 +137,8 @@ export class Host<V extends Vocabulary> {
   #nextRequest: RequestId;
   /** Who waits for what is to be answered; null: nobody. */
   readonly #open = new Map<RequestId, Waiting<V> | null>();
+  /** Whose reply waits for the journal. */
+  readonly #answered = new Set<Waiting<V>>();
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
@@ -271,7 +269,7 @@ export class Host<V extends Vocabulary> {
     this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
     const stopped = new EnvironmentError("stopped", "the node has stopped before it answered");
-    for (const waiting of this.#open.values()) waiting?.reject(stopped);
+    for (const waiting of [...this.#open.values(), ...this.#answered]) waiting?.reject(stopped);
     this.#open.clear();
   }
 
@@ -393,8 +391,10 @@ export class Host<V extends Vocabulary> {
     const waiting = this.#open.get(request);
     this.#open.delete(request);
     if (this.#options.trace.wanted) this.#record({ kind: "event", event: reply, request });
-    if (this.#outbox.isClear) waiting?.resolve(reply);
-    else if (waiting) this.#outbox.hold(() => waiting.resolve(reply));
+    if (!waiting) return;
+    if (this.#outbox.isClear) return waiting.resolve(reply);
+    this.#answered.add(waiting);
+    this.#outbox.hold(() => this.#answered.delete(waiting) && waiting.resolve(reply));
   }
 
   #statusOf(request: RequestId): RequestStatus | undefined {
