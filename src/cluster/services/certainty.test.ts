@@ -47,7 +47,7 @@ interface Contest {
   readonly contend: Contender;
   /** How long the work takes at most: longer than an election, where leadership is to be lost meanwhile. */
   readonly maxMs: number;
-  /** Who has it again once all is mended: all in turn, or those whom the algorithm prefers. */
+  /** Who has it again once all is mended: all in turn, or those that the algorithm prefers. */
   readonly isFair: boolean;
 }
 
@@ -68,7 +68,7 @@ async function contested({ contend, maxMs, isFair }: Contest, seed: number): Pro
   });
   const exclusive = new ExclusiveUse(() => world.now());
   const work = async (id: number, tenure: Tenure, { now, random, sleep }: ProcessTools): Promise<void> => {
-    exclusive.enter("it", id, tenure as Tenure<number>, now, () => true);
+    exclusive.enter("it", id, tenure, now, () => true);
     entered.add(id);
     if (tenure.isHeld) accept(tenure.token);
     const until = now() + maxMs * random();

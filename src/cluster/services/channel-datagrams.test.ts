@@ -64,3 +64,18 @@ test("what members multicast gathers to a few datagrams, and a larger payload go
   expect(overheard.carriers.get(1)).toBeGreaterThan(0);
   expect(heard.at(-1)).toMatchObject({ id: (await last).id, from: 1 });
 });
+
+test.each([
+  [
+    { group: "224.0.0.1" },
+    "expected multicast.group of join() to be an IPv4 address from 224.0.1.0 to 239.255.255.255",
+  ],
+  [{ group: "10.0.0.1" }, "expected multicast.group"],
+  [{ port: 0 }, "expected multicast.port"],
+  [{ interface: "nowhere0" }, "expected multicast.interface"],
+  [{ address: "239.1.1.1" }, "among group, port, interface, ttl, key, maxDatagramBytes"],
+])("multicast %j is refused before anything is opened", async (wrong, message) => {
+  const place = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1", ...wrong };
+  const it = closing(await cluster(1, { multicast: place }));
+  await expect(it.start(1)).rejects.toThrow(message);
+});

@@ -1,14 +1,11 @@
 /** Channels of members, in virtual time. Those of datagrams are real: channel-datagrams.test.ts. */
 import { describe, expect, test } from "vitest";
-import { closedAfterEach } from "../../../test/network/closing.ts";
-import { cluster } from "../../../test/network/joined.ts";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
 import { simulate, type World, type WorldOptions } from "../../testing/index.ts";
 import type { Member } from "./api.ts";
 import type { Channel, ChannelOptions } from "./channel-api.ts";
 import { orders } from "./channel-stacks.ts";
 
-const closing = closedAfterEach();
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 
 const FIFTY_KB = "x".repeat(50_000);
@@ -73,21 +70,6 @@ describe("what cannot be", () => {
       { dataDir: undefined },
     ),
   );
-
-  test.each([
-    [
-      { group: "224.0.0.1" },
-      "expected multicast.group of join() to be an IPv4 address from 224.0.1.0 to 239.255.255.255",
-    ],
-    [{ group: "10.0.0.1" }, "expected multicast.group"],
-    [{ port: 0 }, "expected multicast.port"],
-    [{ interface: "nowhere0" }, "expected multicast.interface"],
-    [{ address: "239.1.1.1" }, "among group, port, interface, ttl, key, maxDatagramBytes"],
-  ])("multicast %j is refused before anything is opened", async (wrong, message) => {
-    const place = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1", ...wrong };
-    const it = closing(await cluster(1, { multicast: place }));
-    await expect(it.start(1)).rejects.toThrow(message);
-  });
 
   test("another order than the one in use is refused, where it is asked for and where others use it", () =>
     together(3, async (members) => {

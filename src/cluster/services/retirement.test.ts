@@ -56,7 +56,7 @@ function withJournals(slot: string): { world: World; holdersAfterRestart(): Prom
     holders.clear();
     for (const id of IDS) world.kill(id);
     await Promise.all(IDS.map((id) => world.restart(id)));
-    return [...holders].sort();
+    return IDS.filter((id) => holders.has(id));
   };
   return { world, holdersAfterRestart };
 }
@@ -341,7 +341,7 @@ class Script {
         this.#exclusive.enter(name, id, grant, now, runs);
         this.#grants.push(grant);
       })
-      .catch((error: Error) => this.errors.push(error.message));
+      .catch((error: unknown) => this.errors.push((error as Error).message));
   }
 
   async release(): Promise<void> {
