@@ -97,10 +97,10 @@ describe.each<[string, Contest]>([
 ])(
   "%s is certain for one at a time, and tokens grow, whatever fails; it is had again when that is mended",
   (_name, contest) => {
-    test.each([1, 2, 3])("seed %i", (seed) => contested(contest, seed));
+    test.each([1, 2])("seed %i", (seed) => contested(contest, seed));
 
     test("under more seeds", { tags: ["long"] }, async () => {
-      for (let seed = 4; seed <= 20; seed++) await contested(contest, seed);
+      for (let seed = 3; seed <= 12; seed++) await contested(contest, seed);
     });
   },
 );
