@@ -8,6 +8,7 @@ import { seededBugs } from "./test/seeded-bugs/patch.ts";
 import { laterRelease } from "./test/testing/later-release.ts";
 
 const seconds = 1_000;
+const root = fileURLToPath(new URL(".", import.meta.url));
 
 /** What measures times, or keeps the machine so busy that others measure it: one file at a time, after all others. */
 const alone = [
@@ -17,8 +18,21 @@ const alone = [
   "test/browser/studio-at-rest.test.ts",
 ];
 
+/** Files of tests below these folders. */
+const testsIn = (folders: readonly string[]): string[] =>
+  folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .map((file) => `${folder}/${file}`)
+      .filter((file) => file.endsWith(".test.ts")),
+  );
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** Has members in virtual time, and nothing of test/network. */
+const isVirtual = (text: string): boolean =>
+  /from "[./]+\/testing\/index\.ts"/.test(text) && !/\/test\/network\//.test(text);
+
 /** What has sockets, timers and threads, counts them, and replaces clocks: each file in a process of its own. */
-const members = "src/{cluster,runtime}/**/*.test.ts";
+const members = testsIn(["src/cluster", "src/runtime"]).filter((file) => !isVirtual(textOf(file)));
 
 /** In the processes of the tests themselves. */
 const inProcess = {
@@ -42,17 +56,11 @@ const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
  */
 function filesWithout(filter: string | undefined): string[] {
   if (filter !== "long" && filter !== "!long") return [];
-  const root = fileURLToPath(new URL(".", import.meta.url));
-  return ["src", "test", "studio", "site", "skeletons", "examples"].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .map((file) => `${folder}/${file}`)
-      .filter((file) => file.endsWith(".test.ts"))
-      .filter((file) => {
-        const text = readFileSync(join(root, file), "utf8");
-        const isLong = /^(?:\/\/| [*]) *@module-tag long/m.test(text);
-        return filter === "long" ? !isLong && !SAYS_LONG.test(text) : isLong;
-      }),
-  );
+  return testsIn(["src", "test", "studio", "site", "skeletons", "examples"]).filter((file) => {
+    const text = textOf(file);
+    const isLong = /^(?:\/\/| [*]) *@module-tag long/m.test(text);
+    return filter === "long" ? !isLong && !SAYS_LONG.test(text) : isLong;
+  });
 }
 const exclude = filesWithout(process.argv[process.argv.indexOf("--tags-filter") + 1]);
 
@@ -80,12 +88,12 @@ export default defineConfig({
             "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
             "test/engines/*.test.ts",
           ],
-          exclude: [members, ...exclude],
+          exclude: [...members, ...exclude],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
         },
       },
       {
-        test: { ...inProcess, name: "members", include: [members], exclude },
+        test: { ...inProcess, name: "members", include: members, exclude },
       },
       {
         // What a command says: it takes its time, and nothing depends on how long.

@@ -57,14 +57,10 @@ const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
   slotsOf(protocol).length > 0;
 
-const noSignatures: Signatures = {
-  sign: () => {
-    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
-  },
-  isSigned: () => {
-    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
-  },
+const noKeys = (): never => {
+  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
 };
+const noSignatures: Signatures = { sign: noKeys, isSigned: noKeys };
 
 interface ArmedTimer {
   readonly due: number;
@@ -243,8 +239,7 @@ export class Host<V extends Vocabulary> {
     this.#early = [];
     this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
-    const stopped = new EnvironmentError("stopped", "the node has stopped before it answered");
-    for (const waiting of this.#open.takeAll()) waiting?.reject(stopped);
+    for (const waiting of this.#open.takeAll()) waiting?.reject(stopped());
   }
 
   #replay(records: readonly RecordOf<V>[]): void {
@@ -368,12 +363,16 @@ export class Host<V extends Vocabulary> {
     if (!isAwaited(request, this.#statusOf(request))) return;
     const waiting = this.#open.take(request);
     if (this.#options.trace.wanted) this.#record({ kind: "event", event: reply, request });
-    if (this.#outbox.isClear) waiting?.resolve(reply);
-    else if (waiting) this.#holdReply(waiting, reply);
+    if (!waiting) return;
+    if (this.#outbox.isClear) waiting.resolve(reply);
+    else this.#holdReply(waiting, reply);
   }
 
   #holdReply(waiting: Waiting<V>, reply: ReplyOf<V>): void {
-    this.#outbox.hold(() => waiting.resolve(reply));
+    this.#outbox.hold(
+      () => waiting.resolve(reply),
+      () => waiting.reject(stopped()),
+    );
   }
 
   #statusOf(request: RequestId): RequestStatus | undefined {
@@ -477,3 +476,5 @@ export class Host<V extends Vocabulary> {
     return { at, node: this.#options.self, ...action } as TraceEntry<V>;
   }
 }
+
+const stopped = (): EnvironmentError => new EnvironmentError("stopped", "the node has stopped before it answered");

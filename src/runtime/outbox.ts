@@ -9,6 +9,11 @@ type Deed = () => void;
 interface Barrier {
   isDown: boolean;
 }
+/** What somebody waits for, who is told as well if it is never done. */
+interface Awaited {
+  readonly deed: Deed;
+  readonly drop: Deed;
+}
 
 /** How many deeds wait for the disk at most. */
 const MAX_WAITING = 1_000_000;
@@ -18,7 +23,7 @@ const DONE: Deed = () => {};
 export class Outbox {
   readonly #slot: Pick<Slot<never>, "whenDurable"> | null;
   readonly #onFatal: (error: Error) => void;
-  #waiting: (Deed | Barrier)[] = [];
+  #waiting: (Deed | Awaited | Barrier)[] = [];
   #next = 0;
   #hasWritten = false;
 
@@ -41,11 +46,12 @@ export class Outbox {
     this.#hasWritten = true;
   }
 
-  hold(deed: Deed): void {
+  /** @param drop called if the deed is never done */
+  hold(deed: Deed, drop?: Deed): void {
     this.settle();
     if (this.#waiting.length - this.#next >= MAX_WAITING)
       throw new EnvironmentError("slow-disk", `the disk is too slow: ${MAX_WAITING} messages and events wait for it`);
-    this.#waiting.push(deed);
+    this.#waiting.push(drop === undefined ? deed : { deed, drop });
   }
 
   /** At the end of a step: what it has journalled last is waited for, too. */
@@ -62,19 +68,22 @@ export class Outbox {
 
   /** As after a crash: what waits is never done. */
   clear(): void {
+    const dropped = this.#waiting;
     this.#waiting = [];
     this.#next = 0;
     this.#hasWritten = false;
+    for (const each of dropped) if (typeof each !== "function" && "drop" in each) each.drop();
   }
 
   #drain(): void {
     try {
       while (this.#next < this.#waiting.length) {
-        const head = this.#waiting[this.#next] as Deed | Barrier;
-        if (typeof head !== "function" && !head.isDown) return this.#forget();
+        const head = this.#waiting[this.#next] as Deed | Awaited | Barrier;
+        if (typeof head !== "function" && "isDown" in head && !head.isDown) return this.#forget();
         this.#waiting[this.#next] = DONE; // The list, which may be old, keeps nothing of it.
         this.#next += 1;
         if (typeof head === "function") head();
+        else if ("deed" in head) head.deed();
       }
       this.clear();
     } catch (error) {

@@ -115,14 +115,28 @@ it("an order over a multicast answers as by itself", async () => {
   expect(await sum).toEqual({ type: "sum", sum: 4 });
 });
 
+it("is refused to who waits for it on a host that stops before its journal is durable", async () => {
+  const written = { records: [], append() {}, compact() {}, whenDurable() {}, release() {} };
+  const protocol = journalling({
+    add(_state, { request }, ctx) {
+      ctx.persist({ type: "asked", request });
+      ctx.reply(request, { type: "sum", sum: 1 });
+    },
+  });
+  const { hosts } = hostsInMemory(protocol, nodes, () => ({ slot: written }));
+  const sum = hosts.get(1)?.request({ type: "add", by: 1 });
+  hosts.get(1)?.stop();
+  await expect(sum).rejects.toMatchObject({ code: "stopped" });
+});
+
 /** Remembers over a crash what it was asked, and answers it when it comes back. */
-function journalling() {
-  type Remembering = Counter & { record: { type: "asked"; request: number } };
+type Remembering = Counter & { record: { type: "asked"; request: number } };
+function journalling(asked?: Protocol<Remembering>["command"]) {
   const { command, properties: _none, ...rest } = forwardedCounter;
   const protocol: Protocol<Remembering> = {
     ...(rest as unknown as Protocol<Remembering>),
     properties: [],
-    command: {
+    command: asked ?? {
       add(state, given, ctx) {
         ctx.persist({ type: "asked", request: given.request });
         command.add(state, given, ctx);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "../../src/cluster/join.ts";
-import type { JoinOptions, Member, MemberStatus, Mutex } from "../../src/cluster/services/api.ts";
+import type { JoinOptions, Member } from "../../src/cluster/services/api.ts";
 import type { Log } from "../../src/runtime/log.ts";
 import { freePorts } from "./free-ports.ts";
 
@@ -15,15 +15,6 @@ export interface Cluster {
   /** All that members have logged. */
   readonly lines: string[];
   close(): Promise<void>;
-}
-
-/** Which member serves locks by `elected-server`: found by these, at each member one of the same name. */
-export async function lockServerOf(members: readonly Member[], locks: readonly Mutex[]): Promise<Member | undefined> {
-  const [{ name }] = locks as [Mutex];
-  for (const lock of locks) await lock.use(() => {});
-  const serves = ({ instances }: MemberStatus) =>
-    instances.some((one) => one.name === name && one.role.endsWith("serving"));
-  return members.find((member) => serves(member.status()));
 }
 
 /** @param options for all members; a `dataDir` of its own is made for each, unless it is said to be undefined. */

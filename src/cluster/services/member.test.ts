@@ -9,28 +9,12 @@ import { authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
-import { soleFounder } from "../../../test/services/sole-founder.ts";
-import type { Log } from "../../runtime/log.ts";
-import { realPlatform } from "../../runtime/platform/real.ts";
-import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import { join } from "../join.ts";
-import type { JoinOptions, Member, MemberEvent } from "./api.ts";
-import { JoinedMember } from "./joined-member.ts";
-import { membershipOf } from "./membership.ts";
+import type { JoinOptions, Member } from "./api.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 60_000, interval: 5 };
-const silent: Log = { info() {}, warn() {}, error() {}, once() {} };
 const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
-
-/** All that a member has said since. */
-function eventsOf(member: Member): MemberEvent[] {
-  const seen: MemberEvent[] = [];
-  void (async () => {
-    for await (const event of member.events()) seen.push(event);
-  })();
-  return seen;
-}
 
 test("a member that binds another address than the others know it by is reached there", async () => {
   const group = closing(await cluster(3));
@@ -184,72 +168,7 @@ describe("join", () => {
   });
 });
 
-/** Three members, and what the first says from before the others have begun. */
-async function heardFromTheBeginning() {
-  const it = closing(await cluster(3));
-  const first = await it.start(1);
-  const events = eventsOf(first);
-  const [second, third] = await Promise.all([it.start(2), it.start(3)]);
-  return { it, first, second, third, events };
-}
-
 describe("a member", () => {
-  test("alone is a majority of one", async () => {
-    const member = await closing(await cluster(1)).start(1);
-    await vi.waitFor(
-      () => expect(member.status()).toMatchObject({ lockServer: 1, hasQuorum: true, reachable: 1, peers: [] }),
-      PATIENCE,
-    );
-    await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
-  });
-
-  test("says who is suspected, who is back, and whether it can hear of a majority", async () => {
-    const { it, first, second, third, events } = await heardFromTheBeginning();
-    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("server-changed"), PATIENCE);
-    await third.leave();
-    await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-suspected", node: 3 }), PATIENCE);
-    expect(first.status()).toMatchObject({ hasQuorum: true });
-    await second.leave();
-    const lost = { type: "quorum-lost", reachable: 1, members: 3 };
-    await vi.waitFor(() => expect(events).toContainEqual(lost), PATIENCE);
-    expect(first.status().peers.map(({ suspected }) => suspected)).toEqual([true, true]);
-    await it.start(2);
-    await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-restored", node: 2 }), PATIENCE);
-    expect(events).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 });
-  });
-
-  test("says that it knows of nobody who serves, once the others are gone", async () => {
-    const { first, second, third, events } = await heardFromTheBeginning();
-    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
-    await vi.waitFor(() => {
-      expect(changes().at(-1)).toMatchObject({ server: expect.any(Number) as number });
-      expect(first.status().lockServer).not.toBe(null);
-    }, PATIENCE);
-    await Promise.all([second.leave(), third.leave()]);
-    await vi.waitFor(() => expect(first.status().lockServer).toBe(null), PATIENCE);
-    await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ server: null, token: null }), PATIENCE);
-  });
-
-  test("notices that its process stood still", async () => {
-    const member = await closing(await cluster(1)).start(1);
-    const events = eventsOf(member);
-    const until = performance.now() + 600;
-    while (performance.now() < until);
-    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("stalled"), PATIENCE);
-  });
-
-  test.each(["raft", "epoch-bully"] as const)("never has a lower token after a restart: %s", async (algorithm) => {
-    const it = closing(await cluster(3));
-    const all = await startAll(it);
-    const first = await (all[0] as Member).election("report", { algorithm }).lead(({ token }) => token);
-    await Promise.all(all.map((member) => member.leave()));
-    const again = await startAll(it);
-    const known = algorithm === "raft" ? [] : [{ kind: "election", name: "report" }]; // The log need not be told who uses it.
-    for (const member of again) expect(member.status().instances).toMatchObject(known);
-    const next = await (again[1] as Member).election("report", { algorithm }).lead(({ token }) => token);
-    expect(next).toBeGreaterThan(first);
-  });
-
   test("shows how things stand on its admin address", async () => {
     const it = closing(await cluster(1));
     const member = await it.start(1, { admin: "127.0.0.1:0" });
@@ -259,31 +178,5 @@ describe("a member", () => {
     expect(await (await fetch(`${member.admin}/metrics`)).text()).toContain("coterie_open_links 0");
     const command = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
     expect((await fetch(`${member.admin}/command`, command)).status).toBe(400);
-  });
-
-  test("that fails loses what it holds and ends every wait", async () => {
-    const [port] = (await freePorts(1)) as [number];
-    const options = { id: 1, members: { 1: `127.0.0.1:${port}` }, timing: "patient", log: silent } as const;
-    const membership = await membershipOf(realPlatform, options);
-    const identity = new GroupIdentity({ self: 1, members: [1], log: silent });
-    const member = new JoinedMember({ ...membership, ...soleFounder(), identity });
-    await member.open();
-    const grant = await member.mutex("account").acquire();
-    const waiting = member.mutex("account").acquire();
-    const disk = new Error("the disk is full");
-    member.fail(disk);
-    await expect(waiting).rejects.toMatchObject({ code: "member-failed", phase: "never-acquired" });
-    expect(grant.signal.reason).toMatchObject({ code: "member-failed", phase: "lost", cause: disk });
-    expect(member.signal.reason).toMatchObject({ code: "member-failed" });
-    expect(member.status().state).toBe("failed");
-    await member.leave();
-  });
-
-  test("leaves once, however often it is told to, and its readers end", async () => {
-    const member = await closing(await cluster(1)).start(1);
-    const events = member.events();
-    await Promise.all([member.leave(), member.leave()]);
-    while ((await events.next()).done !== true); // What has happened until then.
-    expect(await events.next()).toEqual({ done: true, value: undefined });
   });
 });

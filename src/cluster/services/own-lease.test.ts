@@ -1,86 +1,86 @@
-/** Locks whose caller chose how long a permission lasts, at members that put away what nobody uses. The clock is the test's. */
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { Cluster, IDS, mutex } from "../../../test/services/bare-members.ts";
+/** Locks whose caller chose how long a permission lasts, at members that put away what nobody uses; in virtual time. */
+import { describe, expect, test } from "vitest";
+import { lockServerOf } from "../../../test/services/lock-server.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import type { Setting } from "./algorithms.ts";
-import { MutexHandle } from "./handles.ts";
-import type { LocalMutex } from "./local-mutex.ts";
+import { simulate, type World } from "../../testing/index.ts";
+import type { Mutex } from "./api.ts";
 
-beforeAll(() => void vi.useFakeTimers());
-afterAll(() => void vi.useRealTimers());
-
-let it: Cluster;
-function three(): Cluster {
-  it = new Cluster();
-  for (const id of IDS) it.start(id);
-  return it.serve(1);
-}
-afterEach(() => it.stop());
-
+const IDS: readonly NodeId[] = [1, 2, 3];
 /** What nobody uses is away by then. */
 const A_WHILE = 3_000;
 
-describe("a lock with a lease of its own", () => {
-  const withLease = (lease: object): Setting => ({ ...mutex("x"), options: JSON.stringify(lease) });
-  const handle = (cluster: Cluster, id: NodeId, setting: Setting): MutexHandle =>
-    new MutexHandle(() => cluster.instances(id).use(setting).local as LocalMutex);
-  const long = withLease({ leaseMs: 10_000 });
-  const short = withLease({ leaseMs: 100, renewMs: 50 });
+const openIn = (world: World): string[][] =>
+  IDS.map((id) =>
+    world
+      .member(id)
+      .status()
+      .instances.map(({ name }) => name),
+  );
+const lockAt = (world: World, id: NodeId, options = {}, name = "x"): Mutex =>
+  world.member(id).mutex(name, { algorithm: "elected-server", options });
 
-  test("stays at all members: a shorter one cannot be had while a member that is cut off holds it", async () => {
-    const cluster = await three().goOn(A_WHILE);
-    const held = handle(cluster, 1, long).acquire();
-    await cluster.goOn(11_000); // Leases of earlier servers are awaited.
-    const grant = await held;
-    await cluster.goOn(A_WHILE);
-    cluster.cutOff(1);
-    for (const id of [2, 3]) {
-      cluster.crash(id);
-      cluster.start(id);
-    }
-    await cluster.serve(2).goOn(A_WHILE);
-    expect(IDS.map((id) => cluster.openAt(id))).toEqual([["x"], ["x"], ["x"]]);
-    for (const id of [2, 3]) expect(() => handle(cluster, id, mutex("x"))).toThrow("as they are in use already");
-    const next = handle(cluster, 2, long).acquire();
-    const wasHeld = next.then(() => grant.isHeld);
-    await cluster.goOn(15_000);
-    expect(await wasHeld).toBe(false);
+/** Three, with who serves locks, which nobody uses then. */
+async function served(body: (world: World, server: NodeId, others: readonly [NodeId, NodeId]) => Promise<void>) {
+  await simulate({ members: IDS, seed: 1 }).run(async (world) => {
+    const server = await lockServerOf(
+      IDS.map((id) => world.member(id)),
+      IDS.map((id) => lockAt(world, id, {}, "first")),
+    );
+    await world.sleep(A_WHILE);
+    expect(openIn(world)).toEqual([[], [], []]);
+    await body(world, server.id, IDS.filter((id) => id !== server.id) as [NodeId, NodeId]);
   });
+}
 
-  test.each([0, 300])(
-    "that is shorter than the usual one waits for those that were given before, opened %i ms after its server was elected",
-    async (afterMs) => {
-      const cluster = await three().goOn(A_WHILE);
-      const held = handle(cluster, 1, mutex("x")).acquire();
-      await cluster.goOn(A_WHILE);
-      const grant = await held;
-      expect(IDS.map((id) => cluster.openAt(id))).toEqual([["x"], [], []]);
-      cluster.cutOff(1);
-      if (afterMs > 0) await cluster.serve(2).goOn(afterMs);
-      const wasHeld = handle(cluster, 2, short)
-        .acquire()
-        .then(() => grant.isHeld);
-      if (afterMs === 0) cluster.serve(2);
-      await cluster.goOn(A_WHILE);
-      expect(await wasHeld).toBe(false);
-    },
+describe("a lock with a lease of its own", () => {
+  const long = { leaseMs: 10_000 };
+  const short = { leaseMs: 100, renewMs: 50 };
+
+  test("stays at all members: a shorter one cannot be had while a member that is cut off holds it", () =>
+    served(async (world, server, others) => {
+      const grant = await lockAt(world, server, long).acquire({ timeoutMs: 11_000 }); // Leases of earlier servers are awaited.
+      await world.sleep(A_WHILE);
+      world.partition([server], others);
+      for (const id of others) world.crash(id);
+      await Promise.all(others.map((id) => world.restart(id)));
+      await world.sleep(A_WHILE);
+      expect(openIn(world)).toEqual([["x"], ["x"], ["x"]]);
+      for (const id of others) expect(() => lockAt(world, id)).toThrow("as they are in use already");
+      expect(grant.isHeld).toBe(true);
+      const next = await lockAt(world, others[0], long).acquire();
+      expect({ before: grant.isHeld, now: next.isHeld }).toEqual({ before: false, now: true });
+      expect(next.token).toBeGreaterThan(grant.token);
+    }));
+
+  test.each([0, 700, 1_000])(
+    "that is shorter than the usual one waits for those that were given before, opened %i ms after its server was cut off",
+    (afterMs) =>
+      served(async (world, server, others) => {
+        const grant = await lockAt(world, server).acquire();
+        await world.sleep(A_WHILE);
+        expect(openIn(world)).toEqual(IDS.map((id) => (id === server ? ["x"] : [])));
+        world.partition([server], others);
+        await world.sleep(afterMs);
+        const next = await lockAt(world, others[0], short).acquire();
+        expect({ before: grant.isHeld, now: next.isHeld }).toEqual({ before: false, now: true });
+        expect(next.token).toBeGreaterThan(grant.token);
+      }),
   );
 
-  test("that says only how often it is renewed is put away as any other", async () => {
-    const cluster = three();
-    const used = handle(cluster, 2, withLease({ renewMs: 100 })).use(() => {});
-    await cluster.goOn(2 * A_WHILE);
-    await used;
-    expect(IDS.map((id) => cluster.openAt(id))).toEqual([[], [], []]);
-  });
+  test("that says only how often it is renewed is put away as any other", () =>
+    served(async (world, _server, [other]) => {
+      await lockAt(world, other, { renewMs: 100 }).use(() => {});
+      await world.sleep(2 * A_WHILE);
+      expect(openIn(world)).toEqual([[], [], []]);
+    }));
 
-  test("and whose token goes round stays as well: the name cannot be had with a shorter one", async () => {
-    const ring = (lease: object): Setting => ({ ...withLease(lease), algorithm: "epoch-token-ring" });
-    const cluster = three();
-    const used = handle(cluster, 2, ring({ leaseMs: 10_000 })).use(() => {});
-    await cluster.goOn(2 * A_WHILE);
-    await used;
-    expect(IDS.map((id) => cluster.openAt(id))).toEqual([["x"], ["x"], ["x"]]);
-    expect(() => handle(cluster, 3, ring({ leaseMs: 100, renewMs: 50 }))).toThrow("as they are in use already");
-  });
+  test("and whose token goes round stays as well: the name cannot be had with a shorter one", () =>
+    simulate({ members: IDS, seed: 1 }).run(async (world) => {
+      const ring = (id: NodeId, options: object): Mutex =>
+        world.member(id).mutex("x", { algorithm: "epoch-token-ring", options });
+      await ring(2, long).use(() => {});
+      await world.sleep(2 * A_WHILE);
+      expect(openIn(world)).toEqual([["x"], ["x"], ["x"]]);
+      expect(() => ring(3, short)).toThrow("as they are in use already");
+    }));
 });

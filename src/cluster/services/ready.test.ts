@@ -1,19 +1,17 @@
-/** What a member says of its surroundings before it has heard of any, and when it is ready. */
-import { describe, expect, test, vi } from "vitest";
-import { closedAfterEach } from "../../../test/network/closing.ts";
-import { type Cluster, cluster, startAll } from "../../../test/network/joined.ts";
-import type { Member, MemberEvent } from "./api.ts";
-
-const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
+/** What a member says of its surroundings before it has heard of any, and when it is ready; in virtual time. */
+import { describe, expect, test } from "vitest";
+import { simulate, type World } from "../../testing/index.ts";
+import type { Leadership, Member, MemberEvent } from "./api.ts";
 
 /** A cluster whose members have all met once, as they have to, and of which none runs. */
-async function founded(size: number): Promise<Cluster> {
-  const it = closing(await cluster(size));
-  const members = await startAll(it);
-  await Promise.all(members.map((member) => member.ready()));
-  await Promise.all(members.map((member) => member.leave()));
-  return it;
+async function founded(body: (world: World) => Promise<void>): Promise<void> {
+  await simulate({ members: 3, seed: 1 }).run(async (world) => {
+    const members = world.members.map((id) => world.member(id));
+    await Promise.all(members.map((member) => member.ready()));
+    await Promise.all(members.map((member) => member.leave()));
+    for (const id of world.members) world.kill(id);
+    await body(world);
+  });
 }
 
 function eventsOf(member: Member): MemberEvent[] {
@@ -25,71 +23,76 @@ function eventsOf(member: Member): MemberEvent[] {
 }
 
 describe("a member that has heard nobody", () => {
-  test("has no majority, and says so at once", async () => {
-    const it = await founded(3);
-    const first = await it.start(1);
-    expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, lockServer: null });
-    const events = eventsOf(first);
-    await it.start(2);
-    await vi.waitFor(
-      () => expect(events).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 }),
-      PATIENCE,
-    );
-    expect(first.status()).toMatchObject({ hasQuorum: true, reachable: 2 });
-  });
+  test("has no majority, and says so at once, and says as soon as it has one", () =>
+    founded(async (world) => {
+      const first = await world.restart(1);
+      expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, lockServer: null });
+      const events = eventsOf(first);
+      await world.restart(2);
+      await world.sleep(1_000);
+      expect(events).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 });
+      expect(first.status()).toMatchObject({ hasQuorum: true, reachable: 2 });
+    }));
 
-  test("is not ready, and says what is missing", async () => {
-    const it = await founded(3);
-    const first = await it.start(1);
-    await expect(first.ready({ timeoutMs: 20 })).rejects.toMatchObject({ code: "ready-timeout", phase: "no-majority" });
-    const abort = new AbortController();
-    const aborted = first.ready({ signal: abort.signal });
-    abort.abort("not wanted");
-    const refusal = { name: "AbortError", code: "ready-aborted", phase: "no-majority", cause: "not wanted" };
-    await expect(aborted).rejects.toMatchObject(refusal);
-    await expect(first.ready({ signal: abort.signal })).rejects.toMatchObject(refusal);
-    const left = expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
-    await first.leave();
-    await left;
-    await expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
-  });
+  test("is not ready, and says what is missing", () =>
+    founded(async (world) => {
+      const first = await world.restart(1);
+      const missing = { code: "ready-timeout", phase: "no-majority" };
+      await expect(first.ready({ timeoutMs: 5_000 })).rejects.toMatchObject(missing);
+      const abort = new AbortController();
+      const aborted = first.ready({ signal: abort.signal });
+      abort.abort("not wanted");
+      const refusal = { name: "AbortError", code: "ready-aborted", phase: "no-majority", cause: "not wanted" };
+      await expect(aborted).rejects.toMatchObject(refusal);
+      await expect(first.ready({ signal: abort.signal })).rejects.toMatchObject(refusal);
+      const left = expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
+      await first.leave();
+      await left;
+      await expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
+    }));
 });
 
 describe("a member that is ready", () => {
-  test("hears a majority, and knows who leads the log of the default locks and elections", async () => {
-    const it = await founded(3);
-    const first = await it.start(1);
-    const ready = first.ready();
-    await it.start(2);
-    await ready;
-    const { hasQuorum, lockServer } = first.status();
-    expect(hasQuorum).toBe(true);
-    expect([1, 2]).toContain(lockServer);
-    await first.ready({ timeoutMs: 1 }); // At once.
-  });
+  test("hears a majority, and knows who leads the log of the default locks and elections", () =>
+    founded(async (world) => {
+      const first = await world.restart(1);
+      const ready = first.ready();
+      await world.restart(2);
+      await ready;
+      const { hasQuorum, lockServer } = first.status();
+      expect(hasQuorum).toBe(true);
+      expect([1, 2]).toContain(lockServer);
+      const at = world.now();
+      await first.ready({ timeoutMs: 1 });
+      expect(world.now()).toBe(at);
+    }));
 
-  test("needs no log where it keeps no journal, as there is none", async () => {
-    const members = await startAll(closing(await cluster(2, { dataDir: undefined })));
-    await Promise.all(members.map((member) => member.ready()));
-    expect(members[0]?.status()).toMatchObject({ hasQuorum: true, lockServer: null, shared: null });
-  });
+  test("needs no log where it keeps no journal, as there is none", () =>
+    simulate({ members: 2, seed: 1, join: { dataDir: undefined } }).run(async (world) => {
+      await Promise.all(world.members.map((id) => world.member(id).ready()));
+      expect(world.member(1).status()).toMatchObject({ hasQuorum: true, lockServer: null, shared: null });
+    }));
 });
 
 describe("who leads", () => {
-  test("is told of each election by name, to members that use it", async () => {
-    const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
-    await first.ready();
-    const events = eventsOf(second);
-    second.election("report");
-    const over = new AbortController();
-    const led = first
-      .election("report")
-      .lead(({ signal }) => new Promise((done) => signal.addEventListener("abort", done)), over);
-    const leaderOf = (member: Member) => member.status().instances.find(({ name }) => name === "report")?.leader;
-    await vi.waitFor(() => expect([leaderOf(first), leaderOf(second)]).toEqual([1, 1]), PATIENCE);
-    const told = { type: "leader-changed", election: "report", leader: 1, token: expect.any(Number) as number };
-    await vi.waitFor(() => expect(events).toContainEqual(told), PATIENCE);
-    over.abort();
-    await expect(led).rejects.toMatchObject({ name: "AbortError", code: "lead-aborted" });
-  });
+  test("is told of each election by name, to members that use it", () =>
+    simulate({ members: 2, seed: 1 }).run(async (world) => {
+      const [first, second] = [world.member(1), world.member(2)];
+      await first.ready();
+      const events = eventsOf(second);
+      second.election("report");
+      const over = new AbortController();
+      let token = Number.NaN;
+      const untilOver = (leadership: Leadership): Promise<void> => {
+        token = leadership.token;
+        return new Promise((done) => leadership.signal.addEventListener("abort", () => done()));
+      };
+      const led = first.election("report").lead(untilOver, over);
+      await world.sleep(1_000);
+      const leaderOf = (member: Member) => member.status().instances.find(({ name }) => name === "report")?.leader;
+      expect([leaderOf(first), leaderOf(second)]).toEqual([1, 1]);
+      expect(events).toContainEqual({ type: "leader-changed", election: "report", leader: 1, token });
+      over.abort();
+      await expect(led).rejects.toMatchObject({ name: "AbortError", code: "lead-aborted" });
+    }));
 });

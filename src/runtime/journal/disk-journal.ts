@@ -376,7 +376,12 @@ class DiskJournal implements Journal {
     const { end } = this.#file;
     // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
     if (end < Math.max(this.#options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
-    return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0) * 2 < end;
+    return this.#liveBytes * 2 < end;
+  }
+
+  /** Of records that have not been replaced. */
+  get #liveBytes(): number {
+    return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** What is left of it is copied into a new file, while it goes on. */
@@ -390,11 +395,11 @@ class DiskJournal implements Journal {
 
   /** The new file takes the place of the old one once it is durable. */
   async #changeFile(rewriting: Rewriting): Promise<void> {
-    const { file, number, places } = await rewriting.finish();
+    const { file, number, places, copiedBytes } = await rewriting.finish();
     const old = this.#file;
     this.#rewriting = null;
     this.#file = file;
-    this.#rewrittenTo = file.end;
+    this.#rewrittenTo = file.end - (copiedBytes - this.#liveBytes);
     if (this.#options.counts !== undefined) this.#options.counts.bytes += file.end;
     this.#number = number;
     for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];

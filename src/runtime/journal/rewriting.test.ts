@@ -45,6 +45,27 @@ test("nobody waits for it: what is appended meanwhile is durable before it is do
   expect(statSync(folder.file).size).toBeLessThan(1_000);
 });
 
+test("what was replaced while it was copied does not stay: it is written anew once more, though nobody writes", async () => {
+  const { asked: copying, platform } = watchedDisk("write");
+  const journal = await folder.open({ platform, limits });
+  const slot = journal.slot("notes", noteShape);
+  await durable(slot);
+  let goOn = (): void => {};
+  const isHeld = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  copying.mockImplementation((act) => isHeld.then(act));
+  copying.mockClear();
+  for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
+  await vi.waitFor(() => expect(copying).toHaveBeenCalled());
+  for (let i = 0; i < 200; i++) slot.compact([note(i, LONG)]);
+  await durable(slot);
+  goOn();
+  await vi.waitFor(() => expect(statSync(folder.file).size).toBeLessThan(limits.rewriteFromBytes), { timeout: 60_000 });
+  await journal.close();
+  expect(await folder.session()).toEqual([note(199, LONG)]);
+});
+
 test("a journal that is closed meanwhile leaves the old file as it is, and nothing beside it counts", async () => {
   const { asked: copying, platform } = watchedDisk("write");
   const journal = await folder.open({ platform, limits });

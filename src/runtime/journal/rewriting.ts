@@ -20,6 +20,16 @@ interface Since {
   readonly length: number;
 }
 
+export interface Rewritten {
+  readonly file: JournalFile;
+  /** Of its last batch. */
+  readonly number: number;
+  /** Where the records of each slot are in it. */
+  readonly places: ReadonlyMap<number, number[]>;
+  /** Of records, those that have been replaced while they were copied among them. */
+  readonly copiedBytes: number;
+}
+
 /** How much is copied at once. */
 const COPY_BYTES = 256 * 1024;
 /** So often it is tried to catch up with who writes. */
@@ -35,6 +45,7 @@ export class Rewriting {
   #batch = new Batch();
   /** Of the last batch. */
   #number = 0;
+  #copiedBytes = 0;
   #since: Since[] = [];
   #sinceBytes = 0;
   #next: JournalFile | null = null;
@@ -57,11 +68,11 @@ export class Rewriting {
   }
 
   /** Takes the other's place. */
-  async finish(): Promise<{ file: JournalFile; number: number; places: ReadonlyMap<number, number[]> }> {
+  async finish(): Promise<Rewritten> {
     await this.#catchUp();
     const file = this.#next as JournalFile; // It is copied, so there is one.
     await file.install(this.#place);
-    return { file, number: this.#number, places: this.#moved };
+    return { file, number: this.#number, places: this.#moved, copiedBytes: this.#copiedBytes };
   }
 
   async abandon(): Promise<void> {
@@ -99,6 +110,7 @@ export class Rewriting {
   async #add({ slot, kind, at, length }: Since): Promise<void> {
     const payload = this.#from.read(at, length);
     this.#batch.add(slot, kind, (into) => into.append(payload));
+    if (kind !== "declare") this.#copiedBytes += length;
     if (this.#batch.bytes > COPY_BYTES) await this.#flush();
   }
 

@@ -1,0 +1,38 @@
+/** What channels leave in the memory of a process: real members, since a world's disks and machines have theirs in the same heap. */
+import { expect, test } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { heapUsedBytes } from "../../../test/network/heap.ts";
+import { cluster, startAll } from "../../../test/network/joined.ts";
+import { joined, next } from "../../../test/services/channel-members.ts";
+import type { Channel } from "./channel-api.ts";
+
+const closing = closedAfterEach();
+
+test("a use that only sends leaves nothing behind", async () => {
+  const it = closing(await cluster(1));
+  const member = await it.start(1);
+  const open = (): Channel<string> => member.channel<string>("room", { order: "fifo" });
+  const before = heapUsedBytes();
+  for (let number = 0; number < 2_000; number++) await open().send("x".repeat(10_000));
+  expect(heapUsedBytes() - before).toBeLessThan(10_000_000); // Of 20 MB that were sent.
+  await expect((async () => next(open().read(), 2_000))()).rejects.toMatchObject({ code: "reader-too-slow" });
+});
+
+test.each(["causal", "total"] as const)("%s: what has been delivered leaves nothing behind", async (order) => {
+  const members = await startAll(closing(await cluster(3)));
+  const rooms = members.map((member) => member.channel<string>("room", { order }));
+  await Promise.all(rooms.map((room) => joined(room, 3)));
+  const readers = rooms.map((room) => room.read());
+  const payload = "x".repeat(1_000);
+  const exchange = async (turns: number): Promise<number> => {
+    for (let turn = 0; turn < turns; turn++) {
+      const reads = readers.map((reader) => next(reader, 300));
+      await Promise.all(rooms.flatMap((room) => Array.from({ length: 100 }, () => room.send(payload))));
+      await Promise.all(reads);
+    }
+    return heapUsedBytes();
+  };
+  const before = await exchange(10);
+  const after = await exchange(40); // 12,000 messages of 1 KB, at three members: 36 MB.
+  expect(after - before).toBeLessThan(10_000_000);
+});

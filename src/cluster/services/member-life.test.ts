@@ -1,0 +1,136 @@
+/** What a member says of itself and of the others, from when it joins until it leaves or fails; in virtual time. */
+import { expect, test } from "vitest";
+import { simulate, type World } from "../../testing/index.ts";
+import type { Member, MemberEvent } from "./api.ts";
+
+/** By then others have noticed that a member is gone, or back. */
+const A_WHILE = 2_000;
+
+const alone = (body: (member: Member, world: World) => Promise<void>): Promise<void> =>
+  simulate({ members: 1, seed: 1 }).run((world) => body(world.member(1), world));
+
+/** All that a member has said since. */
+function eventsOf(member: Member): MemberEvent[] {
+  const seen: MemberEvent[] = [];
+  void (async () => {
+    for await (const event of member.events()) seen.push(event);
+  })();
+  return seen;
+}
+
+/** Three members that have met, and what the first says from before it hears of the others, which have just started again. */
+async function heardFromTheBeginning(
+  body: (first: Member, world: World, events: readonly MemberEvent[]) => Promise<void>,
+): Promise<void> {
+  await simulate({ members: 3, seed: 1 }).run(async (world) => {
+    await world.sleep(500);
+    for (const id of world.members) world.kill(id);
+    const first = await world.restart(1);
+    const events = eventsOf(first);
+    await Promise.all([world.restart(2), world.restart(3)]);
+    await world.sleep(A_WHILE);
+    await body(first, world, events);
+  });
+}
+
+test("alone it is a majority of one", () =>
+  alone(async (member) => {
+    await member.ready();
+    expect(member.status()).toMatchObject({ lockServer: 1, hasQuorum: true, reachable: 1, peers: [] });
+    await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
+  }));
+
+test("it says who is suspected, who is back, and whether it can hear of a majority, each once", () =>
+  heardFromTheBeginning(async (first, world, events) => {
+    const since = (from: number): MemberEvent[] =>
+      events.slice(from).filter(({ type }) => /^(peer|quorum)-/.test(type));
+    expect(since(0)).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 });
+    let before = events.length;
+    await world.member(3).leave();
+    await world.sleep(A_WHILE);
+    expect(since(before)).toEqual([{ type: "peer-suspected", node: 3 }]);
+    expect(first.status()).toMatchObject({ hasQuorum: true });
+    before = events.length;
+    await world.member(2).leave();
+    world.kill(2);
+    await world.sleep(A_WHILE);
+    const lost = { type: "quorum-lost", reachable: 1, members: 3 };
+    expect(since(before)).toEqual(expect.arrayContaining([{ type: "peer-suspected", node: 2 }, lost]));
+    expect(since(before)).toHaveLength(2);
+    expect(first.status().peers.map(({ suspected }) => suspected)).toEqual([true, true]);
+    before = events.length;
+    await world.restart(2);
+    await world.sleep(A_WHILE);
+    const gained = { type: "quorum-gained", reachable: 2, members: 3 };
+    expect(since(before)).toEqual(expect.arrayContaining([{ type: "peer-restored", node: 2 }, gained]));
+    expect(since(before)).toHaveLength(2);
+  }));
+
+test("it says that it knows of nobody who serves, once the others are gone", () =>
+  heardFromTheBeginning(async (first, world, events) => {
+    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
+    expect(changes().at(-1)).toMatchObject({ server: expect.any(Number) as number });
+    expect(first.status().lockServer).not.toBe(null);
+    await Promise.all([world.member(2).leave(), world.member(3).leave()]);
+    await world.sleep(A_WHILE);
+    expect(first.status().lockServer).toBe(null);
+    expect(changes().at(-1)).toMatchObject({ server: null, token: null });
+  }));
+
+test("it notices that its process stood still", () =>
+  alone(async (member, world) => {
+    const events = eventsOf(member);
+    world.pause(1);
+    await world.sleep(600);
+    world.resume(1);
+    await world.sleep(100);
+    expect(events.map(({ type }) => type)).toContain("stalled");
+  }));
+
+test.each(["raft", "epoch-bully"] as const)("it never has a lower token after a restart: %s", (algorithm) =>
+  simulate({ members: 3, seed: 1 }).run(async (world) => {
+    const lead = (id: number): Promise<number> =>
+      world
+        .member(id)
+        .election("report", { algorithm })
+        .lead(({ token }) => token);
+    const first = await lead(1);
+    await Promise.all(world.members.map((id) => world.member(id).leave()));
+    for (const id of world.members) world.kill(id);
+    const again = await Promise.all(world.members.map((id) => world.restart(id)));
+    const known = algorithm === "raft" ? [] : [{ kind: "election", name: "report" }]; // The log need not be told who uses it.
+    for (const member of again) expect(member.status().instances).toMatchObject(known);
+    expect(await lead(2)).toBeGreaterThan(first);
+  }),
+);
+
+test("as it fails it loses what it holds, and ends every wait", () =>
+  alone(async (member, world) => {
+    const account = member.mutex("account");
+    const grant = await account.acquire();
+    await world.sleep(A_WHILE); // Nothing else is on its way to the disk.
+    world.failDisk(1);
+    const map = member.map<number>("stock");
+    const failed = [
+      [account.acquire(), "never-acquired"],
+      [map.put("apples", 3), "uncertain"],
+      [map.get("apples"), "never-sent"],
+    ] as const;
+    const at = world.now();
+    for (const [waiting, phase] of failed)
+      await expect(waiting).rejects.toMatchObject({ code: "member-failed", phase });
+    expect(world.now() - at).toBeLessThan(100);
+    expect(grant.signal.reason).toMatchObject({ code: "member-failed", phase: "lost" });
+    expect(member.signal.reason).toMatchObject({ code: "member-failed" });
+    expect((grant.signal.reason as Error).cause).toBe((member.signal.reason as Error).cause);
+    expect(member.status().state).toBe("failed");
+    await member.leave();
+  }));
+
+test("it leaves once, however often it is told to, and its readers end", () =>
+  alone(async (member) => {
+    const events = member.events();
+    await Promise.all([member.leave(), member.leave()]);
+    while ((await events.next()).done !== true); // What has happened until then.
+    expect(await events.next()).toEqual({ done: true, value: undefined });
+  }));
