@@ -2,15 +2,17 @@
 import { describe, it } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 import { conformance } from "./conformance.ts";
+import { asListed } from "./exceptions.ts";
 
 describe("members of a cluster", () => {
-  it.each(conformance)("$name", async ({ check }) => {
+  it.each(conformance)("$name", async ({ name, check }) => {
     const world = simulate({ members: 3, seed: 1 });
     let joined = 0;
     const join = () => {
       joined += 1;
       return Promise.resolve(world.member(joined));
     };
-    await world.run(() => check({ join, sleep: (ms) => world.sleep(ms) }));
+    const spoil = () => Promise.reject(new Error("nothing writes past members"));
+    await world.run(() => asListed("members", name, check({ join, spoil })));
   });
 });

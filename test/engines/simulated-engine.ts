@@ -74,6 +74,12 @@ export class SimulatedEngine {
     this.#sessions.clear();
   }
 
+  /** Writes past Coterie. */
+  spoil(key: string, value: string): Promise<void> {
+    this.#commit([], [{ key, value }]);
+    return Promise.resolve();
+  }
+
   #platform(process: { isUp: boolean }): Pick<Platform, "clock" | "timers" | "random"> {
     const { time, random } = this;
     const whenUp = (run: () => void): void => {

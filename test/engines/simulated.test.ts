@@ -2,12 +2,14 @@
 import { describe, expect, it, test } from "vitest";
 import { type Grant, guard } from "../../src/index.ts";
 import { conformance } from "./conformance.ts";
+import { asListed } from "./exceptions.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
 
 describe("the simulated engine", () => {
-  it.each(conformance)("$name", async ({ check }) => {
+  it.each(conformance)("$name", async ({ name, check }) => {
     const engine = new SimulatedEngine(1);
-    await engine.run(() => check({ join: () => engine.join(), sleep: (ms) => engine.sleep(ms) }));
+    const stage = { join: () => engine.join(), spoil: (key: string, value: string) => engine.spoil(key, value) };
+    await engine.run(() => asListed("simulated", name, check(stage)));
   });
 });
 

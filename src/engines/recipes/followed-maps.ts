@@ -1,6 +1,6 @@
 /** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
-import { type Store, StoreError } from "../store.ts";
+import { isForeseen, type Store } from "../store.ts";
 import { type Keys, shownChange } from "./keys.ts";
 import { mapPrefix } from "./names.ts";
 
@@ -67,7 +67,7 @@ export class FollowedMaps {
       if (this.#options.store.maxKeys > 1) await this.#options.keys.sweep(map);
       if (followed.after !== null) await this.#tellChanges(map, followed, followed.after);
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      if (!isForeseen(error)) throw error;
     }
   }
 
@@ -77,6 +77,13 @@ export class FollowedMaps {
     const found = await store.changes(prefix, after);
     followed.after = found === null ? null : found.revision;
     if (found === null) return tell({ type: "restored", revision: 0 });
-    for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
+    try {
+      for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
+    } catch (error) {
+      // What others have put there ends each watch of the map: they ask for it, and are told so.
+      followed.after = null;
+      tell({ type: "restored", revision: 0 });
+      throw error;
+    }
   }
 }

@@ -10,8 +10,7 @@ import {
   type Result,
   refuse,
 } from "../../protocols/service/coordination-service/operations.ts";
-import type { Store } from "../store.ts";
-import { StoreError } from "../store.ts";
+import { isForeseen, type Store, StoreError } from "../store.ts";
 import {
   type Asking,
   applied,
@@ -102,7 +101,15 @@ export class Locks {
   async look(names: readonly string[] = this.watched): Promise<void> {
     for (let at = 0; at < names.length; at += AT_ONCE) {
       const some = names.slice(at, at + AT_ONCE);
-      await Promise.all(some.map((name) => this.#inTurn(name, () => this.#look(name)).catch(() => {})));
+      await Promise.all(some.map((name) => this.#lookAt(name)));
+    }
+  }
+
+  async #lookAt(name: string): Promise<void> {
+    try {
+      await this.#inTurn(name, () => this.#look(name));
+    } catch (error) {
+      if (!isForeseen(error)) throw error;
     }
   }
 
