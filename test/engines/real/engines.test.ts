@@ -69,9 +69,10 @@ describe.each(clusters)("$name of three servers", ({ name, start }) => {
   });
   afterAll(() => cluster?.remove());
 
-  it("loses and doubles no increment while processes and its leader are killed and paused, and cut off from each other", async () => {
-    const { value, accepted, kills } = await fencedCounter(name, cluster);
+  it("loses and doubles no increment, and takes no stale token, while processes and its leader are killed and paused, and cut off from each other", async () => {
+    const { value, accepted, stale, kills } = await fencedCounter(name, cluster);
     expect(value).toBe(accepted);
+    expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);
     expect([kills, accepted > 20]).toEqual([2, true]);
   });
 

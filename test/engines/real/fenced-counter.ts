@@ -1,7 +1,8 @@
 /**
  * Three processes count under a lock: each reads the counter and writes one more, with its token, and what is written is taken only
- * with a token that is not lower than any before. One is killed and another started, one is paused past its session, one is cut off
- * past its session, all connections are reset, the engine is paused, killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
+ * with a token that is not lower than any before. One is killed and another started; one is paused past its session, and one cut off,
+ * both between their read and their write, which comes late and has to be turned away; all connections are reset, the engine is paused,
+ * killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { guard, StaleToken } from "../../../src/index.ts";
@@ -14,7 +15,8 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 export interface Counted {
   readonly value: number;
   readonly accepted: number;
-  readonly stale: number;
+  /** What came with a token that was too low: of the one that was paused, and of the one that was cut off. */
+  readonly stale: readonly [number, number];
   readonly kills: number;
 }
 
@@ -22,12 +24,22 @@ export interface Counted {
 interface Counting {
   readonly child: ChildProcess;
   readonly network: readonly TcpProxy[];
+  stale: number;
+  /** Of its next read, which is not answered before what it is given is called. */
+  onRead: ((answer: () => void) => void) | null;
 }
 
+/** Resolves when it holds the lock and has asked what it is to write one more than. @returns what answers it. */
+const inside = (counting: Counting): Promise<() => void> =>
+  new Promise((resolve) => {
+    counting.onRead = resolve;
+  });
+
 export async function fencedCounter(engine: string, server: Served): Promise<Counted> {
-  const counted = { value: 0, accepted: 0, stale: 0, kills: 0 };
+  const counted = { value: 0, accepted: 0, kills: 0 };
   const accept = guard();
-  const serve = (child: ChildProcess): void => {
+  const serve = (counting: Counting): void => {
+    const { child } = counting;
     child.on("message", ({ id, token, value }: { id: number; token: number; value: number | null }) => {
       try {
         accept(token);
@@ -35,10 +47,15 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
           counted.accepted += 1;
           counted.value = value;
         }
-        child.send({ id, value: counted.value });
+        const read = counted.value;
+        const answer = (): void => void child.send({ id, value: read });
+        const { onRead } = counting;
+        if (value !== null || onRead === null) return answer();
+        counting.onRead = null;
+        onRead(answer);
       } catch (error) {
         if (!(error instanceof StaleToken)) throw error;
-        counted.stale += 1;
+        counting.stale += 1;
         child.send({ id, value: -1 });
       }
     });
@@ -48,33 +65,44 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
     const network = await Promise.all(server.ports.map((port) => TcpProxy.start(port)));
     const ports = network.map(({ port }) => port);
     const child = fork(script, [engine, ports.join(",")], { execArgv: ["--import", "tsx"] });
-    serve(child);
-    return { child, network };
+    const counting: Counting = { child, network, stale: 0, onRead: null };
+    serve(counting);
+    return counting;
   };
-  const more = async (by = 3): Promise<void> => {
-    const before = counted.accepted;
+  const eventually = async (what: string, isSo: () => boolean): Promise<void> => {
     const until = performance.now() + 90_000;
-    while (counted.accepted < before + by) {
-      if (performance.now() > until) throw new Error(`nobody counted on from ${counted.accepted}`);
+    while (!isSo()) {
+      if (performance.now() > until) throw new Error(`${what}: not in 90 s`);
       await sleep(20);
     }
   };
+  const more = (by = 3): Promise<void> => {
+    const wanted = counted.accepted + by;
+    return eventually(`to count up to ${wanted}`, () => counted.accepted >= wanted);
+  };
   const all = [await begin(), await begin(), await begin()];
+  const [killed, paused, cutOff] = all as [Counting, Counting, Counting];
   try {
     await more(10);
-    all[0]?.child.kill("SIGKILL");
+    killed.child.kill("SIGKILL");
     all.push(await begin());
     counted.kills += 1;
     await more();
-    all[1]?.child.kill("SIGSTOP");
+    const answerPaused = await inside(paused);
+    paused.child.kill("SIGSTOP");
     await sleep(1.5 * SESSION_MS);
     await more();
-    all[1]?.child.kill("SIGCONT");
+    answerPaused();
+    paused.child.kill("SIGCONT");
+    await eventually("to write what it read before its pause", () => paused.stale > 0);
     await more();
-    for (const proxy of all[2]?.network ?? []) proxy.cut();
+    const answerCutOff = await inside(cutOff);
+    for (const proxy of cutOff.network) proxy.cut();
     await sleep(1.5 * SESSION_MS);
     await more();
-    for (const proxy of all[2]?.network ?? []) proxy.heal();
+    answerCutOff();
+    await eventually("to write what it read before it was cut off", () => cutOff.stale > 0);
+    for (const proxy of cutOff.network) proxy.heal();
     await more();
     for (const { network } of all) for (const proxy of network) proxy.reset();
     await more();
@@ -90,5 +118,5 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
     for (const { child } of all) child.kill("SIGKILL");
     await Promise.all(all.flatMap(({ network }) => network.map((proxy) => proxy.close())));
   }
-  return counted;
+  return { ...counted, stale: [paused.stale, cutOff.stale] };
 }

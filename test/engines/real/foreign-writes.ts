@@ -1,15 +1,29 @@
 /** How an operator writes over a key past Coterie: by the engine's own means, without what Coterie writes beside it. */
+import { clientLibrary } from "../../../src/engines/client-library.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { ZookeeperPaths } from "../../../src/engines/zookeeper-paths.ts";
 
 export type ForeignWrite = (port: number, key: string, value: string) => Promise<void>;
+
+/** What is used of `pg`. */
+interface Postgres {
+  readonly default: {
+    readonly Client: new (
+      config: object,
+    ) => {
+      connect(): Promise<void>;
+      query(text: string, values: string[]): Promise<unknown>;
+      end(): Promise<void>;
+    };
+  };
+}
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** By the names of `realEngines`. */
 export const foreignWrites: Readonly<Record<string, ForeignWrite>> = {
   async postgres(port, key, value) {
-    const { default: pg } = await import("pg");
+    const { default: pg } = await clientLibrary<Postgres>("pg", "postgres");
     const client = new pg.Client({ connectionString: `postgres://coterie@127.0.0.1:${port}/postgres` });
     await client.connect();
     await client.query("update coterie.entries set value = $2 where key = $1", [key, value]);

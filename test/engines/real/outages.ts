@@ -104,10 +104,11 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "loses and doubles no increment while processes and the engine are killed, paused and cut off from each other",
+    name: "loses and doubles no increment, and takes no stale token, while processes and the engine are killed, paused and cut off from each other",
     async check({ engine, server }) {
-      const { value, accepted, kills } = await fencedCounter(engine, server);
+      const { value, accepted, stale, kills } = await fencedCounter(engine, server);
       expect(value).toBe(accepted);
+      expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);
       expect([kills, accepted > 20]).toEqual([2, true]);
     },
   },
