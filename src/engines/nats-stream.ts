@@ -1,5 +1,5 @@
 /** A stream of JetStream, by the client library of NATS. */
-import type { KeptMessage, Stream } from "./nats-log.ts";
+import type { KeptMessage, Stream, StreamBounds } from "./nats-log.ts";
 import { StoreError } from "./store.ts";
 
 /** What is used of `@nats-io/transport-node`. */
@@ -36,6 +36,7 @@ interface Manager {
 }
 interface StreamInfo {
   readonly created: string;
+  readonly config: { readonly num_replicas: number };
   readonly state: { readonly first_seq: number; readonly last_seq: number };
 }
 
@@ -88,12 +89,13 @@ export class JetStream implements Stream {
     return this.#maxBytes;
   }
 
-  async bounds(): Promise<{ first: number; last: number; made: string }> {
+  async bounds(): Promise<StreamBounds> {
     const { manager } = await this.#open();
     if (!this.#isMade) await this.#make(manager);
     try {
-      const { created, state } = await manager.streams.info(this.#name);
-      return { first: Math.max(1, state.first_seq), last: state.last_seq, made: created };
+      const { created, config, state } = await manager.streams.info(this.#name);
+      const isReplicated = config.num_replicas > 1;
+      return { first: Math.max(1, state.first_seq), last: state.last_seq, made: created, isReplicated };
     } catch (error) {
       this.#isMade = false;
       throw failure(error as Error, false);

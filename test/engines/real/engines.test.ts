@@ -13,6 +13,7 @@ import { realEngines } from "./engines.ts";
 import { etcdCluster } from "./etcd-cluster.ts";
 import { fencedCounter } from "./fenced-counter.ts";
 import { type ForeignWrite, foreignWrites } from "./foreign-writes.ts";
+import { natsCluster } from "./nats-cluster.ts";
 import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
 import { zookeeperCluster } from "./zookeeper-cluster.ts";
@@ -60,6 +61,7 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
 const clusters = [
   { name: "etcd", start: etcdCluster },
   { name: "zookeeper", start: zookeeperCluster },
+  { name: "nats", start: natsCluster },
 ];
 
 describe.each(clusters)("$name of three servers", ({ name, start }) => {
