@@ -4,13 +4,49 @@
  * both between their read and their write, which comes late and has to be turned away; all connections are reset, the engine is paused,
  * killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { guard, StaleToken } from "../../../src/index.ts";
-import type { Served } from "./servers.ts";
-import { TcpProxy } from "./tcp-proxy.ts";
+import { guard, StaleToken } from "../../src/index.ts";
 
-const SESSION_MS = 3_000;
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const SESSION_MS = 3_000;
+
+/** What is killed, paused and started again: one server, or the leader among several. */
+export interface Away {
+  pause(): void | Promise<void>;
+  resume(): void;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** What is between a process and the engine. */
+export interface Network {
+  cut(): void;
+  heal(): void;
+  reset(): void;
+}
+
+/** Real, or virtual. */
+export interface Time {
+  now(): number;
+  sleep(ms: number): Promise<void>;
+}
+
+/** With its token, a process reads (null), or writes; what it writes with a stale one is answered with -1. */
+export interface Asked {
+  readonly token: number;
+  readonly value: number | null;
+  answer(value: number): void;
+}
+
+export interface CountingProcess {
+  readonly network: Network;
+  kill(): void;
+  stop(): void;
+  goOn(): void;
+}
+
+export interface CounterStage extends Time {
+  readonly server: Away;
+  begin(hear: (asked: Asked) => void): Promise<CountingProcess>;
+}
 
 export interface Counted {
   readonly value: number;
@@ -20,10 +56,7 @@ export interface Counted {
   readonly kills: number;
 }
 
-/** A process, and what is between it and the servers. */
-interface Counting {
-  readonly child: ChildProcess;
-  readonly network: readonly TcpProxy[];
+interface Counting extends CountingProcess {
   stale: number;
   /** Of its next read, which is not answered before what it is given is called. */
   onRead: ((answer: () => void) => void) | null;
@@ -35,76 +68,71 @@ const inside = (counting: Counting): Promise<() => void> =>
     counting.onRead = resolve;
   });
 
-export async function fencedCounter(engine: string, server: Served): Promise<Counted> {
+export async function eventually({ now, sleep }: Time, what: string, isSo: () => boolean): Promise<void> {
+  const until = now() + 90_000;
+  while (!isSo()) {
+    if (now() > until) throw new Error(`${what}: not in 90 s`);
+    await sleep(20);
+  }
+}
+
+export async function fencedCounter(stage: CounterStage): Promise<Counted> {
+  const { server, sleep } = stage;
   const counted = { value: 0, accepted: 0, kills: 0 };
   const accept = guard();
-  const serve = (counting: Counting): void => {
-    const { child } = counting;
-    child.on("message", ({ id, token, value }: { id: number; token: number; value: number | null }) => {
-      try {
-        accept(token);
-        if (value !== null) {
-          counted.accepted += 1;
-          counted.value = value;
-        }
-        const read = counted.value;
-        const answer = (): void => void child.send({ id, value: read });
-        const { onRead } = counting;
-        if (value !== null || onRead === null) return answer();
-        counting.onRead = null;
-        onRead(answer);
-      } catch (error) {
-        if (!(error instanceof StaleToken)) throw error;
-        counting.stale += 1;
-        child.send({ id, value: -1 });
-      }
-    });
-  };
-  const begin = async (): Promise<Counting> => {
-    const script = new URL("counting-process.ts", import.meta.url);
-    const network = await Promise.all(server.ports.map((port) => TcpProxy.start(port)));
-    const ports = network.map(({ port }) => port);
-    const child = fork(script, [engine, ports.join(",")], { execArgv: ["--import", "tsx"] });
-    const counting: Counting = { child, network, stale: 0, onRead: null };
-    serve(counting);
-    return counting;
-  };
-  const eventually = async (what: string, isSo: () => boolean): Promise<void> => {
-    const until = performance.now() + 90_000;
-    while (!isSo()) {
-      if (performance.now() > until) throw new Error(`${what}: not in 90 s`);
-      await sleep(20);
+  const hear = (counting: { stale: number; onRead: Counting["onRead"] }, { token, value, answer }: Asked): void => {
+    try {
+      accept(token);
+    } catch (error) {
+      if (!(error instanceof StaleToken)) throw error;
+      counting.stale += 1;
+      return answer(-1);
     }
+    if (value !== null) {
+      counted.accepted += 1;
+      counted.value = value;
+    }
+    const read = counted.value;
+    const { onRead } = counting;
+    if (value !== null || onRead === null) return answer(read);
+    counting.onRead = null;
+    onRead(() => answer(read));
+  };
+  const all: Counting[] = [];
+  const begin = async (): Promise<Counting> => {
+    const seen = { stale: 0, onRead: null };
+    const counting: Counting = Object.assign(seen, await stage.begin((asked) => hear(seen, asked)));
+    all.push(counting);
+    return counting;
   };
   const more = (by = 3): Promise<void> => {
     const wanted = counted.accepted + by;
-    return eventually(`to count up to ${wanted}`, () => counted.accepted >= wanted);
+    return eventually(stage, `to count up to ${wanted}`, () => counted.accepted >= wanted);
   };
-  const all = [await begin(), await begin(), await begin()];
-  const [killed, paused, cutOff] = all as [Counting, Counting, Counting];
   try {
+    const [killed, paused, cutOff] = [await begin(), await begin(), await begin()];
     await more(10);
-    killed.child.kill("SIGKILL");
-    all.push(await begin());
+    killed.kill();
+    await begin();
     counted.kills += 1;
     await more();
     const answerPaused = await inside(paused);
-    paused.child.kill("SIGSTOP");
+    paused.stop();
     await sleep(1.5 * SESSION_MS);
     await more();
     answerPaused();
-    paused.child.kill("SIGCONT");
-    await eventually("to write what it read before its pause", () => paused.stale > 0);
+    paused.goOn();
+    await eventually(stage, "to write what it read before its pause", () => paused.stale > 0);
     await more();
     const answerCutOff = await inside(cutOff);
-    for (const proxy of cutOff.network) proxy.cut();
+    cutOff.network.cut();
     await sleep(1.5 * SESSION_MS);
     await more();
     answerCutOff();
-    await eventually("to write what it read before it was cut off", () => cutOff.stale > 0);
-    for (const proxy of cutOff.network) proxy.heal();
+    await eventually(stage, "to write what it read before it was cut off", () => cutOff.stale > 0);
+    cutOff.network.heal();
     await more();
-    for (const { network } of all) for (const proxy of network) proxy.reset();
+    for (const { network } of all) network.reset();
     await more();
     await server.pause();
     await sleep(SESSION_MS / 2);
@@ -114,9 +142,8 @@ export async function fencedCounter(engine: string, server: Served): Promise<Cou
     await server.start();
     counted.kills += 1;
     await more(10);
+    return { ...counted, stale: [paused.stale, cutOff.stale] };
   } finally {
-    for (const { child } of all) child.kill("SIGKILL");
-    await Promise.all(all.flatMap(({ network }) => network.map((proxy) => proxy.close())));
+    for (const counting of all) counting.kill();
   }
-  return { ...counted, stale: [paused.stale, cutOff.stale] };
 }

@@ -2,14 +2,21 @@
 import { describe, expect, it, test } from "vitest";
 import { type Grant, guard } from "../../src/index.ts";
 import { conformance } from "./conformance.ts";
-import { asListed } from "./exceptions.ts";
+import { asListed, triedOn } from "./exceptions.ts";
+import { outages } from "./outages.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
+import { simulatedStage } from "./simulated-stage.ts";
 
 describe("the simulated engine", () => {
-  it.each(conformance)("$name", async ({ name, check }) => {
+  it.each(triedOn("simulated", conformance))("$name", async ({ name, check }) => {
     const engine = new SimulatedEngine(1);
     const stage = { join: () => engine.join(), spoil: (key: string, value: string) => engine.spoil(key, value) };
     await engine.run(() => asListed("simulated", name, check(stage)));
+  });
+
+  it.each(triedOn("simulated", outages))("$name", async ({ name, check }) => {
+    const engine = new SimulatedEngine(1);
+    await engine.run(() => asListed("simulated", name, check(simulatedStage(engine))));
   });
 });
 

@@ -6,16 +6,18 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import requireFreshBuild from "../../fresh-build.ts";
 import { conformance } from "../conformance.ts";
-import { asListed } from "../exceptions.ts";
+import { asListed, triedOn } from "../exceptions.ts";
+import { fencedCounter } from "../fenced-counter.ts";
+import { outages } from "../outages.ts";
 import type { EngineCluster } from "./cluster.ts";
+import { realCounting, realTime } from "./counting.ts";
 import { PackedUser } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
 import { etcdCluster } from "./etcd-cluster.ts";
-import { fencedCounter } from "./fenced-counter.ts";
 import { type ForeignWrite, foreignWrites } from "./foreign-writes.ts";
 import { natsCluster } from "./nats-cluster.ts";
-import { outages } from "./outages.ts";
 import { EngineServer } from "./servers.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
 import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
 let user: PackedUser;
@@ -28,6 +30,7 @@ afterAll(() => user?.remove());
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
   const members: EngineMember[] = [];
+  const proxies: TcpProxy[] = [];
   const joined = async (sessionMs = 10_000, ports = server.ports): Promise<EngineMember> => {
     const member = await join({ engine: engine(ports), sessionMs, timeoutMs: 30_000 });
     members.push(member);
@@ -40,15 +43,30 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   });
   afterAll(async () => {
     await Promise.all(members.map((member) => member.leave()));
+    await Promise.all(proxies.map((proxy) => proxy.close()));
     await server?.remove();
   });
 
-  it.each(conformance)("$name", ({ name: promise, check }) =>
+  it.each(triedOn(name, conformance))("$name", ({ name: promise, check }) =>
     asListed(name, promise, check({ join: () => joined(), spoil })),
   );
 
-  it.each(outages)("$name", ({ name: promise, check }) =>
-    asListed(name, promise, check({ engine: name, server, join: joined })),
+  it.each(triedOn(name, outages))("$name", ({ name: promise, check }) =>
+    asListed(
+      name,
+      promise,
+      check({
+        ...realTime,
+        server,
+        join: joined,
+        async joinBehind(sessionMs) {
+          const proxy = await TcpProxy.start(server.port);
+          proxies.push(proxy);
+          return { member: await joined(sessionMs, [proxy.port]), network: proxy };
+        },
+        count: () => fencedCounter(realCounting(name, server)),
+      }),
+    ),
   );
 
   it("runs the example of its page as it is printed, from the packed tarball", async () => {
@@ -72,7 +90,7 @@ describe.each(clusters)("$name of three servers", ({ name, start }) => {
   afterAll(() => cluster?.remove());
 
   it("loses and doubles no increment, and takes no stale token, while processes and its leader are killed and paused, and cut off from each other", async () => {
-    const { value, accepted, stale, kills } = await fencedCounter(name, cluster);
+    const { value, accepted, stale, kills } = await fencedCounter(realCounting(name, cluster));
     expect(value).toBe(accepted);
     expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);
     expect([kills, accepted > 20]).toEqual([2, true]);
