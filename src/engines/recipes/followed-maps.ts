@@ -1,6 +1,7 @@
 /** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 import { type Keys, shownChange } from "./keys.ts";
 import { mapPrefix } from "./names.ts";
 
@@ -59,7 +60,7 @@ export class FollowedMaps {
 
   /** A failure is left to the next look. */
   async look(): Promise<void> {
-    await Promise.all([...this.#followed].map(([map, followed]) => this.#lookAt(map, followed)));
+    await fewAtOnce([...this.#followed], ([map, followed]) => this.#lookAt(map, followed));
   }
 
   async #lookAt(map: string, followed: Followed): Promise<void> {

@@ -11,6 +11,7 @@ import {
   refuse,
 } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store, StoreError } from "../store.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 import {
   type Asking,
   applied,
@@ -48,8 +49,6 @@ interface Read {
   readonly revision: number;
   readonly document: LockDocument | null;
 }
-
-const AT_ONCE = 32;
 
 export class Locks {
   readonly #options: LocksOptions;
@@ -99,10 +98,7 @@ export class Locks {
 
   /** Tells what has changed, and strikes out those whose sessions have ended. A failure is left to the next look. */
   async look(names: readonly string[] = this.watched): Promise<void> {
-    for (let at = 0; at < names.length; at += AT_ONCE) {
-      const some = names.slice(at, at + AT_ONCE);
-      await Promise.all(some.map((name) => this.#lookAt(name)));
-    }
+    await fewAtOnce(names, (name) => this.#lookAt(name));
   }
 
   async #lookAt(name: string): Promise<void> {
