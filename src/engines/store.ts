@@ -42,6 +42,8 @@ export const MAP_KEYS = "m/";
 
 /** How many of the last changes are remembered, where the engine does not say so itself. */
 export const KEPT_CHANGES = 10_000;
+/** And of how many bytes, or characters. */
+export const KEPT_LENGTH = 16 * 1024 * 1024;
 
 /**
  * One connection to an engine. Each call is answered or fails within `callTimeoutMs` of the engine's options. Reads see
