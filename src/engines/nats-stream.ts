@@ -14,7 +14,7 @@ interface Connection {
 
 /** What is used of `@nats-io/jetstream`. */
 export interface JetStreamLibrary {
-  jetstream(connection: Connection): Client;
+  jetstream(connection: Connection, options: object): Client;
   jetstreamManager(connection: Connection, options: object): Promise<Manager>;
 }
 interface Client {
@@ -42,6 +42,8 @@ interface StreamInfo {
 
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 5_000;
+/** Where a stream ends, and to follow it: while servers choose a leader nobody answers, and it is asked again. */
+const ASK_MS = 1_000;
 /** A consumer that has heard nothing for two of them begins anew. */
 const HEARTBEAT_MS = 1_000;
 const EXPIRES_MS = 10_000;
@@ -80,8 +82,12 @@ export class JetStream implements Stream {
       const connection = await nats.connect({ ...options, ...RECONNECTING });
       this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
       void this.#stopWhen(["disconnect"], connection);
-      const client = js.jetstream(connection);
-      return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
+      const client = js.jetstream(connection, { timeout: ASK_MS });
+      return {
+        connection,
+        client,
+        manager: await js.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS }),
+      };
     };
   }
 

@@ -33,14 +33,15 @@ interface JetStreamAnswer {
   }[];
 }
 
-/** The one stream that there is. */
+const asked = (monitoring: number, path: string): Promise<Response | null> =>
+  fetch(`http://127.0.0.1:${monitoring}${path}`, { signal: AbortSignal.timeout(1_000) }).catch(() => null); // It is away.
+
+/** The one stream that there is; with servers that have all caught up, as one that has not may be long in following another. */
 async function leads(places: Places, port: number): Promise<boolean> {
   const { name, monitoring } = places.get(port) ?? { name: "", monitoring: 0 };
-  const place = `http://127.0.0.1:${monitoring}/jsz?streams=true`;
-  const answer = await fetch(place, { signal: AbortSignal.timeout(1_000) }).then(
-    (response) => response.json() as Promise<JetStreamAnswer>,
-    () => null, // It is away.
-  );
+  const answer = (await (await asked(monitoring, "/jsz?streams=true"))?.json()) as JetStreamAnswer | undefined;
+  const all = await Promise.all([...places.values()].map((each) => asked(each.monitoring, "/healthz")));
+  if (!all.every((each) => each?.ok === true)) return false;
   const streams = (answer?.account_details ?? []).flatMap(({ stream_detail = [] }) => stream_detail);
   return streams.some(({ cluster }) => cluster?.leader === name);
 }
