@@ -56,9 +56,10 @@ describe.each(["redis", "postgres"])("%s", (name) => {
 describe("etcd", () => {
   const member = started("etcd");
   const put = (keys: number, length: number): Promise<unknown> =>
-    member().transaction(async (transaction) => {
+    member().transaction((transaction) => {
       const map = member().map<string>("large");
       for (let at = 0; at < keys; at++) transaction.put(map, `key ${at}`, "-".repeat(length));
+      return Promise.resolve();
     });
 
   it("refuses what is too large for it, and what has too many steps, as nothing that came of it is uncertain", async () => {
