@@ -214,17 +214,18 @@ export const conformance: readonly Conformance[] = [
       const before = await map.put("x", 0);
       await a.map("spoilt").put("leased", 1, { leased: true });
       const held = await b.mutex("spoilt").acquire();
+      // Where the engine itself tells of changes, junk is one: who watches is told so.
+      const early = c.map<number>("spoilt").watch({ after: before });
+      expect((await early.next()).value).toMatchObject({ type: "put", key: "leased" });
+      const reading = async (): Promise<void> => {
+        for await (const { key } of early) if (key === "y") return;
+      };
+      const seen = codeOf(reading());
       await spoil("m/spoilt/leased", "junk");
       await spoil("g/mutex%2Fspoilt", "junk");
       expect(await codeOf(b.map("spoilt").get("leased"))).toBe("bad-operation");
       expect(await codeOf(c.mutex("spoilt").acquire())).toBe("bad-operation");
       await held.release();
-      // Where the engine itself tells of changes, junk is one: who watches from before it is told so.
-      const early = c.map<number>("spoilt").watch({ after: before });
-      const reading = async (): Promise<void> => {
-        for await (const { key } of early) if (key === "y") return;
-      };
-      const seen = codeOf(reading());
       await a.leave(); // From now on each who watches looks at what was leased.
       const after = await map.put("x", 1);
       const watch = c.map<number>("spoilt").watch({ after });

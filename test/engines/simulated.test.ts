@@ -74,6 +74,32 @@ test("an engine that forgets its sessions: they are lost knowingly, and nobody h
   });
 });
 
+test("who watches is told of what came before something that cannot be read, and then of that; others go on", async () => {
+  const engine = new SimulatedEngine(6);
+  await engine.run(async () => {
+    const member = await engine.join();
+    const [map, other] = [member.map<number>("spoilt"), member.map<number>("other")];
+    const [watch, elsewhere] = [map.watch(), other.watch()];
+    const [first, there] = [watch.next(), elsewhere.next()];
+    await map.put("x", 1);
+    await other.put("x", 1);
+    expect([(await first).value, (await there).value]).toMatchObject([{ value: 1 }, { value: 1 }]);
+    const rest = [watch.next(), watch.next()] as const;
+    const next = elsewhere.next();
+    await map.put("x", 2);
+    await engine.spoil("m/spoilt/y", "junk");
+    const after = await map.put("x", 3);
+    expect((await rest[0]).value).toMatchObject({ value: 2 });
+    await expect(rest[1]).rejects.toMatchObject({ code: "bad-operation" });
+    await other.put("x", 2);
+    expect((await next).value).toMatchObject({ value: 2 });
+    const again = map.watch({ after });
+    const last = again.next();
+    await map.put("x", 4);
+    expect((await last).value).toMatchObject({ value: 4 });
+  });
+});
+
 /** Three processes count under a lock that a guard looks at, while they and the engine are paused and answers get lost. */
 async function fencedCounter(seed: number): Promise<{ count: number; stale: number }> {
   const engine = new SimulatedEngine(seed);
