@@ -10,6 +10,32 @@ create table if not exists "${schema}".entries (key text collate "C" primary key
 create table if not exists "${schema}".changes (revision bigint, key text collate "C", value text, primary key (revision, key));
 create table if not exists "${schema}".sessions (id bigint primary key, ttl interval not null, expires timestamptz not null);
 
+${commitText(schema)}
+
+create or replace function "${schema}".open_session(ttl_ms double precision) returns bigint language plpgsql as $body$
+declare
+  at bigint;
+  ttl interval := ttl_ms * interval '1 millisecond';
+begin
+  update "${schema}".head set revision = revision + 1 returning revision into at;
+  insert into "${schema}".sessions values (at, ttl, clock_timestamp() + ttl);
+  return at;
+end $body$;
+
+create or replace function "${schema}".end_session(session bigint) returns void language sql as $body$
+  delete from "${schema}".sessions where id = session;
+  select pg_notify('${schema}', '');
+$body$;
+
+create or replace function "${schema}".living(asked bigint[]) returns setof bigint language plpgsql as $body$
+begin
+  delete from "${schema}".sessions where id = any(asked) and expires <= clock_timestamp();
+  return query select id from "${schema}".sessions where id = any(asked);
+end $body$;
+`;
+
+/** What is remembered of changes is cut off from its older end. */
+const commitText = (schema: string): string => `
 create or replace function "${schema}".commit(checks jsonb, writes jsonb, kept bigint, kept_length bigint) returns bigint language plpgsql as $body$
 declare
   at bigint;
@@ -44,26 +70,4 @@ begin
   update "${schema}".head set revision = at, forgotten = known, length = total;
   perform pg_notify('${schema}', '');
   return at;
-end $body$;
-
-create or replace function "${schema}".open_session(ttl_ms double precision) returns bigint language plpgsql as $body$
-declare
-  at bigint;
-  ttl interval := ttl_ms * interval '1 millisecond';
-begin
-  update "${schema}".head set revision = revision + 1 returning revision into at;
-  insert into "${schema}".sessions values (at, ttl, clock_timestamp() + ttl);
-  return at;
-end $body$;
-
-create or replace function "${schema}".end_session(session bigint) returns void language sql as $body$
-  delete from "${schema}".sessions where id = session;
-  select pg_notify('${schema}', '');
-$body$;
-
-create or replace function "${schema}".living(asked bigint[]) returns setof bigint language plpgsql as $body$
-begin
-  delete from "${schema}".sessions where id = any(asked) and expires <= clock_timestamp();
-  return query select id from "${schema}".sessions where id = any(asked);
-end $body$;
-`;
+end $body$;`;
