@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { asChunkResult, type ChunkResult, isChunkOf } from "../experiment/campaign/chunk.ts";
 import { type Campaign, type Chunk, chunksOf } from "../experiment/campaign/file.ts";
+import { optionalPackage } from "../runtime/optional-package.ts";
 import type { CampaignQueue, Show } from "./campaign-queue.ts";
 import type { Hands } from "./campaign-threads.ts";
 
@@ -210,13 +211,5 @@ async function retry(job: Job): Promise<void> {
   }
 }
 
-async function loaded(): Promise<Library> {
-  try {
-    return (await import(LIBRARY)) as Library;
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const text =
-      "expected the packages bullmq and ioredis to be installed, which --redis uses: npm install bullmq ioredis";
-    throw new UsageError("no-library", text, { cause: error });
-  }
-}
+const loaded = (): Promise<Library> =>
+  optionalPackage(["bullmq", "ioredis"], "--redis uses", () => import(LIBRARY) as Promise<Library>);

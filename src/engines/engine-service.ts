@@ -70,7 +70,8 @@ export class EngineService implements Service {
   #writes = 0;
   /** Where watches that have been begun go on from is known. */
   #before: Promise<unknown> = Promise.resolve();
-  #look: "none" | "under-way" | "again" = "none";
+  #isLooking = false;
+  #looksAgain = false;
 
   constructor(options: EngineServiceOptions) {
     const { platform, store, ttlMs } = options;
@@ -263,16 +264,18 @@ export class EngineService implements Service {
   /** One look at a time; what is hinted at meanwhile is looked at in another. */
   async #lookAround(): Promise<void> {
     if (this.closed !== null) return;
-    if (this.#look !== "none") {
-      this.#look = "again";
-      return;
+    this.#looksAgain = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      while (this.#looksAgain && this.closed === null) {
+        this.#looksAgain = false;
+        await sleep(this.platform.timers, GATHER_MS, { ref: false });
+        await Promise.all([this.#locks.look(), this.#maps.look()]);
+      }
+    } finally {
+      this.#isLooking = false;
     }
-    do {
-      this.#look = "under-way";
-      await sleep(this.platform.timers, GATHER_MS, { ref: false });
-      await Promise.all([this.#locks.look(), this.#maps.look()]);
-    } while ((this.#look as string) === "again" && this.closed === null);
-    this.#look = "none";
   }
 
   #tell(event: Told, until: number | null): void {

@@ -1,6 +1,8 @@
 /** etcd's API as JSON over HTTP, which every etcd serves beside gRPC: calls, and streams of lines. */
 import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { refusalOf } from "../cluster/services/state/refusals.ts";
+import { refuse } from "../protocols/service/coordination-service/operations.ts";
 import { StoreError } from "./store.ts";
 
 export interface EtcdPlace {
@@ -16,6 +18,8 @@ const MAX_SOCKETS = 16;
 /** What is asked after a member has kept somebody waiting for so long is asked of the next one, and on new connections. */
 const SLOW_MS = 1_000;
 const CALL_MS = 5_000;
+/** In etcd's words, and in those of gRPC, which the member's own JSON comes through. */
+const TOO_LARGE = /request is too large|too many operations|message larger than max/;
 
 export class EtcdHttp {
   readonly #endpoints: readonly string[];
@@ -32,7 +36,7 @@ export class EtcdHttp {
     this.#agents = { plain: new PlainAgent(options), tls: new TlsAgent({ ...options, ...tls }) };
   }
 
-  /** @throws StoreError */
+  /** @throws StoreError; UsageError `too-large` */
   call(path: string, body: object): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       let text = "";
@@ -47,6 +51,13 @@ export class EtcdHttp {
         const isUnheard = error.code === "ECONNREFUSED";
         reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
       };
+      /** What a member turns away (4xx) was not done; of what fails in it nobody knows. */
+      const refused = (status: number, said: string): void => {
+        const isUncertain = status < 400 || status >= 500;
+        const why = `etcd: ${status} ${said.slice(0, 300)}`;
+        if (isUncertain) this.#leave(place);
+        reject(TOO_LARGE.test(said) ? tooLarge(said) : new StoreError(why, isUncertain));
+      };
       const asked = this.#ask(path, body, (response) => {
         response.setEncoding("utf8");
         response.on("data", (more: string) => {
@@ -57,7 +68,7 @@ export class EtcdHttp {
         response.on("error", fail);
         response.on("end", () => {
           clearTimeout(slow);
-          if (response.statusCode !== 200) return fail(new Error(`${response.statusCode} ${text.slice(0, 300)}`));
+          if (response.statusCode !== 200) return refused(response.statusCode ?? 0, text);
           try {
             resolve(JSON.parse(text) as Record<string, unknown>);
           } catch (error) {
@@ -141,4 +152,9 @@ export class EtcdHttp {
     asked.end(JSON.stringify(body));
     return asked;
   }
+}
+
+function tooLarge(said: string): Error {
+  const [, why = said.slice(0, 300)] = /"(?:error|message)":"([^"]*)"/.exec(said) ?? [];
+  return refusalOf(refuse("too-large", `expected a change that etcd takes: ${why}`));
 }

@@ -7,12 +7,15 @@ import { readRecord } from "./nats-record.ts";
 import { type LogRequest, LogState } from "./nats-state.ts";
 import { StoreError } from "./store.ts";
 
-/** A stream of one server, in memory. */
+/** A stream in memory. */
 class Kept {
   messages: KeptMessage[] = [];
   last = 0;
   ms = 1_000;
   made = "1";
+  isReplicated = false;
+  /** What a server says that leads it no longer. Null: it is asked of the one that leads. */
+  lastAsDeposed: number | null = null;
   /** Whoever follows is told to begin anew. */
   #turn = 0;
   #woken: (() => void)[] = [];
@@ -44,12 +47,17 @@ class Kept {
   }
 
   /** As one process sees it. @param maxBytes of a message */
-  stream(maxBytes = 4_000): Stream {
+  stream(maxBytes = 4_000, lateTurns = 0): Stream {
     const kept = this;
     return {
       maxBytes,
       bounds: () =>
-        Promise.resolve({ first: kept.messages[0]?.seq ?? kept.last + 1, last: kept.last, made: kept.made }),
+        Promise.resolve({
+          first: kept.messages[0]?.seq ?? kept.last + 1,
+          last: kept.lastAsDeposed ?? kept.last,
+          made: kept.made,
+          isReplicated: kept.isReplicated,
+        }),
       append: (data) => Promise.resolve({ seq: kept.add(data) }),
       async *follow(from) {
         const turn = kept.#turn;
@@ -58,6 +66,7 @@ class Kept {
           const message = kept.messages.find(({ seq }) => seq >= next);
           if (message !== undefined) {
             next = message.seq + 1;
+            for (let turn = 0; turn < lateTurns; turn++) await new Promise((resolve) => setImmediate(resolve));
             yield message;
           } else await new Promise<void>((resolve) => kept.#woken.push(resolve));
         }
@@ -71,10 +80,17 @@ class Kept {
 }
 
 let writers = 0;
-function following(kept: Kept, maxBytes?: number): NatsLog {
+/** @param lateTurns after how many turns it is given each message */
+function following(kept: Kept, maxBytes?: number, lateTurns?: number): NatsLog {
   writers += 1;
   const sleep = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  const log = new NatsLog({ stream: kept.stream(maxBytes), writer: `w${writers}`, sleep, changed() {}, saveEvery: 25 });
+  const log = new NatsLog({
+    stream: kept.stream(maxBytes, lateTurns),
+    writer: `w${writers}`,
+    sleep,
+    changed() {},
+    saveEvery: 25,
+  });
   log.start();
   return log;
 }
@@ -107,6 +123,20 @@ const savedBy = (log: NatsLog): Promise<string | null> =>
   );
 
 describe("a stream that is followed", () => {
+  it("is read with all that was answered before, though a server that leads it no longer knows of less", async () => {
+    const kept = new Kept();
+    kept.isReplicated = true;
+    const [writer, reader] = [following(kept), following(kept, 4_000, 50)];
+    await reader.read();
+    for (let at = 1; at <= 20; at++) {
+      await writer.append(written("m/map/x", String(at)));
+      kept.lastAsDeposed = 1;
+      expect((await reader.read()).get("m/map/x")?.value).toBe(String(at));
+    }
+    writer.close();
+    reader.close();
+  });
+
   it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
     "comes to what all of its records come to, cut off and followed anew at any time (seed %i)",
     async (seed) => {

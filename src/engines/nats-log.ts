@@ -16,12 +16,22 @@ export interface KeptMessage {
   readonly data: Uint8Array;
 }
 
+export interface StreamBounds {
+  readonly first: number;
+  readonly last: number;
+  readonly made: string;
+  readonly isReplicated: boolean;
+}
+
 /** What is used of a stream. */
 export interface Stream {
   /** Bytes that one message may have. */
   readonly maxBytes: number;
-  /** Numbers of the first and of the last message that it has; `made` differs where it was made again. */
-  bounds(): Promise<{ readonly first: number; readonly last: number; readonly made: string }>;
+  /**
+   * Numbers of the first and of the last message that it has; `made` differs where it was made again. Of one that is replicated, a server
+   * may tell them that leads it no longer and does not know it yet.
+   */
+  bounds(): Promise<StreamBounds>;
   /** @throws StoreError */
   append(data: Uint8Array): Promise<{ seq: number }>;
   /** Messages from that number on, as they come, until it fails or the caller stops. */
@@ -73,6 +83,9 @@ export class NatsLog {
   readonly #waiting = new Map<string, Waiting>();
   #atLeast: { readonly seq: number; readonly resolve: () => void; readonly reject: (error: StoreError) => void }[] = [];
   #isSaving = false;
+  #isReplicated: boolean | null = null;
+  /** Of what is read in this turn. */
+  #barrier: Promise<void> | null = null;
   #isClosed = false;
 
   constructor(options: NatsLogOptions) {
@@ -92,9 +105,30 @@ export class NatsLog {
 
   /** The state with every record that was there when this was called. @throws StoreError */
   async read(): Promise<LogState> {
-    const { last } = await this.#stream.bounds();
-    await this.#reach(last);
+    if (this.#isReplicated === true) await this.#pass();
+    else {
+      const { last, isReplicated } = await this.#stream.bounds();
+      this.#isReplicated = isReplicated;
+      await (isReplicated ? this.#pass() : this.#reach(last));
+    }
     return this.#state ?? this.#unread();
+  }
+
+  /** To append takes a majority, and what was answered before stands before it. */
+  #pass(): Promise<void> {
+    if (this.#barrier === null) {
+      this.#barrier = this.#appendNothing();
+      queueMicrotask(() => (this.#barrier = null));
+    }
+    return this.#barrier;
+  }
+
+  async #appendNothing(): Promise<void> {
+    try {
+      await this.append({ type: "living", sessions: [] });
+    } catch (error) {
+      throw error instanceof StoreError ? new StoreError(error.message, false, { cause: error }) : error;
+    }
   }
 
   /** @returns what it came to, at which record. @throws StoreError */
@@ -129,7 +163,8 @@ export class NatsLog {
   }
 
   async #follow(): Promise<void> {
-    const { first, last, made } = await this.#stream.bounds();
+    const { first, last, made, isReplicated } = await this.#stream.bounds();
+    this.#isReplicated = isReplicated;
     if (made !== this.#made || this.#next < first || this.#next > last + 1) this.#begin(first, made);
     const known = this.#last !== null && this.#last.seq >= first ? this.#last : null;
     for await (const message of this.#stream.follow(known?.seq ?? this.#next)) {

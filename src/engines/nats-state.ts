@@ -7,6 +7,7 @@ import {
   byCodePoint,
   type Check,
   KEPT_CHANGES,
+  KEPT_LENGTH,
   MAP_KEYS,
   type RangeRequest,
   type StoreChange,
@@ -32,8 +33,6 @@ export type LogAnswer =
 
 /** Keys and values, in UTF-16 code units: every process that follows the stream has them in memory. */
 export const MAX_STATE_LENGTH = 32 * 1024 * 1024;
-/** Of the changes that are remembered; there are at most `KEPT_CHANGES`. */
-const MAX_CHANGES_LENGTH = 16 * 1024 * 1024;
 
 interface Session {
   readonly ttlMs: number;
@@ -171,10 +170,10 @@ export class LogState {
   #remember(change: StoreChange): void {
     this.#changes.push(change);
     this.#changesLength += lengthOf(change);
-    if (this.#changes.length <= 2 * KEPT_CHANGES && this.#changesLength <= MAX_CHANGES_LENGTH) return;
+    if (this.#changes.length <= 2 * KEPT_CHANGES && this.#changesLength <= KEPT_LENGTH) return;
     let first = Math.max(0, this.#changes.length - KEPT_CHANGES);
     let length = this.#changes.slice(first).reduce((sum, each) => sum + lengthOf(each), 0);
-    while (length > MAX_CHANGES_LENGTH / 2) length -= lengthOf(this.#changes[first++] as StoreChange);
+    while (length > KEPT_LENGTH / 2) length -= lengthOf(this.#changes[first++] as StoreChange);
     this.#forgotten = this.#changes[first - 1]?.revision ?? this.#forgotten;
     // Several may have one revision: what is told of it is told whole.
     this.#changes = this.#changes.slice(first).filter(({ revision }) => revision > this.#forgotten);

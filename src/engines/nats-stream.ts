@@ -1,5 +1,5 @@
 /** A stream of JetStream, by the client library of NATS. */
-import type { KeptMessage, Stream } from "./nats-log.ts";
+import type { KeptMessage, Stream, StreamBounds } from "./nats-log.ts";
 import { StoreError } from "./store.ts";
 
 /** What is used of `@nats-io/transport-node`. */
@@ -14,7 +14,7 @@ interface Connection {
 
 /** What is used of `@nats-io/jetstream`. */
 export interface JetStreamLibrary {
-  jetstream(connection: Connection): Client;
+  jetstream(connection: Connection, options: object): Client;
   jetstreamManager(connection: Connection, options: object): Promise<Manager>;
 }
 interface Client {
@@ -36,11 +36,14 @@ interface Manager {
 }
 interface StreamInfo {
   readonly created: string;
+  readonly config: { readonly num_replicas: number };
   readonly state: { readonly first_seq: number; readonly last_seq: number };
 }
 
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 5_000;
+/** Where a stream ends, and to follow it: while servers choose a leader nobody answers, and it is asked again. */
+const ASK_MS = 1_000;
 /** A consumer that has heard nothing for two of them begins anew. */
 const HEARTBEAT_MS = 1_000;
 const EXPIRES_MS = 10_000;
@@ -79,8 +82,12 @@ export class JetStream implements Stream {
       const connection = await nats.connect({ ...options, ...RECONNECTING });
       this.#maxBytes = connection.info?.max_payload ?? MAX_BYTES;
       void this.#stopWhen(["disconnect"], connection);
-      const client = js.jetstream(connection);
-      return { connection, client, manager: await js.jetstreamManager(connection, { checkAPI: false }) };
+      const client = js.jetstream(connection, { timeout: ASK_MS });
+      return {
+        connection,
+        client,
+        manager: await js.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS }),
+      };
     };
   }
 
@@ -88,12 +95,13 @@ export class JetStream implements Stream {
     return this.#maxBytes;
   }
 
-  async bounds(): Promise<{ first: number; last: number; made: string }> {
+  async bounds(): Promise<StreamBounds> {
     const { manager } = await this.#open();
     if (!this.#isMade) await this.#make(manager);
     try {
-      const { created, state } = await manager.streams.info(this.#name);
-      return { first: Math.max(1, state.first_seq), last: state.last_seq, made: created };
+      const { created, config, state } = await manager.streams.info(this.#name);
+      const isReplicated = config.num_replicas > 1;
+      return { first: Math.max(1, state.first_seq), last: state.last_seq, made: created, isReplicated };
     } catch (error) {
       this.#isMade = false;
       throw failure(error as Error, false);

@@ -12,6 +12,7 @@ import { schemaText } from "./postgres-schema.ts";
 import {
   type Check,
   KEPT_CHANGES,
+  KEPT_LENGTH,
   type RangeRequest,
   type Store,
   type StoreChange,
@@ -117,8 +118,8 @@ class PostgresStore implements Store {
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
-    const values = [JSON.stringify(checks), JSON.stringify(writes), KEPT_CHANGES];
-    return this.#number("select SCHEMA.commit($1::jsonb, $2::jsonb, $3) as answer", values, writes.length > 0);
+    const values = [JSON.stringify(checks), JSON.stringify(writes), KEPT_CHANGES, KEPT_LENGTH];
+    return this.#number("select SCHEMA.commit($1::jsonb, $2::jsonb, $3, $4) as answer", values, writes.length > 0);
   }
 
   async changes(prefix: string, after: number) {

@@ -1,6 +1,6 @@
 /**
  * What Redis runs whole. KEYS[1] is the prefix, in braces. Of each engine there are: `entries`, a hash of `REVISION VALUE`; `keys`, all
- * of them in order; `changes`, a sorted set of `REVISION WRITES` of maps; `revision`; `forgotten`; and `session:ID`, which expire.
+ * of them in order; `changes`, a sorted set of `REVISION WRITES` of maps; `length`, of those; `revision`; `forgotten`; and `session:ID`, which expire.
  */
 const NAMED = `
 local function named(what) return KEYS[1] .. ':' .. what end
@@ -19,7 +19,7 @@ end
 return answer`,
   commit: `
 local asked = cjson.decode(ARGV[1])
-local kept = tonumber(ARGV[2])
+local kept, keptLength = tonumber(ARGV[2]), tonumber(ARGV[3])
 for _, check in ipairs(asked.checks) do
   local entry = redis.call('HGET', named('entries'), check.key)
   local at = entry and tonumber(string.match(entry, '^%d+')) or 0
@@ -39,9 +39,23 @@ for _, write in ipairs(asked.writes) do
   end
   if string.sub(write.key, 1, 2) == 'm/' then logged[#logged + 1] = write end
 end
-if #logged > 0 then redis.call('ZADD', named('changes'), at, text .. ' ' .. cjson.encode(logged)) end
-redis.call('ZREMRANGEBYSCORE', named('changes'), '-inf', at - kept)
-if at > kept then redis.call('SET', named('forgotten'), at - kept) end
+local length = tonumber(redis.call('GET', named('length')) or '0')
+if #logged > 0 then
+  local line = text .. ' ' .. cjson.encode(logged)
+  redis.call('ZADD', named('changes'), at, line)
+  length = length + #line
+end
+local forgotten = math.max(tonumber(redis.call('GET', named('forgotten')) or '0'), at - kept)
+while true do
+  local oldest = redis.call('ZRANGE', named('changes'), 0, 0, 'WITHSCORES')
+  local score = tonumber(oldest[2])
+  if not score or score == at or (score > at - kept and length <= keptLength) then break end
+  redis.call('ZREM', named('changes'), oldest[1])
+  length = length - #oldest[1]
+  forgotten = math.max(forgotten, score)
+end
+redis.call('SET', named('length'), string.format('%d', length))
+redis.call('SET', named('forgotten'), string.format('%d', forgotten))
 redis.call('PUBLISH', KEYS[1], text)
 return text`,
   changes: `

@@ -11,6 +11,7 @@ import { type RedisScript, redisScripts } from "./redis-scripts.ts";
 import {
   type Check,
   KEPT_CHANGES,
+  KEPT_LENGTH,
   type RangeRequest,
   type Store,
   type StoreChange,
@@ -122,7 +123,7 @@ class RedisStore implements Store {
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
-    const revision = Number(await this.#run("commit", JSON.stringify({ checks, writes }), KEPT_CHANGES));
+    const revision = Number(await this.#run("commit", JSON.stringify({ checks, writes }), KEPT_CHANGES, KEPT_LENGTH));
     return revision < 0 ? null : revision;
   }
 

@@ -2,7 +2,7 @@
  * What an engine has to give: keys with revisions, changed several at a time by compare-and-set, sessions that end when nobody keeps
  * them alive, and the changes of a map in order. Everything else, from locks to elections, is written once over it (`recipes/`).
  */
-import { EnvironmentError } from "../core/errors.ts";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
 
 /** Number that the engine gives to a change: one that comes later has a greater one, over all keys and for ever. */
 export type StoreRevision = number;
@@ -42,6 +42,8 @@ export const MAP_KEYS = "m/";
 
 /** How many of the last changes are remembered, where the engine does not say so itself. */
 export const KEPT_CHANGES = 10_000;
+/** And of how many bytes, or characters. */
+export const KEPT_LENGTH = 16 * 1024 * 1024;
 
 /**
  * One connection to an engine. Each call is answered or fails within `callTimeoutMs` of the engine's options. Reads see
@@ -88,6 +90,9 @@ export class StoreError extends EnvironmentError {
     super("engine-unavailable", message, options);
   }
 }
+
+/** That the engine is away or refuses, or that others have put there what cannot be read. Whatever else is thrown is a mistake of ours. */
+export const isForeseen = (error: unknown): boolean => error instanceof EnvironmentError || error instanceof UsageError;
 
 /** The first key behind all that begin with a prefix, where the next character of its last one is a character. */
 export const behind = (prefix: string): string =>

@@ -18,7 +18,8 @@ export type Shared = Omit<
 export interface Stage {
   /** Another process of the same cluster, or of the same engine. */
   join(): Promise<Shared>;
-  sleep(ms: number): Promise<void>;
+  /** Writes past Coterie, as who operates an engine can: over the key of a map or a lock, as the engine has it. */
+  spoil(key: string, value: string): Promise<void>;
 }
 
 export interface Conformance {
@@ -203,6 +204,38 @@ export const conformance: readonly Conformance[] = [
       await a.leave();
       expect((await seen.next()).value).toMatchObject({ type: "delete", key: "a" });
       expect(await b.map("present").get("a")).toBeUndefined();
+    },
+  },
+  {
+    name: "what others have put there ends no process: it is refused where it is read",
+    async check({ join, spoil }) {
+      const [a, b, c] = [await join(), await join(), await join()];
+      const map = b.map<number>("spoilt");
+      const before = await map.put("x", 0);
+      await a.map("spoilt").put("leased", 1, { leased: true });
+      const held = await b.mutex("spoilt").acquire();
+      // Where the engine itself tells of changes, junk is one: who watches is told so.
+      const early = c.map<number>("spoilt").watch({ after: before });
+      expect((await early.next()).value).toMatchObject({ type: "put", key: "leased" });
+      const reading = async (): Promise<void> => {
+        for await (const { key } of early) if (key === "y") return;
+      };
+      const seen = codeOf(reading());
+      await spoil("m/spoilt/leased", "junk");
+      await spoil("g/mutex%2Fspoilt", "junk");
+      expect(await codeOf(b.map("spoilt").get("leased"))).toBe("bad-operation");
+      expect(await codeOf(c.mutex("spoilt").acquire())).toBe("bad-operation");
+      await held.release();
+      await a.leave(); // From now on each who watches looks at what was leased.
+      const after = await map.put("x", 1);
+      const watch = c.map<number>("spoilt").watch({ after });
+      const change = watch.next();
+      const sweeping = b.map<number>("spoilt").watch({ key: "y" });
+      const swept = sweeping.next();
+      await map.put("y", 1);
+      expect((await change).value).toMatchObject({ type: "put", key: "y", value: 1 });
+      expect((await swept).value).toMatchObject({ type: "put", key: "y", value: 1 });
+      expect(["no error", "bad-operation"]).toContain(await seen);
     },
   },
 ];

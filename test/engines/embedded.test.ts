@@ -1,16 +1,23 @@
 /** The conformance suite over members of a cluster: what engines promise is what the replicated log does. */
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 import { conformance } from "./conformance.ts";
+import { asListed, triedOn } from "./exceptions.ts";
+import { outages } from "./outages.ts";
 
 describe("members of a cluster", () => {
-  it.each(conformance)("$name", async ({ check }) => {
+  it("has no engine of which an outage could be tried", () => {
+    expect(triedOn("members", outages)).toEqual([]);
+  });
+
+  it.each(triedOn("members", conformance))("$name", async ({ name, check }) => {
     const world = simulate({ members: 3, seed: 1 });
     let joined = 0;
     const join = () => {
       joined += 1;
       return Promise.resolve(world.member(joined));
     };
-    await world.run(() => check({ join, sleep: (ms) => world.sleep(ms) }));
+    const spoil = () => Promise.reject(new Error("nothing writes past members"));
+    await world.run(() => asListed("members", name, check({ join, spoil })));
   });
 });

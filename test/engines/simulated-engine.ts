@@ -23,6 +23,14 @@ export interface SimulatedFaults {
   readonly delayMs: readonly [number, number];
 }
 
+/** A process: one that is not up hears and does nothing, and its timers wait. What it says and is told is lost while it is cut off. */
+export interface SimulatedProcess {
+  isUp: boolean;
+  isCutOff?: boolean;
+  /** How often its connections were reset, each of which takes with it what was under way. */
+  resets?: number;
+}
+
 const CALM: SimulatedFaults = { unheard: 0, unanswered: 0, delayMs: [0.2, 2] };
 const LOST_MS = 1_000;
 
@@ -60,13 +68,12 @@ export class SimulatedEngine {
     return new Promise((resolve) => void this.time.after(ms, resolve));
   }
 
-  /** @param isUp whether the process runs: one that does not hears and does nothing, and its timers wait. */
   join(
     options: Omit<EngineJoinOptions, "engine"> = {},
-    process: { isUp: boolean } = { isUp: true },
+    process: SimulatedProcess = { isUp: true },
   ): Promise<EngineMember> {
     const engine = { name: "simulated", join: () => Promise.reject(new Error("unused")) };
-    return joinStore(this.#platform(process), () => Promise.resolve(this.#store()), { engine, ...options });
+    return joinStore(this.#platform(process), () => Promise.resolve(this.#store(process)), { engine, ...options });
   }
 
   /** All sessions end, as after an engine was restarted that does not keep them. */
@@ -74,7 +81,13 @@ export class SimulatedEngine {
     this.#sessions.clear();
   }
 
-  #platform(process: { isUp: boolean }): Pick<Platform, "clock" | "timers" | "random"> {
+  /** Writes past Coterie. */
+  spoil(key: string, value: string): Promise<void> {
+    this.#commit([], [{ key, value }]);
+    return Promise.resolve();
+  }
+
+  #platform(process: SimulatedProcess): Pick<Platform, "clock" | "timers" | "random"> {
     const { time, random } = this;
     const whenUp = (run: () => void): void => {
       if (process.isUp) run();
@@ -113,12 +126,12 @@ export class SimulatedEngine {
     };
   }
 
-  #store(): Store {
+  #store(process: SimulatedProcess): Store {
     let isClosed = false;
     const mine = new Set<() => void>();
     const ask = <T>(work: () => T, changes = false): Promise<T> => {
       if (isClosed) return Promise.reject(new StoreError("simulated: closed", false));
-      return this.#asked(work, changes);
+      return this.#asked(process, work, changes);
     };
     return {
       name: "simulated",
@@ -195,15 +208,22 @@ export class SimulatedEngine {
     return this.random.between(...this.faults.delayMs);
   }
 
-  #asked<T>(work: () => T, changes: boolean): Promise<T> {
+  #asked<T>(process: SimulatedProcess, work: () => T, changes: boolean): Promise<T> {
+    const { resets } = process;
     return new Promise((resolve, reject) => {
+      const fail = (): void => reject(new StoreError("simulated: the connection was reset", changes));
       const lose = (): void =>
         void this.time.after(LOST_MS, () => reject(new StoreError("simulated: no answer", changes)));
       this.time.after(this.#delay(), () => {
-        if (this.isDown || this.random.between(0, 1) < this.faults.unheard) return lose();
+        if (process.resets !== resets) return fail();
+        if (this.isDown || process.isCutOff || this.random.between(0, 1) < this.faults.unheard) return lose();
         const answer = work();
         if (this.random.between(0, 1) < this.faults.unanswered) return lose();
-        this.time.after(this.#delay(), () => resolve(answer));
+        this.time.after(this.#delay(), () => {
+          if (process.resets !== resets) fail();
+          else if (process.isCutOff) lose();
+          else resolve(answer);
+        });
       });
     });
   }

@@ -2,12 +2,21 @@
 import { describe, expect, it, test } from "vitest";
 import { type Grant, guard } from "../../src/index.ts";
 import { conformance } from "./conformance.ts";
+import { asListed, triedOn } from "./exceptions.ts";
+import { outages } from "./outages.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
+import { simulatedStage } from "./simulated-stage.ts";
 
 describe("the simulated engine", () => {
-  it.each(conformance)("$name", async ({ check }) => {
+  it.each(triedOn("simulated", conformance))("$name", async ({ name, check }) => {
     const engine = new SimulatedEngine(1);
-    await engine.run(() => check({ join: () => engine.join(), sleep: (ms) => engine.sleep(ms) }));
+    const stage = { join: () => engine.join(), spoil: (key: string, value: string) => engine.spoil(key, value) };
+    await engine.run(() => asListed("simulated", name, check(stage)));
+  });
+
+  it.each(triedOn("simulated", outages))("$name", async ({ name, check }) => {
+    const engine = new SimulatedEngine(1);
+    await engine.run(() => asListed("simulated", name, check(simulatedStage(engine))));
   });
 });
 
@@ -62,6 +71,32 @@ test("an engine that forgets its sessions: they are lost knowingly, and nobody h
     await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
     expect((await next).isHeld).toBe(true);
     await a.leave();
+  });
+});
+
+test("who watches is told of what came before something that cannot be read, and then of that; others go on", async () => {
+  const engine = new SimulatedEngine(6);
+  await engine.run(async () => {
+    const member = await engine.join();
+    const [map, other] = [member.map<number>("spoilt"), member.map<number>("other")];
+    const [watch, elsewhere] = [map.watch(), other.watch()];
+    const [first, there] = [watch.next(), elsewhere.next()];
+    await map.put("x", 1);
+    await other.put("x", 1);
+    expect([(await first).value, (await there).value]).toMatchObject([{ value: 1 }, { value: 1 }]);
+    const rest = [watch.next(), watch.next()] as const;
+    const next = elsewhere.next();
+    await map.put("x", 2);
+    await engine.spoil("m/spoilt/y", "junk");
+    const after = await map.put("x", 3);
+    expect((await rest[0]).value).toMatchObject({ value: 2 });
+    await expect(rest[1]).rejects.toMatchObject({ code: "bad-operation" });
+    await other.put("x", 2);
+    expect((await next).value).toMatchObject({ value: 2 });
+    const again = map.watch({ after });
+    const last = again.next();
+    await map.put("x", 4);
+    expect((await last).value).toMatchObject({ value: 4 });
   });
 });
 

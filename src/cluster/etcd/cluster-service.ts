@@ -83,7 +83,8 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     ID: idOf(id),
     name: String(id),
     peerURLs: [`http://${address}`],
-    clientURLs: [urls.get(String(id)) ?? []].flat(),
+    // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/etcd-api.md.
+    clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
     isLearner: role === "learner" || role === "joining",
   }));
   return { header: headerOf(revision), members: shown };

@@ -2,8 +2,9 @@
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
-import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { EnvironmentError } from "../../core/errors.ts";
 import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
+import { optionalPackage } from "../../runtime/optional-package.ts";
 import type { DoorRoom, Place } from "./door-room.ts";
 import { EtcdError } from "./errors.ts";
 import type { Message } from "./protobuf.ts";
@@ -77,7 +78,6 @@ const MAX_STREAMS = 1_000;
 /** What a stream sends before its client has read it: one message more, at most. */
 const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
-const PACKAGE = "@grpc/grpc-js";
 
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen there */
 export async function serveGrpc(address: HostPort, services: Services, room: DoorRoom): Promise<GrpcDoor> {
@@ -128,15 +128,8 @@ export async function serveGrpc(address: HostPort, services: Services, room: Doo
   };
 }
 
-async function library(): Promise<typeof Grpc> {
-  try {
-    return await import("@grpc/grpc-js");
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const text = `expected the package ${PACKAGE} to be installed, which serves etcd's API: npm install ${PACKAGE}`;
-    throw new UsageError("no-library", text, { cause: error });
-  }
-}
+const library = (): Promise<typeof Grpc> =>
+  optionalPackage(["@grpc/grpc-js"], "serves etcd's API", () => import("@grpc/grpc-js"));
 
 function listening(server: NetServer, address: HostPort): Promise<number> {
   return new Promise((resolve, reject) => {

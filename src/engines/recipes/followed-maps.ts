@@ -1,6 +1,7 @@
 /** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
-import { type Store, StoreError } from "../store.ts";
+import { isForeseen, type Store } from "../store.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 import { type Keys, shownChange } from "./keys.ts";
 import { mapPrefix } from "./names.ts";
 
@@ -59,7 +60,7 @@ export class FollowedMaps {
 
   /** A failure is left to the next look. */
   async look(): Promise<void> {
-    await Promise.all([...this.#followed].map(([map, followed]) => this.#lookAt(map, followed)));
+    await fewAtOnce([...this.#followed], ([map, followed]) => this.#lookAt(map, followed));
   }
 
   async #lookAt(map: string, followed: Followed): Promise<void> {
@@ -67,7 +68,7 @@ export class FollowedMaps {
       if (this.#options.store.maxKeys > 1) await this.#options.keys.sweep(map);
       if (followed.after !== null) await this.#tellChanges(map, followed, followed.after);
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      if (!isForeseen(error)) throw error;
     }
   }
 
@@ -77,6 +78,13 @@ export class FollowedMaps {
     const found = await store.changes(prefix, after);
     followed.after = found === null ? null : found.revision;
     if (found === null) return tell({ type: "restored", revision: 0 });
-    for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
+    try {
+      for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
+    } catch (error) {
+      // What others have put there ends each watch of the map: they ask for it, and are told so.
+      followed.after = null;
+      tell({ type: "restored", revision: 0 });
+      throw error;
+    }
   }
 }

@@ -15,6 +15,8 @@ const FORM = /^(\d{1,16}) (\S{1,80}) (.*)$/s;
 
 export const keptText = ({ session, writer, text }: KeptValue): string => `${session} ${writer} ${text}`;
 
+export const isKept = ({ value }: Pick<StoreEntry, "value">): boolean => FORM.test(value);
+
 /** @throws UsageError for what others have put there. */
 export function keptValue({ key, value }: Pick<StoreEntry, "key" | "value">): KeptValue {
   const [, session, writer, text] = FORM.exec(value) ?? [];

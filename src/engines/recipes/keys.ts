@@ -16,7 +16,7 @@ import type {
 } from "../../protocols/service/coordination-service/operations.ts";
 import { MAX_RANGE, refuse } from "../../protocols/service/coordination-service/operations.ts";
 import { behind, type Store, type StoreChange, type StoreEntry, StoreError, type Write } from "../store.ts";
-import { keptText, keptValue } from "./kept-value.ts";
+import { isKept, keptText, keptValue } from "./kept-value.ts";
 import { counterKey, leasedKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
 import type { Retrying } from "./retrying.ts";
 
@@ -130,12 +130,14 @@ export class Keys {
     const { store } = this.#options;
     const from = leaseKey(mapPrefix(map));
     const { entries } = await store.range({ from, to: behind(from), limit: LEASES_AT_ONCE });
-    const living = await store.living([...new Set(entries.map(({ value }) => Number(value)))]);
+    const sessions = entries.map(({ value }) => Number(value)).filter(Number.isSafeInteger);
+    const living = await store.living([...new Set(sessions)]);
     for (const lease of entries) {
       if (living.has(Number(lease.value))) continue;
       const key = leasedKey(lease.key);
       const entry = await store.get(key);
-      const isItsOwn = entry !== null && keptValue(entry).session === Number(lease.value);
+      // What others have put there stays.
+      const isItsOwn = entry !== null && isKept(entry) && keptValue(entry).session === Number(lease.value);
       const gone: Write[] = [{ key: lease.key, value: null }, ...(isItsOwn ? [{ key, value: null }] : [])];
       const checks = [
         { key: lease.key, revision: lease.revision },

@@ -10,8 +10,8 @@ import {
   type Result,
   refuse,
 } from "../../protocols/service/coordination-service/operations.ts";
-import type { Store } from "../store.ts";
-import { StoreError } from "../store.ts";
+import { isForeseen, type Store, StoreError } from "../store.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 import {
   type Asking,
   applied,
@@ -49,8 +49,6 @@ interface Read {
   readonly revision: number;
   readonly document: LockDocument | null;
 }
-
-const AT_ONCE = 32;
 
 export class Locks {
   readonly #options: LocksOptions;
@@ -100,9 +98,14 @@ export class Locks {
 
   /** Tells what has changed, and strikes out those whose sessions have ended. A failure is left to the next look. */
   async look(names: readonly string[] = this.watched): Promise<void> {
-    for (let at = 0; at < names.length; at += AT_ONCE) {
-      const some = names.slice(at, at + AT_ONCE);
-      await Promise.all(some.map((name) => this.#inTurn(name, () => this.#look(name)).catch(() => {})));
+    await fewAtOnce(names, (name) => this.#lookAt(name));
+  }
+
+  async #lookAt(name: string): Promise<void> {
+    try {
+      await this.#inTurn(name, () => this.#look(name));
+    } catch (error) {
+      if (!isForeseen(error)) throw error;
     }
   }
 

@@ -5,6 +5,7 @@ import { postgres } from "../../../src/engines/postgres.ts";
 import { redis } from "../../../src/engines/redis.ts";
 import { zookeeper } from "../../../src/engines/zookeeper.ts";
 import type { ExternalEngine } from "../../../src/index.ts";
+import { CLUSTER_SIZE } from "./cluster.ts";
 import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind, zookeeperServer } from "./servers.ts";
 
 export interface RealEngine {
@@ -14,6 +15,8 @@ export interface RealEngine {
   readonly server: ServerKind;
   engine(ports: readonly number[]): ExternalEngine;
 }
+
+const replicasOf = (ports: readonly number[]): number => (ports.length === CLUSTER_SIZE ? CLUSTER_SIZE : 1);
 
 export const realEngines: readonly RealEngine[] = [
   {
@@ -38,7 +41,7 @@ export const realEngines: readonly RealEngine[] = [
     name: "nats",
     title: "NATS",
     server: natsServer,
-    engine: (ports) => nats({ servers: ports.map((port) => `nats://127.0.0.1:${port}`) }),
+    engine: (ports) => nats({ servers: ports.map((port) => `nats://127.0.0.1:${port}`), replicas: replicasOf(ports) }),
   },
   {
     name: "zookeeper",

@@ -4,6 +4,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Away } from "../fenced-counter.ts";
 
 /** How an engine's server is started. */
 export interface ServerKind {
@@ -114,14 +115,9 @@ export function zookeeperArgs(folder: string, lines: readonly string[], jars: re
   return ["-Xmx256m", "-XX:+UseSerialGC", "-cp", path, main, file];
 }
 
-/** What is killed, paused and started again: one server, or the leader among several. */
-export interface Served {
+export interface Served extends Away {
   /** Of each server, in the order in which a process names them. */
   readonly ports: readonly number[];
-  pause(): void | Promise<void>;
-  resume(): void;
-  kill(): Promise<void>;
-  start(): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -174,7 +170,7 @@ export class EngineServer implements Served {
     }
   }
 
-  /** As a power cut would. */
+  /** What it has handed to the operating system is kept, synced or not: a power cut would take more. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;

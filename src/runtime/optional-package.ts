@@ -1,0 +1,17 @@
+/** Packages that one thing alone needs are optional: they are loaded when it is asked for. */
+import { UsageError } from "../core/errors.ts";
+
+/**
+ * @param use such as `serves etcd's API`
+ * @throws UsageError `no-library` with the command that installs them.
+ */
+export async function optionalPackage<T>(names: readonly string[], use: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const what = `${names.length === 1 ? "package" : "packages"} ${names.join(" and ")}`;
+    const text = `expected the ${what} to be installed, which ${use}: npm install ${names.join(" ")}`;
+    throw new UsageError("no-library", text, { cause: error });
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * What an engine keeps and takes is bounded in bytes as well: older changes are forgotten, and what is too large is refused.
+ * @module-tag long
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EngineMember, join } from "../../../src/index.ts";
+import { realEngines } from "./engines.ts";
+import { EngineServer, etcdServer } from "./servers.ts";
+
+const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => (error as { code?: unknown }).code,
+  );
+
+function started(name: string) {
+  const real = realEngines.find((each) => each.name === name);
+  if (real === undefined) throw new Error(`no engine ${name}`);
+  let server: EngineServer;
+  let member: EngineMember;
+  beforeAll(async () => {
+    const kind = name === "etcd" ? { ...etcdServer, args: withFewSteps } : real.server;
+    server = await EngineServer.start(kind);
+    member = await join({ engine: real.engine(server.ports), timeoutMs: 30_000 });
+  });
+  afterAll(async () => {
+    await member?.leave();
+    await server?.remove();
+  });
+  return () => member;
+}
+
+const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.args(folder, port), "--max-txn-ops=4"];
+
+describe.each(["redis", "postgres"])("%s", (name) => {
+  const member = started(name);
+
+  it("forgets older changes before they take more than 16 MiB, and keeps those behind", {
+    timeout: 60_000,
+  }, async () => {
+    const map = member().map<string>("large");
+    const first = await map.put("x", "");
+    const revisions: number[] = [];
+    for (let at = 0; at < 20; at++) revisions.push(await map.put("x", String(at).padEnd(1_000_000, "-")));
+    expect(await codeOf(map.watch({ after: first }).next())).toBe("compacted");
+    const watch = map.watch({ after: revisions[9] as number });
+    const seen: number[] = [];
+    for await (const change of watch) {
+      seen.push(change.revision);
+      if (change.revision === revisions.at(-1)) break;
+    }
+    expect(seen).toEqual(revisions.slice(10));
+  });
+});
+
+describe("etcd", () => {
+  const member = started("etcd");
+  const put = (keys: number, length: number): Promise<unknown> =>
+    member().transaction((transaction) => {
+      const map = member().map<string>("large");
+      for (let at = 0; at < keys; at++) transaction.put(map, `key ${at}`, "-".repeat(length));
+      return Promise.resolve();
+    });
+
+  it("refuses what is too large for it, and what has too many steps, as nothing that came of it is uncertain", async () => {
+    expect(await codeOf(put(2, 900_000))).toBe("too-large");
+    expect(await codeOf(put(8, 900_000))).toBe("too-large");
+    expect(await codeOf(put(10, 1))).toBe("too-large");
+    expect(await codeOf(put(3, 1))).toBe("no error");
+  });
+});
