@@ -25,8 +25,8 @@ export const exceptions: readonly Exception[] = [
 ];
 
 /** All of them but those of which there is nothing to try. */
-export const triedOn = <P extends { readonly name: string }>(engine: string, promises: readonly P[]): P[] =>
-  promises.filter(
+export const triedOn = <P extends { readonly name: string }>(engine: string, all: readonly P[]): P[] =>
+  all.filter(
     ({ name }) => !exceptions.some((each) => each.engine === engine && each.promise === name && each.error === null),
   );
 
