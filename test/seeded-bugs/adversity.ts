@@ -130,8 +130,8 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
   if (kind === "restart") return until(crash, (sim) => !sim.world.alive.includes(node) && sim.start(node), downMs);
   if (kind === "isolation")
     return until(
-      (sim) => both(sim.cut),
-      (sim) => both(sim.mend),
+      (sim) => both((from, to) => sim.cut(from, to)),
+      (sim) => both((from, to) => sim.mend(from, to)),
     );
   if (kind === "slow isolation") {
     const slow = (delayMs: number | readonly [number, number]) => (sim: Simulation<Vocabulary>) =>
@@ -139,9 +139,9 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
     const isolated = at + Math.min(1.5 * delay, lasting / 2);
     return [
       { at, act: slow(delay) },
-      { at: isolated, act: (sim) => both(sim.cut) },
+      { at: isolated, act: (sim) => both((from, to) => sim.cut(from, to)) },
       { at: at + lasting, act: slow(delayOf(adversity)) },
-      { at: at + lasting, act: (sim) => both(sim.mend) },
+      { at: at + lasting, act: (sim) => both((from, to) => sim.mend(from, to)) },
     ];
   }
   if (node === other) return [];
