@@ -31,8 +31,8 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
     await cluster.act({ type: "pause", node: 2 });
     await page.waitForSelector('[data-testid="node-2"][data-process="paused"]');
     await page.getByRole("button", { name: "Send command to node 0" }).click();
-    expect(await page.getByRole("menuitem").allInnerTexts()).toEqual(["send"]);
-    await page.getByRole("menuitem", { name: "send" }).click();
+    expect(await page.getByRole("menuitem").allInnerTexts()).toEqual(["Send"]);
+    await page.getByRole("menuitem", { name: "Send" }).click();
 
     for (const node of [0, 1])
       await expect

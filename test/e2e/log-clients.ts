@@ -18,6 +18,7 @@ const RESTS_MS = 100;
 export class LogClients {
   readonly #members: MembersUnderTest;
   readonly #draw: Random;
+  readonly #ids: readonly number[];
   readonly #operations: Operation[] = [];
   readonly #known = new Map<string, string>();
   readonly #overheard: { operation: string; at: number }[] = [];
@@ -29,9 +30,11 @@ export class LogClients {
   /** How many have been answered. */
   acknowledged = 0;
 
-  constructor(members: MembersUnderTest, draw: Random) {
+  /** @param ids of the members that are asked */
+  constructor(members: MembersUnderTest, draw: Random, ids: readonly number[] = members.ids) {
     this.#members = members;
     this.#draw = draw;
+    this.#ids = ids;
     this.renewKeys();
   }
 
@@ -82,7 +85,7 @@ export class LogClients {
     await until(
       () => `a client is answered, but ${members.errors}`,
       async () => {
-        if (this.#running.length === 0) await this.#ask(draw.pick(members.ids), "get a0");
+        if (this.#running.length === 0) await this.#ask(draw.pick(this.#ids), "get a0");
         return this.acknowledged > than;
       },
     );
@@ -93,7 +96,7 @@ export class LogClients {
     this.stop();
     await Promise.all(this.#running);
     await Promise.all(
-      this.#members.ids.map(async (id) => {
+      this.#ids.map(async (id) => {
         for (const key of this.#keys.flat())
           await until(`member ${id} answers`, () => this.#ask(id, `get ${key}`), this.#members.running.get(id));
       }),
@@ -102,7 +105,7 @@ export class LogClients {
 
   /** Who leads in the eyes of the first that says somebody does. */
   async leader(): Promise<number | null> {
-    for (const id of this.#members.ids) {
+    for (const id of this.#ids) {
       const status = await fetch(`${this.#members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })
         .then((answer) => answer.json() as Promise<{ leader: number | null }>)
         .catch(() => null);
@@ -112,12 +115,11 @@ export class LogClients {
   }
 
   async #live(): Promise<void> {
-    const members = this.#members;
     const draw = this.#draw;
-    let member = draw.pick(members.ids);
+    let member = draw.pick(this.#ids);
     while (!this.#isEnding) {
       const isAnswered = await this.#ask(member, this.#wish());
-      if (!isAnswered) member = draw.pick(members.ids);
+      if (!isAnswered) member = draw.pick(this.#ids);
       await sleep(isAnswered ? draw.between(...THINKS_MS) : RESTS_MS);
     }
   }

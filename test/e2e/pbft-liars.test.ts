@@ -83,7 +83,7 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
   }
   const honest = members.ids.filter((id) => id !== liar);
   // A client takes the word of its own replica, so a liar's clients are not spoken of.
-  clients = new LogClients(Object.create(members, { ids: { value: honest } }) as MembersUnderTest, draw);
+  clients = new LogClients(members, draw, honest);
   listening = new AbortController();
   const { signal } = listening;
   const known = new Set<number>();

@@ -96,7 +96,7 @@ export function overFullLinks(options?: FullLinksOptions): Protocol<Assembly<Pai
     algorithm: "resending",
   })({ ...options, resending: given });
   const properties = [inOrder, nothingIsLost, boundsAreKept(settledResending(given)), allIsOnItsWay];
-  return { ...whole, properties };
+  return { ...whole, name: "back-pressure", properties }; // Of which it is the other half: what is refused at a link, not at a reader.
 }
 
 type Whole = World<{ resending: Resending["state"]; workload: State }>;
