@@ -27,23 +27,10 @@ import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
 import { type Embedded, entry, type RegistryEntry, type Variant } from "./entry.ts";
-import {
-  atomicCommit,
-  consensus,
-  election,
-  membership,
-  names as namesFamily,
-  pressure,
-  replicatedAtomicCommit,
-  replicatedLog,
-} from "./family.ts";
+import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
-import { wholeMembers } from "./member/whole/whole-members.ts";
-import { backPressure } from "./membership/back-pressure/back-pressure.ts";
-import { overFullLinks } from "./membership/back-pressure/full-links.ts";
-import { watching } from "./membership/family/watching.ts";
+import { backPressureLine, namesLine, onRealProcesses } from "./member-lines.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
-import { names } from "./membership/names/names.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
 import { overlays } from "./overlays.ts";
@@ -51,34 +38,12 @@ import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
-const toldInNames = (node: NodeId): Tagged => ({ type: "names", body: { type: "suspect", node } }) as Tagged;
 
 /** What is said again and again: that a lease is renewed. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
 
-const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
-
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  "back-pressure": entry(
-    pressure,
-    "senders wait for members whose readers cannot keep up, as they say again and again",
-    backPressure,
-    {
-      variants: {
-        "full-links": {
-          summary: "sending again what links refuse, which they may do at any time",
-          model: overFullLinks,
-        },
-      },
-      mustStart: true,
-      embedded: false,
-      check: {
-        maxTimeouts: 6,
-        crashNotification: (node) => ({ type: "workload", body: { type: "suspect", node } }) as Tagged,
-      },
-      shown: { labels: { pressure: ["isFull"], item: ["item"] } },
-    },
-  ),
+  "back-pressure": backPressureLine,
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
     model: bully,
     embedded: { forgotten: "together" },
@@ -199,25 +164,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: ballotLog,
     },
   ),
-  names: entry(
-    namesFamily,
-    "which elections, locks and channels there are, with which settings; what nobody uses is put away by all",
-    { parts: { names, detector: heartbeat }, wires: watching("names"), algorithm: "names" },
-    {
-      variants: {
-        bounded: {
-          summary: "idle after one sweep, asked again after two: fewer states, for the checker",
-          algorithm: settled(names, { idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }),
-        },
-        monitored: onRealProcesses,
-        ...wholeMembers,
-      },
-      mustStart: true,
-      embedded: false,
-      check: { variant: "bounded", counters: ["round"], maxTimeouts: 4, crashNotification: toldInNames },
-      shown: { labels: { open: ["setting"], refuse: ["setting"] }, periodic: ["beat"] },
-    },
-  ),
+  names: namesLine,
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     variants: {
       "distinguished-learner": {
