@@ -347,7 +347,10 @@ export class ChangingMembers {
     await this.#settled(this.#listed);
   }
 
-  /** Puts one on the list, and starts it; in a third of all cases somebody is killed in the middle of that. */
+  /**
+   * Puts one on the list, and starts it; in a third of all cases somebody is killed in the middle of that, and started again: not who is
+   * being replaced, who may know by then that it does not come back.
+   */
   async #enter(...words: readonly string[]): Promise<number> {
     const id = this.#next;
     this.#next += 1;
@@ -356,7 +359,9 @@ export class ChangingMembers {
     await this.#command("member", verb, String(id), this.#addressOf(id), ...options);
     this.#start(id, "--existing");
     await this.#allListen([id]);
-    if (this.#draw.below(3) === 0) await this.#restarted([this.#draw.pick([...this.#running.keys()])], "SIGKILL");
+    const leaving = words[0] === "add" && words[1] === "--replaces" ? Number(words[2]) : null;
+    const staying = [...this.#running.keys()].filter((each) => each !== leaving);
+    if (this.#draw.below(3) === 0) await this.#restarted([this.#draw.pick(staying)], "SIGKILL");
     return id;
   }
 
