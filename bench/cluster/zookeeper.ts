@@ -205,7 +205,7 @@ async function turnOf(connection: ZookeeperConnection, path: string): Promise<vo
 }
 
 /** Of a word of four letters. @returns nothing, if it is away */
-const answerOf = (port: number, word: string): Promise<string> =>
+export const answerOf = (port: number, word: string): Promise<string> =>
   new Promise((resolve) => {
     let text = "";
     const socket = connect(port, "127.0.0.1", () => socket.write(word));

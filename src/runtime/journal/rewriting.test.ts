@@ -11,17 +11,23 @@ const folder = journalFolder();
 const limits = { rewriteFromBytes: 1_000 };
 const LONG = "x".repeat(100);
 
-test("nobody waits for it: what is appended meanwhile is durable before it is done, and stands in the new file", async () => {
-  const { asked: copying, platform } = watchedDisk("write");
-  const journal = await folder.open({ platform, limits });
-  const slot = journal.slot("notes", noteShape);
-  await durable(slot);
+/** What is copied from now on waits, until the function that is returned is called. */
+function held(copying: ReturnType<typeof watchedDisk>["asked"]): () => void {
   let goOn = (): void => {};
   const isHeld = new Promise<void>((resolve) => {
     goOn = resolve;
   });
   copying.mockImplementation((act) => isHeld.then(act));
   copying.mockClear();
+  return () => goOn();
+}
+
+test("nobody waits for it: what is appended meanwhile is durable before it is done, and stands in the new file", async () => {
+  const { asked: copying, platform } = watchedDisk("write");
+  const journal = await folder.open({ platform, limits });
+  const slot = journal.slot("notes", noteShape);
+  await durable(slot);
+  const goOn = held(copying);
   for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
   await durable(slot);
   await vi.waitFor(() => expect(copying).toHaveBeenCalled());
@@ -50,12 +56,7 @@ test("what was replaced while it was copied does not stay: it is written anew on
   const journal = await folder.open({ platform, limits });
   const slot = journal.slot("notes", noteShape);
   await durable(slot);
-  let goOn = (): void => {};
-  const isHeld = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  copying.mockImplementation((act) => isHeld.then(act));
-  copying.mockClear();
+  const goOn = held(copying);
   for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
   await vi.waitFor(() => expect(copying).toHaveBeenCalled());
   for (let i = 0; i < 200; i++) slot.compact([note(i, LONG)]);

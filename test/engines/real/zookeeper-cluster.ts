@@ -1,7 +1,7 @@
 /** Three servers of ZooKeeper. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
+import { answerOf } from "../../../bench/cluster/zookeeper.ts";
 import { CLUSTER_SIZE, EngineCluster } from "./cluster.ts";
 import { EngineServer, freePort, zookeeperArgs, zookeeperServer } from "./servers.ts";
 
@@ -28,15 +28,4 @@ export async function zookeeperCluster(): Promise<EngineCluster> {
   return new EngineCluster(await Promise.all(servers), leads);
 }
 
-const leads = async (port: number): Promise<boolean> => /^Mode: leader$/m.test(await said(port, "srvr"));
-
-/** @returns nothing, if it is away. */
-const said = (port: number, word: string): Promise<string> =>
-  new Promise((resolve) => {
-    let text = "";
-    const socket = connect(port, "127.0.0.1", () => socket.write(word));
-    socket.setTimeout(1_000, () => socket.destroy());
-    socket.on("data", (data: Buffer) => (text += data.toString()));
-    socket.on("error", () => {});
-    socket.on("close", () => resolve(text));
-  });
+const leads = async (port: number): Promise<boolean> => /^Mode: leader$/m.test(await answerOf(port, "srvr"));

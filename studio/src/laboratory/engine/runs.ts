@@ -24,6 +24,9 @@ interface Beginning {
 
 const AS_USUAL: Beginning = { words: "", until: Number.NEGATIVE_INFINITY };
 
+/** Of a run that was not made here: nothing is asked of it, and nothing was done to it. */
+const ONLY_READ = { verdicts: [], turns: [], began: AS_USUAL, networks: [], formulas: [], forks: [] } as const;
+
 export interface Run {
   readonly title: string;
   readonly about: string;
@@ -104,12 +107,7 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
     title,
     about: `Claimed: ${claim}.`,
     trace,
-    verdicts: [],
-    turns: [],
-    began: AS_USUAL,
-    networks: [],
-    formulas: [],
-    forks: [],
+    ...ONLY_READ,
     words,
   };
 }
@@ -121,12 +119,7 @@ function recorded(name: string, trace: Trace, words: Words): Run {
     title: name,
     about,
     trace,
-    verdicts: [],
-    turns: [],
-    began: AS_USUAL,
-    networks: [],
-    formulas: [],
-    forks: [],
+    ...ONLY_READ,
     words,
   };
 }
