@@ -58,4 +58,16 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
       await context.close();
     },
   );
+
+  test("before it is known where the nodes stand, the topology is called after the run", async () => {
+    const context = await browser.newContext({ viewport: WIDE });
+    await context.addInitScript(`{
+      const post = Worker.prototype.postMessage;
+      Worker.prototype.postMessage = function (asked) { if (asked.do !== "look") post.call(this, asked); };
+    }`);
+    const page = await openPage(context, `${url}#/tour?tour=silence&step=3`, []);
+    await page.waitForSelector('.topology [role="img"]');
+    expect(await complaintsOfAxe(page)).toEqual([]);
+    await context.close();
+  });
 });
