@@ -9,22 +9,22 @@ import { helpIfAsked } from "./usage.ts";
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "500000" },
-    rounds: { type: "string", default: "3" },
+    seeds: { type: "string", default: "100000" },
+    rounds: { type: "string", default: "2" },
     json: { type: "boolean" },
     help: { type: "boolean" },
   },
 });
 helpIfAsked(values.help === true, "campaign", {
-  "--seeds <n>": "of a simulated election of three nodes (default: 500000)",
-  "--rounds <n>": "each on one thread and then on two; the best counts (default: 3)",
+  "--seeds <n>": "of simulated elections by epoch-bully with five nodes (default: 100000)",
+  "--rounds <n>": "each on one thread and then on two; the best counts (default: 2)",
   "--json": "print the figures as JSON",
 });
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "coterie-bench-campaign-"));
 const file = join(folder, "campaign.json");
-const experiment = { name: "ring", simulate: { protocol: "chang-roberts", nodes: 3, delay: "1..10" } };
+const experiment = { name: "elections", simulate: { protocol: "epoch-bully", nodes: 5, delay: "1..10" } };
 writeFileSync(
   file,
   JSON.stringify({ name: "bench", seeds: { count: Number(values.seeds) }, experiments: [experiment] }),

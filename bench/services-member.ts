@@ -4,7 +4,7 @@ import type { Grant, Leadership } from "../src/cluster/services/api.ts";
 import type { Channel, Order } from "../src/cluster/services/channel-api.ts";
 import { loadOf } from "./cluster/load.ts";
 import type { Throughput, Work } from "./cluster/subject.ts";
-import { type Answers, type Ask, type Being, type Note, ROOM, type Standing, sharedNowMs } from "./services/asks.ts";
+import { type Answers, type Ask, type Being, type LockAlgorithm, type Note, ROOM, type Standing, sharedNowMs } from "./services/asks.ts";
 
 /** Enough for batches to grow, and less than may wait. */
 const IN_FLIGHT = 2_000;
@@ -47,14 +47,20 @@ async function tellViews(channel: Channel<string>): Promise<void> {
     if (view.state === "member") tell({ note: "view", members: view.members, atMs: sharedNowMs() });
 }
 
+let leasedServer: number | null = null;
+async function followServer(): Promise<void> {
+  for await (const event of member.events()) if (event.type === "server-changed") leasedServer = event.server;
+}
+
 function standing(): Standing {
   const { reachable, lockServer, shared } = member.status();
   const { view, members: viewMembers, state } = open(ROOM, "total").status;
-  return { reachable, lockServer, view, viewMembers, isInView: state === "member", logLeader: shared?.leader ?? null };
+  const logLeader = shared?.leader ?? null;
+  return { reachable, lockServer, leasedServer, view, viewMembers, isInView: state === "member", logLeader };
 }
 
-async function pairs(name: string, clients: number, ms: number): Promise<number> {
-  const mutex = member.mutex(name);
+async function pairs(algorithm: LockAlgorithm, clients: number, ms: number): Promise<number> {
+  const mutex = member.mutex(`lock of ${algorithm}`, { algorithm });
   const deadline = performance.now() + ms;
   let done = 0;
   const client = async (): Promise<void> => {
@@ -225,7 +231,7 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
     case "standing":
       return standing();
     case "pairs":
-      return { pairs: await pairs(ask.name, ask.clients, ask.ms) };
+      return { pairs: await pairs(ask.algorithm, ask.clients, ask.ms) };
     case "open":
       open(ask.name, ask.order);
       return null;
@@ -287,4 +293,5 @@ process.on("message", ({ number, ask }: { number: number; ask: Ask }) => {
   );
 });
 process.on("disconnect", () => process.exit(0));
+void followServer();
 void tellViews(open(ROOM, "total"));

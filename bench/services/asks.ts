@@ -11,13 +11,17 @@ export interface Being {
   readonly timing: Timing;
 }
 
+/** Of the replicated log, which is what a lock has by default, and of a leased server in memory. */
+export const lockAlgorithms = ["raft", "elected-server"] as const;
+export type LockAlgorithm = (typeof lockAlgorithms)[number];
+
 /** The channel whose views are looked at. */
 export const ROOM = "room";
 
 export type Ask =
   | { ask: "standing" }
   /** So many clients take one lock in turn and give it back, for so long. */
-  | { ask: "pairs"; name: string; clients: number; ms: number }
+  | { ask: "pairs"; algorithm: LockAlgorithm; clients: number; ms: number }
   | { ask: "open" | "close"; name: string; order: Order }
   /** Sends for so long, and waits for each message before the next one is sent. */
   | { ask: "send-one-by-one"; name: string; order: Order; ms: number }
@@ -43,7 +47,10 @@ export type Ask =
 
 export interface Standing {
   readonly reachable: number;
+  /** Of the default locks. */
   readonly lockServer: number | null;
+  /** Of those of `elected-server`. */
+  readonly leasedServer: number | null;
   /** Of the channel `ROOM`. */
   readonly view: number | null;
   readonly viewMembers: readonly number[];

@@ -127,9 +127,11 @@ export class Group {
       const [first, ...others] = await this.all({ ask: "standing" });
       const isWhole = (one: Standing): boolean =>
         one.reachable === IDS.length && one.isInView && one.viewMembers.length === IDS.length;
-      const agrees = (one: Standing): boolean => one.view === first?.view && one.lockServer === first?.lockServer;
-      if (first !== undefined && first.lockServer !== null && [first, ...others].every(isWhole) && others.every(agrees))
-        return first;
+      const servers = ({ lockServer, leasedServer }: Standing): unknown[] => [lockServer, leasedServer];
+      const agrees = (one: Standing): boolean =>
+        one.view === first?.view && servers(one).every((server, at) => server === servers(first)[at]);
+      const isServed = first !== undefined && !servers(first).includes(null);
+      if (isServed && [first, ...others].every(isWhole) && others.every(agrees)) return first;
       await sleep(LOOK_EVERY_MS);
     }
     throw new Error(`the members have not come together within ${PATIENCE_MS} ms`);

@@ -7,18 +7,21 @@ import { expect, test } from "vitest";
 import { type Row, shown } from "../../bench/services/figures.ts";
 import { coterie } from "./cluster-under-test.ts";
 
-test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", async () => {
+test("coterie bench services --only locks: of both kinds, a rate for one client and for many, in one process and in three", async () => {
   // Long enough for one pair of each client on a busy machine.
   const few = ["--only", "locks", "--quick", "--seconds", "3", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "services", ...few);
   expect(code, stderr).toBe(0);
   const rows = JSON.parse(stdout) as Row[];
-  expect(rows.map(({ what }) => what)).toEqual([
-    "one client, in the process that serves",
+  const ways = [
+    "one client, where it is served",
     "one client, in another process",
-    "16 clients of one lock, in another process",
-    "16 clients of one lock, over three processes",
-  ]);
+    "16 clients, in another process",
+    "16 clients, over three processes",
+  ];
+  expect(rows.map(({ what }) => what)).toEqual(
+    ["raft", "elected-server"].flatMap((algorithm) => ways.map((way) => `${algorithm}, ${way}`)),
+  );
   for (const { what, figures } of rows) {
     expect(figures, what).toHaveLength(1);
     expect(figures[0], what).toBeGreaterThan(0);
