@@ -4,7 +4,16 @@ import type { Grant, Leadership } from "../src/cluster/services/api.ts";
 import type { Channel, Order } from "../src/cluster/services/channel-api.ts";
 import { loadOf } from "./cluster/load.ts";
 import type { Throughput, Work } from "./cluster/subject.ts";
-import { type Answers, type Ask, type Being, type LockAlgorithm, type Note, ROOM, type Standing, sharedNowMs } from "./services/asks.ts";
+import {
+  type Answers,
+  type Ask,
+  type Being,
+  type LockAlgorithm,
+  type Note,
+  ROOM,
+  type Standing,
+  sharedNowMs,
+} from "./services/asks.ts";
 
 /** Enough for batches to grow, and less than may wait. */
 const IN_FLIGHT = 2_000;
