@@ -98,6 +98,15 @@ test("a newcomer that is taken back leaves the member that it was to replace", (
   expect(wishes()).toBe("1 voter, 2 voter, 3 voter, 4 leaving");
 });
 
+test("one that is taken back before the log has heard of it leaves the list as well", () => {
+  apply(add(4, false));
+  apply(remove(4));
+  expect(wishes()).toBe("1 voter, 2 voter, 3 voter, 4 leaving");
+  follow();
+  expect(wishes()).toBe("1 voter, 2 voter, 3 voter");
+  expect(list().removed).toEqual([4]);
+});
+
 test("the only member that votes stays", () => {
   change(remove(1), remove(2));
   follow();

@@ -21,13 +21,14 @@ function wanted({ members }: MemberList): Members {
 
 /**
  * The next configuration to ask the log for; null if it is as the list wants it. Newcomers learn first: only then is it known
- * whether they are there, and what they lack.
+ * whether they are there, and what they lack. So does one that was taken back before the log had heard of it: it leaves the list with
+ * a configuration that it is not in any more.
  */
 export function nextConfiguration(of: MemberList): Members | null {
   const { voters, learners } = of;
   const goal = wanted(of);
   const present = [...voters, ...learners];
-  const newcomers = [...goal.voters, ...goal.learners].filter((node) => !present.includes(node));
+  const newcomers = of.members.flatMap(({ member }) => (present.includes(member) ? [] : [member]));
   if (newcomers.length > 0) return { voters, learners: ascending([...learners, ...newcomers]) };
   const isReached = isSame(goal.voters, voters) && isSame(goal.learners, learners);
   return isReached ? null : goal;
