@@ -46,7 +46,13 @@ export type {
   StateReadOptions,
   Transport,
 } from "./cluster/services/channel-api.ts";
-export type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster/services/cluster-api.ts";
+export type {
+  AddOptions,
+  ClusterMember,
+  ClusterMembers,
+  MemberChange,
+  NewMember,
+} from "./cluster/services/cluster-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
 export type { EngineJoinOptions, EngineMember, ExternalEngine } from "./cluster/services/external-engine.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";

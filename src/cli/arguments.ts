@@ -13,6 +13,8 @@ export function wholeNumber(option: string, min: number, max: number, words?: st
   return (text: string): number => read(text, option);
 }
 
+export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
+
 /** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */
 export function adminUrl(option: string, example = "http://127.0.0.1:7400") {
   return (text: string): string => {

@@ -4,19 +4,19 @@ import type { Command } from "commander";
 import { replaceMember } from "../cluster/replace-member.ts";
 import { UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
-import { wholeNumber } from "./arguments.ts";
+import { memberArgument } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
 import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { change, type Listed, membersAt, settled } from "./member-call.ts";
+import { declareChange } from "./member-change.ts";
 import { say as warn } from "./say.ts";
-
-export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
 
 export function declare(command: Command, { stdout }: Invocation): void {
   declareList(command, stdout);
   declareAdd(command, stdout);
   declareChanges(command, stdout);
+  declareChange(command, stdout);
   declareReplace(command, stdout);
 }
 

@@ -1,8 +1,8 @@
 /** `coterie transfer ID`. */
 import type { Command } from "commander";
+import { memberArgument } from "./arguments.ts";
 import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
 import type { Invocation } from "./invocation.ts";
-import { memberArgument } from "./member.ts";
 import { change } from "./member-call.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {

@@ -71,6 +71,7 @@ const callsOfCluster: readonly (keyof ClusterMembers)[] = [
   "promote",
   "remove",
   "replace",
+  "change",
   "move",
   "transfer",
   "settled",

@@ -77,6 +77,7 @@ describe("over HTTP", () => {
       [
         "add",
         "addMember",
+        "changeMembers",
         "count",
         "delete",
         "get",

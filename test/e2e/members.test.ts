@@ -12,7 +12,7 @@ import { coterie } from "../commands/run-here.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { Coterie, until } from "./cluster-under-test.ts";
 
-const IDS = [1, 2, 3, 4, 5];
+const IDS = [1, 2, 3, 4, 5, 6, 7];
 const folder = mkdtempSync(path(tmpdir(), "coterie-members-"));
 const running = new Map<number, Coterie>();
 let ports: readonly number[] = [];
@@ -138,17 +138,46 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
   expect(await map.get("last")).toBe(last);
 });
 
+test("two come and one goes with one command", async () => {
+  const given = ["--add", `6=${address(6)}`, "--learner", `7=${address(7)}`, "--remove", "2"];
+  expect(await coterie("member", "change", ...given, ...at)).toMatchObject({
+    ...{ code: 0, stderr: "" },
+    stdout: "changed: add 6, add 7, remove 2\n",
+  });
+  const config = configFor("several", [
+    [4, `127.0.0.1:${ports[9]}`],
+    ...[5, 6, 7].map((id) => [id, address(id)] as const),
+  ]);
+  for (const id of [6, 7]) start(id, config, "--existing");
+  await untilListed(["4 voter", "5 voter", "6 voter", "7 learner"]);
+  expect(await (running.get(2) as Coterie).finished).toMatchObject({
+    stderr: expect.stringContaining("has been removed from the cluster"),
+  });
+});
+
 test("what cannot be is said in a sentence", async () => {
   expect(await coterie("member", "remove", "9", ...at)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("expected one of the members 2, 4, 5, got 9"),
+    stderr: expect.stringContaining("expected one of the members 4, 5, 6, 7, got 9"),
   });
   expect(await coterie("member", "add", "1", address(1), ...at)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("member 1 has been removed, and ids are not given again"),
   });
-  expect(await coterie("member", "move", "2", "nowhere", ...at)).toMatchObject({
+  expect(await coterie("member", "move", "4", "nowhere", ...at)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("host:port"),
+  });
+  expect(await coterie("member", "change", "--add", "8", ...at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("an id and an address, such as 4=10.0.0.4:7100"),
+  });
+  expect(await coterie("member", "change", "--remove", "4", "9", ...at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected one of the members 4, 5, 6, 7, got 9"),
+  });
+  expect(await coterie("member", "change", ...at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected one of --add, --learner, --promote, --remove, got none"),
   });
 });

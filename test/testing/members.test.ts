@@ -42,3 +42,72 @@ test("the first member is removed: it learns that, and does not come back", asyn
     expect(grant.token).toBeGreaterThan(lock.token);
   });
 });
+
+describe("several changes at once", () => {
+  test("two are added and two removed in one step, while a client writes", async () => {
+    const world = simulate({ members: 3, seed: 3 });
+    await world.run(async () => {
+      const numbers = world.member(3).map<number>("numbers");
+      let isOver = false;
+      let last = 0;
+      const writing = (async () => {
+        while (!isOver) await numbers.put("last", ++last);
+      })();
+      const added = [4, 5].map((id) => ({ type: "add", id, address: world.address(id) }) as const);
+      const removed = [1, 2].map((id) => ({ type: "remove", id }) as const);
+      await world.member(1).cluster.change([...added, ...removed]);
+      const steps = new Set([(await rolesAt(world, 3)).join(", ")]);
+      await world.enter(4);
+      await world.sleep(2_000);
+      steps.add((await rolesAt(world, 3)).join(", ")); // Who votes stays as it was until both are there.
+      await world.enter(5);
+      await world.member(3).cluster.settled();
+      expect([...steps]).toEqual(["1 leaving, 2 leaving, 3 voter, 4 joining, 5 joining"]);
+      expect(await rolesAt(world, 3)).toEqual(["3 voter", "4 voter", "5 voter"]);
+      isOver = true;
+      await writing;
+      expect(await world.member(5).map<number>("numbers").get("last")).toBe(last);
+      for (const id of [1, 2]) while (!world.member(id).signal.aborted) await world.sleep(50);
+    });
+  });
+
+  test("the leader is among those that go, and dies as it is under way", async () => {
+    const world = simulate({ members: 3, seed: 4 });
+    await world.run(async () => {
+      await world.member(1).map<number>("stock").put("apples", 3);
+      const leader = (await world.member(1).cluster.members()).find(({ isLeader }) => isLeader)?.id ?? 0;
+      const stays = [1, 2, 3].filter((id) => id !== leader);
+      await world.member(leader).cluster.change([
+        { type: "add", id: 4, address: world.address(4) },
+        { type: "add", id: 5, address: world.address(5), learner: true },
+        { type: "remove", id: leader },
+      ]);
+      world.crash(leader);
+      await Promise.all([world.enter(4), world.enter(5)]);
+      const [one = 0] = stays;
+      await world.member(one).cluster.settled();
+      expect(await rolesAt(world, one)).toEqual([...stays.map((id) => `${id} voter`), "4 voter", "5 learner"]);
+      expect(await world.member(4).map<number>("stock").get("apples")).toBe(3);
+    });
+  });
+
+  test("what cannot be is refused before anything is changed", async () => {
+    const world = simulate({ members: 1, seed: 5 });
+    await world.run(async () => {
+      const { cluster } = world.member(1);
+      const refused = (changes: unknown) => async () => cluster.change(changes as never);
+      await expect(refused([])()).rejects.toThrow("expected changes of change() to be a list of 1 to 64, got []");
+      await expect(refused([{ type: "drop", id: 1 }])()).rejects.toThrow(
+        'expected type of change() to be one of add, promote, remove, got "drop"',
+      );
+      await expect(refused([{ type: "add", id: 2 }])()).rejects.toThrow("expected address of change()");
+      await expect(refused([{ type: "remove", id: 1 }])()).rejects.toMatchObject({ code: "last-voter" });
+      const changes = [
+        { type: "add", id: 2, address: world.address(2) },
+        { type: "remove", id: 9 },
+      ];
+      await expect(refused(changes)()).rejects.toMatchObject({ code: "unknown-member" });
+      expect(await rolesAt(world, 1)).toEqual(["1 voter"]);
+    });
+  });
+});

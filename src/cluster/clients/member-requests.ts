@@ -1,5 +1,6 @@
 /** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
 import { z } from "zod";
+import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
 import { type HttpRequest, ofQuery } from "./http-requests.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
@@ -16,6 +17,11 @@ const member = z.object({
   role: z.enum(["voter", "learner", "joining", "leaving"]),
   isLeader: z.boolean(),
 });
+const change = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("add"), id, address, learner: z.boolean().optional() }),
+  z.strictObject({ type: z.literal("promote"), id }),
+  z.strictObject({ type: z.literal("remove"), id }),
+]);
 const otherwise = { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." };
 
 export const memberRequests: readonly HttpRequest[] = [
@@ -43,6 +49,23 @@ export const memberRequests: readonly HttpRequest[] = [
     async answered({ members }, { body: { id: newcomer, address: at, learner, replaces, ...call } }) {
       const by = { id: newcomer, address: at };
       await (replaces === undefined ? members.add(by, { learner, ...call }) : members.replace(replaces, by, call));
+      return {};
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/members/changes",
+    id: "changeMembers",
+    summary: "Several changes at once, all or none: who votes changes in one step.",
+    role: "admin",
+    body: z.strictObject(
+      { changes: z.array(change, "a list of changes").min(1).max(MAX_STEPS), timeoutMs },
+      "an object",
+    ),
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { body: { changes, ...call } }) {
+      await members.change(changes, call);
       return {};
     },
   },

@@ -27,6 +27,12 @@ export interface AddOptions extends CallOptions {
   readonly learner?: boolean | undefined;
 }
 
+/** One of several changes that take effect together. */
+export type MemberChange =
+  | { readonly type: "add"; readonly id: NodeId; readonly address: string; readonly learner?: boolean | undefined }
+  | { readonly type: "promote"; readonly id: NodeId }
+  | { readonly type: "remove"; readonly id: NodeId };
+
 /**
  * Each change goes through the log, and resolves once all agree that it is to be; `settled()` waits until it is in effect. Throws UsageError `unknown-member`,
  * `member-exists`, `bad-option`, `no-journal`, `other-release`; CoordinationError `change-under-way`, `last-voter`, and what calls of shared state
@@ -43,6 +49,11 @@ export interface ClusterMembers {
   remove(id: NodeId, options?: CallOptions): Promise<void>;
   /** Adds one, and removes another in the same step, as soon as the new one is up to date. */
   replace(id: NodeId, by: NewMember, options?: CallOptions): Promise<void>;
+  /**
+   * Several at once, all or none, such as two that are added and one that is removed: who votes changes in one step, once all that are
+   * to vote are up to date. `remove` of one that never comes goes on without it, and nobody that votes is removed then.
+   */
+  change(changes: readonly MemberChange[], options?: CallOptions): Promise<void>;
   /** It is started anew at another address, with its folder. */
   move(id: NodeId, address: string, options?: CallOptions): Promise<void>;
   /** Has that member lead the log. Resolves when it does. */

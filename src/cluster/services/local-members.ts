@@ -7,12 +7,14 @@ import type {
   ListedMember,
   MemberList,
   MemberOperation,
+  MemberStep,
 } from "../../protocols/service/coordination-service/member-words.ts";
+import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
 import { isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
 import { snapshotText } from "../snapshot/snapshot-file.ts";
-import type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster-api.ts";
+import type { AddOptions, ClusterMember, ClusterMembers, MemberChange, NewMember } from "./cluster-api.ts";
 import { founded, isOutdated } from "./founders.ts";
 import * as may from "./known-options.ts";
 import { requireOptions } from "./known-options.ts";
@@ -38,6 +40,8 @@ const LOOK_EVERY_MS = 20;
 const ASK_AGAIN_MS = 500;
 
 const newRules = { id: may.needed(may.natural), address: may.needed(may.text) };
+const type = may.needed(may.oneOf("add", "promote", "remove"));
+const knownRules = { type, id: may.needed(may.natural) };
 
 /** Of a member as it joins. */
 export function membersOf(
@@ -74,16 +78,23 @@ export class LocalMembers implements ClusterMembers {
     requireOptions("add", options, { ...callRules, learner: may.flag });
     const { learner = false, ...call } = options;
     const { id, address } = this.#new("add", member);
-    const operation = { type: "addMember", member: id, address, isVoter: !learner, replaces: null } as const;
-    return this.#change(`adding member ${id}`, operation, call);
+    return this.#change(`adding member ${id}`, stepOf({ type: "add", id, address, learner }), call);
   }
 
   promote(id: NodeId, options: CallOptions = {}): Promise<void> {
-    return this.#change(`promoting member ${id}`, { type: "promoteMember", member: requireId(id) }, options);
+    return this.#change(`promoting member ${id}`, stepOf({ type: "promote", id: requireId(id) }), options);
   }
 
   remove(id: NodeId, options: CallOptions = {}): Promise<void> {
-    return this.#change(`removing member ${id}`, { type: "removeMember", member: requireId(id) }, options);
+    return this.#change(`removing member ${id}`, stepOf({ type: "remove", id: requireId(id) }), options);
+  }
+
+  change(changes: readonly MemberChange[], options: CallOptions = {}): Promise<void> {
+    if (!Array.isArray(changes) || changes.length === 0 || changes.length > MAX_STEPS)
+      throw new UsageError("bad-option", unexpected("changes of change()", `a list of 1 to ${MAX_STEPS}`, changes));
+    const steps = (changes as readonly MemberChange[]).map((each) => stepOf(this.#changeIn(each)));
+    const what = steps.map(({ type: kind, member }) => `${doing[kind]} member ${member}`).join(", ");
+    return this.#change(what, { type: "changeMembers", steps }, options);
   }
 
   replace(id: NodeId, by: NewMember, options: CallOptions = {}): Promise<void> {
@@ -174,6 +185,14 @@ export class LocalMembers implements ClusterMembers {
     return member;
   }
 
+  /** @throws UsageError */
+  #changeIn(change: MemberChange): MemberChange {
+    const isNew = (change as Partial<MemberChange> | null)?.type === "add";
+    requireOptions<object>("change", change, isNew ? { ...knownRules, ...newRules, learner: may.flag } : knownRules);
+    if (change.type === "add") this.#requireAddress(change.address);
+    return change;
+  }
+
   #requireAddress(address: unknown): void {
     const place = typeof address === "string" ? parseHostPort(address) : null;
     if (place === null || place.port === 0)
@@ -190,6 +209,15 @@ function requireId(id: unknown): NodeId {
   if (Number.isSafeInteger(id) && (id as number) >= 0) return id as NodeId;
   throw new UsageError("bad-option", unexpected("a member's id", "a whole number of 0 or more", id));
 }
+
+function stepOf(change: MemberChange): MemberStep {
+  if (change.type === "promote") return { type: "promoteMember", member: change.id };
+  if (change.type === "remove") return { type: "removeMember", member: change.id };
+  const { id, address, learner = false } = change;
+  return { type: "addMember", member: id, address, isVoter: !learner, replaces: null };
+}
+
+const doing = { addMember: "adding", promoteMember: "promoting", removeMember: "removing" } as const;
 
 function foundedBy(founders: readonly Founder[]): MemberList {
   const ids = founders.map(({ member }) => member);

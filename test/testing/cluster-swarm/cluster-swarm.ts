@@ -127,6 +127,7 @@ class ClusterSwarm implements Swarm {
       ...Object.fromEntries(faultKinds.map((kind) => [kind, suffered(kind)])),
       failedFull: world.log.filter((line) => line.includes("ENOSPC")).length,
       memberChanges: this.#changes?.count ?? 0,
+      severalAtOnce: this.#changes?.several ?? 0,
       upgrades: this.#upgrade.count,
       restores: 1,
       ...this.counts,

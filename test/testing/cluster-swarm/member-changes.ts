@@ -15,6 +15,8 @@ export class MemberChanges {
   readonly #world: World;
   /** Those that were taken. */
   count = 0;
+  /** Of these, of several members at once. */
+  several = 0;
   #next = 11;
   readonly #chance: Random;
   /** Newcomers that are down, and come back. */
@@ -75,7 +77,7 @@ export class MemberChanges {
     const some = (of: readonly ClusterMember[]): ClusterMember | undefined => of[this.#chance.below(of.length || 1)];
     const victim = some(list);
     const learner = some(list.filter(({ role }) => role === "learner"));
-    switch (this.#chance.below(7)) {
+    switch (this.#chance.below(8)) {
       case 0:
         if (voters.length < MAX_VOTERS) await this.#enter((at) => by.cluster.add(at, WITHIN));
         return;
@@ -100,6 +102,9 @@ export class MemberChanges {
           this.#down.delete(victim.id);
           this.count += 1;
         }
+        return;
+      case 7:
+        if (victim?.role === "voter" && voters.length < MAX_VOTERS) await this.#changeSeveral(by, victim.id);
     }
   }
 
@@ -116,7 +121,28 @@ export class MemberChanges {
     } catch (error) {
       if (!(error instanceof CoordinationError) || error.phase === "never-sent") throw error;
     }
+    this.#start(id);
+  }
+
+  #start(id: number): void {
     void this.#world.enter(id).catch(() => {}); // It may be removed, or its machine fail, before it has joined.
+  }
+
+  /** Two come, and one goes in the same step. Of the two one may be a learner. */
+  async #changeSeveral(by: Member, goes: number): Promise<void> {
+    const [one, other] = [this.#next, this.#next + 1];
+    this.#next += 2;
+    const learner = this.#chance.below(2) === 0;
+    const added = (id: number) => ({ type: "add", id, address: this.#world.address(id) }) as const;
+    try {
+      await this.#done(
+        by.cluster.change([added(one), { ...added(other), learner }, { type: "remove", id: goes }], WITHIN),
+      );
+      this.several += 1;
+    } catch (error) {
+      if (!(error instanceof CoordinationError) || error.phase === "never-sent") throw error;
+    }
+    for (const id of [one, other]) this.#start(id);
   }
 
   async #crashNewcomer(list: readonly ClusterMember[]): Promise<void> {

@@ -107,6 +107,7 @@ interface ResultTypes {
   promoteMember: "done";
   removeMember: "done";
   moveMember: "done";
+  changeMembers: "done";
 }
 
 interface AnswerTypes {

@@ -136,6 +136,7 @@ function applyOperation(
     case "promoteMember":
     case "removeMember":
     case "moveMember":
+    case "changeMembers":
       return applyToMembers(on, operation);
   }
 }

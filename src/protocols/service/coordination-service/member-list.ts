@@ -5,7 +5,7 @@
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Members } from "../../consensus/family/replicated-log.ts";
-import type { Founder, ListedMember, MemberList, MemberOperation, Wish } from "./member-words.ts";
+import type { Founder, ListedMember, MemberList, MemberOperation, MemberStep, Wish } from "./member-words.ts";
 import { MAX_LISTED, MAX_REMOVED } from "./member-words.ts";
 import { isClient, type Refusal, type Result, refuse } from "./operations.ts";
 import { type Applying, type Data, nextRevision } from "./state.ts";
@@ -21,13 +21,14 @@ function wanted({ members }: MemberList): Members {
 
 /**
  * The next configuration to ask the log for; null if it is as the list wants it. Newcomers learn first: only then is it known
- * whether they are there, and what they lack.
+ * whether they are there, and what they lack. So does one that was taken back before the log had heard of it: it leaves the list with
+ * a configuration that it is not in any more.
  */
 export function nextConfiguration(of: MemberList): Members | null {
   const { voters, learners } = of;
   const goal = wanted(of);
   const present = [...voters, ...learners];
-  const newcomers = [...goal.voters, ...goal.learners].filter((node) => !present.includes(node));
+  const newcomers = of.members.flatMap(({ member }) => (present.includes(member) ? [] : [member]));
   if (newcomers.length > 0) return { voters, learners: ascending([...learners, ...newcomers]) };
   const isReached = isSame(goal.voters, voters) && isSame(goal.learners, learners);
   return isReached ? null : goal;
@@ -43,11 +44,12 @@ const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.vo
 export function applyToMembers(on: Applying, operation: MemberOperation): Result {
   const { data } = on;
   if (operation.type === "foundMembers") return found(on, operation.members);
-  const { members: of } = data;
-  if (of === undefined) return refuse("bad-operation", "the list of members is not in the log yet");
-  const refusal = change(of, operation);
+  if (data.members === undefined) return refuse("bad-operation", "the list of members is not in the log yet");
+  const changed = copyOf(data.members); // A refusal leaves the list as it was.
+  const refusal = operation.type === "changeMembers" ? changeAll(changed, operation.steps) : change(changed, operation);
   if (refusal !== null) return refusal;
-  tell(on, of);
+  data.members = changed;
+  tell(on, changed);
   return { type: "done" };
 }
 
@@ -79,23 +81,53 @@ function tell({ data, tell: emit }: Applying, of: MemberList): void {
 /** Its own, since the list goes on changing. */
 export const copyOf = (of: MemberList): MemberList => JSON.parse(JSON.stringify(of)) as MemberList;
 
-function change(of: MemberList, operation: Exclude<MemberOperation, { type: "foundMembers" }>): Refusal | null {
-  if (operation.type === "addMember") return add(of, operation);
-  const member = listed(of, operation.member);
-  if (member === null) return unknownMember(of, operation.member);
+function change(of: MemberList, operation: Exclude<MemberOperation, { type: "foundMembers" | "changeMembers" }>) {
   switch (operation.type) {
     case "nameJournal":
+    case "moveMember": {
+      const member = listed(of, operation.member);
+      if (member === null) return unknownMember(of, operation.member);
+      if (operation.type === "moveMember")
+        return isTaken(of, operation.address, [member.member]) ?? move(member, operation.address);
       if (member.journal === "") member.journal = operation.journal;
       return null;
-    case "moveMember":
-      return isTaken(of, operation.address, [member.member]) ?? move(member, operation.address);
-    case "promoteMember":
-      if (member.wish === "voter") return null;
-      if (member.wish === "leaving") return refuse("change-under-way", `member ${member.member} is being removed`);
-      return whileChanging(of) ?? wish(member, "voter");
-    case "removeMember":
-      return remove(of, member);
+    }
+    default:
+      return changeAll(of, [operation]);
   }
+}
+
+/** One after the other, but for who votes: that changes from those before the first to those after the last. */
+function changeAll(of: MemberList, steps: readonly MemberStep[]): Refusal | null {
+  const named = steps.flatMap((each) =>
+    each.type === "addMember" && each.replaces !== null ? [each.member, each.replaces] : [each.member],
+  );
+  const twice = named.find((id, index) => named.indexOf(id) !== index);
+  if (twice !== undefined) return refuse("bad-operation", `expected each member once in a change, got ${twice} twice`);
+  const underWay = whileChanging(of);
+  for (const each of steps) {
+    const refusal = step(of, each, underWay);
+    if (refusal !== null) return refusal;
+  }
+  return wanted(of).voters.length > 0 ? null : lastVoter(of);
+}
+
+function lastVoter({ voters }: MemberList): Refusal {
+  const those =
+    voters.length === 1
+      ? `member ${voters[0]} is the only one that votes: without it`
+      : `members ${voters.join(", ")} are all that vote: without them`;
+  return refuse("last-voter", `${those} nothing is decided`);
+}
+
+function step(of: MemberList, operation: MemberStep, underWay: Refusal | null): Refusal | null {
+  if (operation.type === "addMember") return add(of, operation, underWay);
+  const member = listed(of, operation.member);
+  if (member === null) return unknownMember(of, operation.member);
+  if (operation.type === "removeMember") return remove(of, member, underWay);
+  if (member.wish === "voter") return null;
+  if (member.wish === "leaving") return refuse("change-under-way", `member ${member.member} is being removed`);
+  return underWay ?? wish(member, "voter");
 }
 
 function move(member: ListedMember, to: string): null {
@@ -110,7 +142,8 @@ function wish(member: ListedMember, to: Wish): null {
 
 function add(
   of: MemberList,
-  { member, address: at, isVoter, replaces }: Extract<MemberOperation, { type: "addMember" }>,
+  { member, address: at, isVoter, replaces }: Extract<MemberStep, { type: "addMember" }>,
+  underWay: Refusal | null,
 ): Refusal | null {
   if (isClient(member)) return refuse("bad-operation", "that is no id of a member");
   if (listed(of, member) !== null) return refuse("member-exists", `there is a member ${member} already`);
@@ -119,7 +152,7 @@ function add(
   if (of.members.length >= MAX_LISTED) return refuse("too-many", `there are ${MAX_LISTED} members already`);
   const old = replaces === null ? null : listed(of, replaces);
   if (replaces !== null && old === null) return unknownMember(of, replaces);
-  const refusal = isTaken(of, at, replaces === null ? [] : [replaces]) ?? (isVoter ? whileChanging(of) : null);
+  const refusal = isTaken(of, at, replaces === null ? [] : [replaces]) ?? (isVoter ? underWay : null);
   if (refusal !== null) return refusal;
   if (old !== null) old.wish = "leaving";
   of.members.push({ member, address: at, journal: "", wish: isVoter ? "voter" : "learner", replaces });
@@ -127,19 +160,16 @@ function add(
   return null;
 }
 
-/** One whose vote does not count yet can go at any time: that takes back what it was added for. */
-function remove(of: MemberList, member: ListedMember): Refusal | null {
+/**
+ * One whose vote does not count yet can go at any time. That takes back what it was added for: those that vote and were to leave with
+ * the same change stay, or fewer would be left than anybody asked for.
+ */
+function remove(of: MemberList, member: ListedMember, underWay: Refusal | null): Refusal | null {
   if (member.wish === "leaving") return null;
   if (of.removed.length >= MAX_REMOVED) return refuse("too-many", `${MAX_REMOVED} members have been removed already`);
-  const isVoter = of.voters.includes(member.member);
-  if (isVoter) {
-    const refusal = whileChanging(of);
-    if (refusal !== null) return refusal;
-    if (of.voters.length === 1)
-      return refuse("last-voter", `member ${member.member} is the only one that votes: without it nothing is decided`);
-  }
-  const old = isVoter || member.replaces === null ? null : listed(of, member.replaces);
-  if (old !== null) old.wish = "voter";
+  if (of.voters.includes(member.member)) return underWay ?? wish(member, "leaving");
+  if (member.wish === "voter")
+    for (const each of of.members) if (each.wish === "leaving" && of.voters.includes(each.member)) each.wish = "voter";
   return wish(member, "leaving");
 }
 

@@ -1,6 +1,6 @@
 /** The words of the list of members: what it holds, and how it is changed. */
 import type { NodeId } from "../../../core/protocol.ts";
-import { boolean, list, natural, nullable, oneOf, type Shape, struct, text } from "../../../core/shape.ts";
+import { boolean, list, natural, nullable, oneOf, type Shape, struct, text, variants } from "../../../core/shape.ts";
 
 export interface MemberList {
   /** Of its last change. */
@@ -33,29 +33,42 @@ export type Wish = "voter" | "learner" | "leaving";
 export type MemberOperation =
   /** The list as it was before its first change. It changes nothing once there is one. */
   | { type: "foundMembers"; members: Founder[] }
-  | { type: "addMember"; member: NodeId; address: string; isVoter: boolean; replaces: NodeId | null }
   /** It has called, with this journal. Nobody else's counts from then on. */
   | { type: "nameJournal"; member: NodeId; journal: string }
+  | { type: "moveMember"; member: NodeId; address: string }
+  | MemberStep
+  /** All of them or none. Who votes changes in one step: from those before to those after. */
+  | { type: "changeMembers"; steps: MemberStep[] };
+
+/** A change of who takes part. */
+export type MemberStep =
+  | { type: "addMember"; member: NodeId; address: string; isVoter: boolean; replaces: NodeId | null }
   | { type: "promoteMember"; member: NodeId }
-  | { type: "removeMember"; member: NodeId }
-  | { type: "moveMember"; member: NodeId; address: string };
+  | { type: "removeMember"; member: NodeId };
 
 export type Founder = Pick<ListedMember, "member" | "address" | "journal">;
 
 export const MAX_LISTED = 64;
 export const MAX_REMOVED = 10_000;
+/** In one change: with addresses as long as they may be, it is one entry of the log. */
+export const MAX_STEPS = 64;
 const MAX_ADDRESS_BYTES = 300;
 const MAX_JOURNAL_BYTES = 40;
 
 const address = text(MAX_ADDRESS_BYTES);
 const journal = text(MAX_JOURNAL_BYTES);
 
-export const memberOperationShapes = {
-  foundMembers: { members: list(struct<Founder>({ member: natural, address, journal }), MAX_LISTED) },
+const stepShapes = {
   addMember: { member: natural, address, isVoter: boolean, replaces: nullable(natural) },
-  nameJournal: { member: natural, journal },
   promoteMember: { member: natural },
   removeMember: { member: natural },
+} as const;
+
+export const memberOperationShapes = {
+  foundMembers: { members: list(struct<Founder>({ member: natural, address, journal }), MAX_LISTED) },
+  ...stepShapes,
+  changeMembers: { steps: list(variants<MemberStep>(stepShapes), MAX_STEPS) },
+  nameJournal: { member: natural, journal },
   moveMember: { member: natural, address },
 } as const;
 

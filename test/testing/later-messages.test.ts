@@ -1,0 +1,80 @@
+/**
+ * Messages for members that are added later. Channels know the founders only; a map brings them the state, and then what is put in
+ * one order: docs/membership.md.
+ */
+import { describe, expect, test } from "vitest";
+import type { Member } from "../../src/index.ts";
+import { simulate } from "../../src/testing/index.ts";
+
+const FAULTS_MS = 4_000;
+const MENDED_MS = FAULTS_MS + 3_000;
+const WITHIN = { timeoutMs: 60_000 };
+
+interface Said {
+  readonly text: string;
+}
+
+/** What the map had as it was read, and what has come after it. */
+async function follow(member: Member, taken: { state: string[]; heard: string[] }): Promise<void> {
+  const room = member.map<Said>("room");
+  const { entries, revision } = await room.range(WITHIN);
+  taken.state = entries.map((entry) => `${entry.revision} ${entry.value.text}`);
+  for await (const change of room.watch({ after: revision }))
+    if (change.type === "put") taken.heard.push(`${change.revision} ${change.value.text}`);
+}
+
+describe("a member that is added while others speak", () => {
+  test.each([1, 2, 3])(
+    "has the state, and then hears all there is in the order of the others: seed %d",
+    async (seed) => {
+      const heard = new Map<number, { state: string[]; heard: string[] }>();
+      const world = simulate({
+        members: 3,
+        seed,
+        faults: { forMs: FAULTS_MS, kinds: ["pause", "partition", "lossy", "cut", "slow"] },
+        async program(member, tools) {
+          const taken = { state: [], heard: [] };
+          heard.set(member.id, taken);
+          void follow(member, taken).catch(() => {}); // The comparison below shows what it lacks.
+          for (let number = 1; tools.now() < MENDED_MS; number++) {
+            const text = `${member.id} ${number}`;
+            await member
+              .map<Said>("room")
+              .put(`${member.id}`, { text }, { timeoutMs: 2_000 })
+              .catch(() => undefined);
+            await tools.sleep(20 + Math.floor(tools.random() * 100));
+          }
+        },
+      });
+      await world.run(async () => {
+        await world.sleep(500);
+        await world.add(4, WITHIN);
+        await world.sleep(MENDED_MS - world.now() + 500);
+        const last = await world.member(1).map<Said>("room").put("end", { text: "the end" }, WITHIN);
+        const all = [...heard.values()];
+        const until = (line: readonly string[]) => line.slice(0, line.indexOf(`${last} the end`) + 1); // What timed out may come later.
+        while (all.some(({ heard: line }) => until(line).length === 0)) await world.sleep(50);
+        const lines = all.map(({ heard: line }) => until(line)).toSorted((a, b) => b.length - a.length);
+        for (const line of lines) expect(line).toEqual(lines[0]?.slice(-line.length));
+        const fourth = heard.get(4) as { state: string[]; heard: string[] };
+        expect(fourth.state.length).toBeGreaterThan(0);
+        expect(fourth.heard.some((line) => / 4 \d+$/.test(line))).toBe(true);
+        const began = Number(fourth.heard[0]?.split(" ")[0]);
+        for (const line of fourth.state) expect(Number(line.split(" ")[0])).toBeLessThan(began);
+      });
+    },
+  );
+
+  test("is refused channels and textbook locks, with what to use instead", async () => {
+    const world = simulate({ members: 3, seed: 4 });
+    await world.run(async () => {
+      const fourth = await world.add(4);
+      expect(() => fourth.channel("room", { order: "total" })).toThrow(
+        "expected a member that founded the cluster: who takes part in channels does not change, and member 4 came later: what is to reach it in one order goes through a map, which it reads and then watches",
+      );
+      expect(() => fourth.mutex("a", { algorithm: "ricart-agrawala" })).toThrow(
+        "only those on the log, the default, follow the list of members, and member 4 came later",
+      );
+    });
+  });
+});
