@@ -24,7 +24,14 @@ export interface Random {
 
 export function random(seed: number): Random {
   const state = seeded(seed);
-  const bits = (): number => next(state);
+  return randomFrom(
+    () => next(state),
+    (purpose) => random(mix(seed, purpose)),
+  );
+}
+
+/** From a source of 32 random bits at a time. */
+export function randomFrom(bits: () => number, stream: Random["stream"]): Random {
   function below(bound: number): number {
     if (bound <= 1) return 0; // A forced choice consumes nothing.
     const limit = 2 ** 32 - (2 ** 32 % bound);
@@ -38,7 +45,7 @@ export function random(seed: number): Random {
     below,
     between: (min, max) => min + (bits() / 2 ** 32) * (max - min),
     pick: (options) => options[below(options.length)] as (typeof options)[number],
-    stream: (purpose) => random(mix(seed, purpose)),
+    stream,
   };
 }
 

@@ -93,6 +93,15 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   return new KernelSimulation(options);
 }
 
+/** Something that will happen, and its place among what happens at the same moment. */
+interface Planned {
+  readonly order: number;
+  readonly plan: () => void;
+}
+
+/** Nodes count theirs from 0. */
+const NO_LIFE = -1;
+
 /** What is done to the nodes and links of a kernel, and what is to be seen of it. */
 class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   readonly world: World<StateOf<V>>;
@@ -257,12 +266,17 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));
     this.#kernel.continueFrom(at);
-    for (const each of snapshot.nodes) this.#adoptNode(each);
-    for (const { id, from, to, message, delayMs } of inFlight) {
+    const planned: Planned[] = [];
+    for (const each of snapshot.nodes) planned.push(...this.#adoptNode(each));
+    for (const { id, from, to, message, delayMs, isDoomed, order = Infinity } of inFlight) {
       const receiver = this.#node(to);
+      const life = isDoomed === true ? NO_LIFE : receiver.incarnation;
       const link = this.#kernel.network.link(this.#node(from), receiver);
-      this.#kernel.carry(receiver, from, id, message, link.arrival(message, at, delayMs ?? link.carrier.travel()));
+      const arrival = link.arrival(message, at, delayMs ?? link.carrier.travel());
+      planned.push({ order, plan: () => this.#kernel.carry(receiver, from, id, message, arrival, life) });
     }
+    // Infinity less itself is no number, and no order.
+    for (const { plan } of planned.toSorted((a, b) => (a.order === b.order ? 0 : a.order - b.order))) plan();
   }
 
   get #ids(): readonly NodeId[] {
@@ -332,14 +346,20 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     }
   }
 
-  #adoptNode({ id, state, journal, timers }: NodeSnapshot<V>): void {
+  /** Its timers are still to be armed. */
+  #adoptNode({ id, state, journal, timers, busyMs = 0 }: NodeSnapshot<V>): Planned[] {
     const kernel = this.#kernel;
     const node = this.#node(id);
     for (const record of journal) kernel.journalOf(node).append(record, kernel.now);
-    if (state === null) return;
+    if (state === null) return [];
     const own = clone(state);
     kernel.population.setState(node, own);
     node.view = this.#protocol.view(own, id);
-    for (const { timer, remainingMs } of timers) kernel.arm(node, timer, kernel.now + remainingMs);
+    node.doneAt = kernel.now + busyMs;
+    if (busyMs > 0) kernel.occupy(node, busyMs);
+    return timers.map(({ timer, remainingMs, order = Infinity }) => ({
+      order,
+      plan: () => kernel.arm(node, timer, kernel.now + remainingMs),
+    }));
   }
 }
