@@ -22,16 +22,8 @@ export interface Random {
   stream(purpose: string): Random;
 }
 
-export function random(seed: number): Random {
-  const state = seeded(seed);
-  return randomFrom(
-    () => next(state),
-    (purpose) => random(mix(seed, purpose)),
-  );
-}
-
-/** From a source of 32 random bits at a time. */
-export function randomFrom(bits: () => number, stream: Random["stream"]): Random {
+/** @param bits where its bits come from, if not from the seed */
+export function random(seed: number, bits: Random["bits"] = bitsOf(seeded(seed))): Random {
   function below(bound: number): number {
     if (bound <= 1) return 0; // A forced choice consumes nothing.
     const limit = 2 ** 32 - (2 ** 32 % bound);
@@ -45,9 +37,11 @@ export function randomFrom(bits: () => number, stream: Random["stream"]): Random
     below,
     between: (min, max) => min + (bits() / 2 ** 32) * (max - min),
     pick: (options) => options[below(options.length)] as (typeof options)[number],
-    stream,
+    stream: (purpose) => random(mix(seed, purpose)),
   };
 }
+
+const bitsOf = (state: RandomState) => (): number => next(state);
 
 /** Advances `state` and returns the lower 32 bits of the sum. */
 export function next(state: RandomState): number {

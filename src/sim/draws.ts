@@ -2,7 +2,7 @@
  * What a run draws by chance, kept by what it was drawn for: the third time that node 1 sets its timer `election`, the fifth
  * message from 0 to 2. A run that goes on from a point of another one draws alike on the same occasions, and anew on others.
  */
-import { type Random, randomFrom } from "../core/random.ts";
+import { type Random, random } from "../core/random.ts";
 
 export class Draws {
   /** How far the run has come: how many entries its trace has. */
@@ -42,14 +42,14 @@ export class Draws {
   /** Draws for that purpose what is remembered of the occasion, and from `source` what is not. */
   over(purpose: string, source: Random): Random {
     const fresh = this.#branch === null ? source : source.stream(this.#branch);
-    return randomFrom(() => {
+    return random(0, () => {
       const key = `${purpose}: ${this.#occasion}`;
       const drawn = this.#drawn.get(key) ?? [];
       const bits = this.#remembered.get(key)?.[drawn.length] ?? fresh.bits();
       drawn.push(bits);
       this.#drawn.set(key, drawn);
       return bits;
-    }, fresh.stream);
+    });
   }
 
   /** A timer will run out then, unless it is set anew, or a message arrive: one name for each. */
