@@ -10,6 +10,7 @@ import { type Random, random } from "../core/random.ts";
 import { dispatch } from "../core/step.ts";
 import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
+import { ALL_MENDED, linkChanged, linkCut, linkMended, reaches } from "../trace/link-faults.ts";
 import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
 import { type CrashFate, damageJournal } from "./journal.ts";
 import { Kernel } from "./kernel.ts";
@@ -220,12 +221,12 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
 
   cut(from: NodeId, to: NodeId): void {
     this.#kernel.network.cut(this.#node(from), this.#node(to));
-    this.#kernel.recordFault(this.#node(from), () => `link to ${to} cut`);
+    this.#kernel.recordFault(this.#node(from), () => linkCut(to));
   }
 
   mend(from: NodeId, to: NodeId): void {
     this.#kernel.network.mend(this.#node(from), this.#node(to));
-    this.#kernel.recordFault(this.#node(from), () => `link to ${to} mended`);
+    this.#kernel.recordFault(this.#node(from), () => linkMended(to));
   }
 
   partition(groups: readonly (readonly NodeId[])[]): void {
@@ -238,13 +239,13 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
 
   heal(): void {
     this.#kernel.network.heal();
-    for (const node of this.#nodes) this.#kernel.recordFault(node, () => "all links mended");
+    for (const node of this.#nodes) this.#kernel.recordFault(node, () => ALL_MENDED);
   }
 
   setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void {
     const [sender, receiver] = [this.#node(from), this.#node(to)];
     this.#kernel.network.setLink(sender, receiver, model, this.#kernel.latestArrival(sender, receiver));
-    this.#kernel.recordFault(sender, () => `link to ${to} changed: ${JSON.stringify(model)}`);
+    this.#kernel.recordFault(sender, () => linkChanged(to, model));
   }
 
   step(untilMs = Number.POSITIVE_INFINITY): boolean {
@@ -341,7 +342,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     for (const node of this.#nodes) {
       this.#kernel.recordFault(node, () => {
         const heard = this.#nodes.filter(({ place }) => place !== node.place && !separation(node.place, place));
-        return `partition: reaches ${heard.length === 0 ? "nobody" : heard.map(({ self }) => self).join(", ")}`;
+        return reaches(heard.map(({ self }) => self));
       });
     }
   }

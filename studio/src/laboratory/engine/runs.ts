@@ -1,7 +1,7 @@
 /** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import type { Experiment } from "../../../../src/experiment/experiment.ts";
-import { playScenario, type Result } from "../../../../src/experiment/scenario/run.ts";
+import { type Result, runScenario } from "../../../../src/experiment/scenario/run.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
@@ -18,9 +18,10 @@ import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
 import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import { recordedTurns } from "./recorded-turns.ts";
 
 /** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
-const ONLY_READ = { verdicts: [], turns: [], network: {}, draws: null, networks: [], formulas: [], forks: [] } as const;
+const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [] } as const;
 
 export interface Run {
   readonly title: string;
@@ -46,6 +47,8 @@ type Step = Scenario["steps"][number];
 interface Turn {
   readonly at: number;
   readonly step: Step;
+  /** What the network is like from then on, where that was recorded. */
+  readonly words?: string;
 }
 
 /** So long a fork goes on, in milliseconds. */
@@ -105,6 +108,8 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
     about: `Claimed: ${claim}.`,
     trace,
     ...ONLY_READ,
+    turns: [],
+    networks: [],
     words,
   };
 }
@@ -112,11 +117,14 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
 function recorded(name: string, trace: Trace, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
+  const turns = recordedTurns(trace);
   return {
     title: name,
     about,
     trace,
     ...ONLY_READ,
+    turns,
+    networks: networksOf({}, turns, nodes),
     words,
   };
 }
@@ -195,32 +203,30 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
       ? [entry.node]
       : [],
   );
-  const standing: Step[] = [
-    ...paused.map((node) => ({ pause: [node] })),
-    ...earlier.map(({ step }) => step),
-    ...(beginning.length === 0 ? [] : [{ start: beginning }]),
-  ];
+  const known: Step[] = [...paused.map((node) => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
+  const begun: Step[] = beginning.length === 0 ? [] : [{ start: beginning }];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
   const { network } = run;
   const scenario: Scenario = {
     ...continuationOf(point, words),
     network,
-    steps: [...standing, ...done.steps, ...commandsIn(later, fork)],
+    steps: [...known, ...begun, ...done.steps, ...commandsIn(later, fork)],
   };
   const entries = [...before, ...done.entries];
   const remembered = run.draws === null ? undefined : { draws: run.draws, entries: before.length };
   const draws = new Draws(() => entries.length, remembered);
-  let known = paused.length; // That they pause stands in the trace already.
-  const slices = playScenario(scenario, {
+  let step: Step | undefined;
+  /** What lasts stands in the trace already. */
+  const isTold = ({ at, kind }: TraceEntry): boolean =>
+    at === until && (kind === "pause" || kind === "fault") && step !== undefined && known.includes(step);
+  runScenario(scenario, {
     from: { protocol: point.protocol, snapshot: done.snapshot },
     draws,
-    trace: (entry) => {
-      if (known > 0 && entry.kind === "pause") known--;
-      else entries.push(entry);
+    took(taken) {
+      step = taken;
     },
+    trace: (entry) => void (isTold(entry) || entries.push(entry)),
   });
-  let slice = slices.next();
-  while (slice.done !== true) slice = slices.next();
   const header = { ...trace.header, violation: null };
   const made = { header, entries, clocks: vectorClocks(entries) };
   return {
@@ -286,7 +292,8 @@ function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] 
 function networksOf(network: Scenario["network"], turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
   const began = beginningText(network);
   const turned: NetworkTurn[] = began === "" ? [] : [{ at: Number.NEGATIVE_INFINITY, words: began }];
-  for (const { at, step } of turns) turned.push(...turnedBy(step, at, turned.at(-1)?.words ?? "", nodes));
+  for (const { at, step, words } of turns)
+    turned.push(...(words === undefined ? turnedBy(step, at, turned.at(-1)?.words ?? "", nodes) : [{ at, words }]));
   return turned.map(told);
 }
 
