@@ -95,6 +95,7 @@ describe("members of join()", () => {
 
   test("a recording has a header and what they did", async () => {
     const file = path(mkdtempSync(path(tmpdir(), "coterie-attached-")), "run.jsonl");
+    await attached.act({ type: "cut", nodes: [1, 2] }); // It begins with what is cut already.
     const other = await AttachedCluster.to(urls.slice(0, 2), ({ protocol }, nodes) =>
       record({
         file,
@@ -106,6 +107,12 @@ describe("members of join()", () => {
     await vi.waitFor(() => expect(readFileSync(file, "utf8").split("\n").length).toBeGreaterThan(4), PATIENCE);
     await other.close();
     expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*"nodes":\[1,2\]/);
+    const [, first, second] = readFileSync(file, "utf8").split("\n");
+    expect([first, second].map((line) => JSON.parse(line ?? ""))).toMatchObject([
+      { node: 1, kind: "fault", what: "link to 2 cut" },
+      { node: 2, kind: "fault", what: "link to 1 cut" },
+    ]);
+    await attached.act({ type: "heal" });
   });
 
   test("one that has left is shown so", async () => {

@@ -108,6 +108,7 @@ export class AttachedCluster {
         members.map(({ status: { id } }) => id),
       ),
     );
+    cluster.#recordFaults(healthyNetwork, network ?? healthyNetwork); // Who reads the recording knows of none before.
     cluster.#listen();
     return cluster;
   }
@@ -225,11 +226,15 @@ export class AttachedCluster {
     const before = (this.networks.at(-1) as NetworkPeriod).network;
     const network = networkAfter(before, act, [...this.#members.keys()]);
     this.networks = networksAfter(this.networks, { since: wallClock(), network });
-    for (const id of this.#members.keys())
-      for (const what of changesOf(id, before, network))
-        this.#record(id, JSON.stringify({ at: wallClock(), node: id, kind: "fault", what }));
+    this.#recordFaults(before, network);
     this.#changed();
     await Promise.all([...this.#members].map(([id, { admin }]) => putFaults(admin, faultsOf(id, network))));
+  }
+
+  #recordFaults(before: NetworkPicture, after: NetworkPicture): void {
+    for (const id of this.#members.keys())
+      for (const what of changesOf(id, before, after))
+        this.#record(id, JSON.stringify({ at: wallClock(), node: id, kind: "fault", what }));
   }
 
   #memberNamed(node: NodeId): Attached {

@@ -22,9 +22,8 @@ export interface Random {
   stream(purpose: string): Random;
 }
 
-export function random(seed: number): Random {
-  const state = seeded(seed);
-  const bits = (): number => next(state);
+/** @param bits where its bits come from, if not from the seed */
+export function random(seed: number, bits: Random["bits"] = bitsOf(seeded(seed))): Random {
   function below(bound: number): number {
     if (bound <= 1) return 0; // A forced choice consumes nothing.
     const limit = 2 ** 32 - (2 ** 32 % bound);
@@ -41,6 +40,8 @@ export function random(seed: number): Random {
     stream: (purpose) => random(mix(seed, purpose)),
   };
 }
+
+const bitsOf = (state: RandomState) => (): number => next(state);
 
 /** Advances `state` and returns the lower 32 bits of the sum. */
 export function next(state: RandomState): number {

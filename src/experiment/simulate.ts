@@ -1,5 +1,6 @@
 /** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import type { Draws } from "../sim/draws.ts";
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
@@ -25,6 +26,8 @@ export interface Play {
   readonly see?: (entry: TraceEntry) => void;
   /** Told of each step of the scenario that is taken, and when. */
   readonly took?: (step: Scenario["steps"][number], atMs: number) => void;
+  /** Keeps what is drawn. */
+  readonly draws?: Draws;
   /** Leaves messages out of the count that never arrived. */
   readonly deliveredOnly: boolean;
 }
@@ -74,7 +77,7 @@ export type Slices<P, T> = Generator<P, T, boolean>;
 /** Null if it was stopped. */
 export function* play(
   { scenario, place, cast, from }: Staged,
-  { see, took, deliveredOnly }: Play,
+  { see, took, draws, deliveredOnly }: Play,
 ): Slices<Progress, Result | null> {
   const lost = deliveredOnly ? new LostMessages() : null;
   const trace = (entry: TraceEntry): void => {
@@ -87,6 +90,7 @@ export function* play(
     properties: cast.ids.length > WATCHED_NODES ? "at the end" : "every step",
     ...(see === undefined && lost === null ? {} : { trace }),
     ...(took === undefined ? {} : { took }),
+    ...(draws === undefined ? {} : { draws }),
     ...(from === null ? {} : { from }),
   });
   for (;;) {

@@ -28,6 +28,7 @@ import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Histories, historiesOf } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";
 import { type Sampler, sampler } from "./delay.ts";
+import type { Draws } from "./draws.ts";
 import { drawn } from "./duration.ts";
 import { eventQueue } from "./event-queue.ts";
 import { type Journal, journal } from "./journal.ts";
@@ -65,6 +66,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly running = new Map<TimerOf<V>, number>();
   /** One object for all receipts: `dispatch` has taken it apart before the handler runs. */
   private readonly receipt: Extract<Stimulus<V>, { kind: "receive" }>;
+  private readonly draws: Draws | null;
   private readonly timers: Random;
   private readonly choices: Random;
   private readonly work: Sampler | null;
@@ -83,7 +85,11 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     private readonly options: SimulationOptions<V>,
   ) {
     const { seed, nodes, trace, processingMs = 0 } = options;
-    const stream = (purpose: string): Random => random(seed).stream(purpose);
+    this.draws = options.draws ?? null;
+    const stream = (purpose: string): Random => {
+      const fresh = random(seed).stream(purpose);
+      return this.draws?.over(purpose, fresh) ?? fresh;
+    };
     this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
@@ -264,8 +270,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     const { state } = node;
     if (state === undefined) return; // A listener to the stimulus let the node crash.
     if (this.work !== null) {
+      this.draws?.next(`work ${node.self}`);
       const workMs = this.work();
       node.doneAt = this.now + workMs;
+      this.draws?.due(`work ${node.self}`, node.doneAt);
       if (workMs > 0) this.occupy(node, workMs);
     }
     this.stepping = node;
@@ -327,6 +335,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (from === to) return this.carry(to, from.self, id, message, this.now); // It needs no network.
     this.sent.count(message);
     const link = this.network.link(from, to);
+    this.draws?.next(`link ${from.self} ${to.self}`);
     // Drawn first and in any case: what is lost changes no other message's delay.
     const travelMs = link.carrier.travel();
     if (this.network.isCut(link, from, to)) return this.lose(from.self, to.self, id, "cut");
@@ -338,10 +347,18 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.carry(to, from.self, id, message, link.arrival(message, leaves, link.carrier.travelAgain()));
   }
 
-  /** A message will arrive. */
-  carry(to: SimulatedNode<V>, from: NodeId, id: MessageId, message: MessageOf<V>, at: number): void {
+  /** A message will arrive, if its receiver lives that life until then. */
+  carry(
+    to: SimulatedNode<V>,
+    from: NodeId,
+    id: MessageId,
+    message: MessageOf<V>,
+    at: number,
+    life = to.incarnation,
+  ): void {
     this.inFlight += 1;
-    this.plan(at, "arrival", to, to.incarnation, from, id, message);
+    this.draws?.due(`message ${id}`, at);
+    this.plan(at, "arrival", to, life, from, id, message);
   }
 
   /** When the last message arrives that is on its way between two nodes; 0 if none is. */
@@ -355,6 +372,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   setTimer(node: SimulatedNode<V>, timer: TimerOf<V>, duration: Duration): void {
+    this.draws?.next(`timer ${node.self} ${timer}`);
     this.arm(node, timer, this.now + drawn(duration, this.timers, timer) / node.rate);
   }
 
@@ -363,6 +381,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     const number = ++this.armings;
     node.armed ??= new Map();
     node.armed.set(timer, { number, at });
+    this.draws?.due(`timer ${node.self} ${timer}`, at);
     this.running.set(timer, (this.running.get(timer) ?? 0) + 1);
     this.plan(at, "timeout", node, number, node.self, "", timer);
   }
@@ -398,6 +417,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
 
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {
     requireChoice(label, options);
+    this.draws?.next(`choice ${node.self} ${label}`);
     const option = this.choices.pick(options);
     if (this.trace !== null)
       this.trace({ at: this.now, node: node.self, kind: "choice", label, option: clone(option) });

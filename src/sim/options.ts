@@ -15,6 +15,7 @@ import {
 } from "../protocols/known-options.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { type Delay, requireDelay } from "./delay.ts";
+import { Draws } from "./draws.ts";
 import type { LinkModel } from "./links.ts";
 
 export interface SimulationOptions<V extends Vocabulary> {
@@ -40,6 +41,8 @@ export interface SimulationOptions<V extends Vocabulary> {
   readonly properties?: "every step" | "at the end";
   /** Nodes that lie, and how. The properties then speak of the others alone. */
   readonly byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour>;
+  /** Keeps what is drawn, and draws alike what another run has drawn on the same occasion. */
+  readonly draws?: Draws;
 }
 
 const isId = (value: unknown): boolean => natural.accepts(value);
@@ -71,6 +74,7 @@ const rules: Rules<SimulationOptions<Vocabulary>> = {
   trace: callback,
   onEvent: callback,
   properties: oneOf("every step", "at the end"),
+  draws: { wanted: "the draws of a run", accepts: (value) => value instanceof Draws },
   byzantine: { wanted: "a Map of nodes to what they do", accepts: (value) => value instanceof Map },
 };
 

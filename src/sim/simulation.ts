@@ -10,6 +10,7 @@ import { type Random, random } from "../core/random.ts";
 import { dispatch } from "../core/step.ts";
 import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
+import { ALL_MENDED, linkChanged, linkCut, linkMended, reaches } from "../trace/link-faults.ts";
 import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
 import { type CrashFate, damageJournal } from "./journal.ts";
 import { Kernel } from "./kernel.ts";
@@ -92,6 +93,15 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   requireSimulationOptions(options);
   return new KernelSimulation(options);
 }
+
+/** Something that will happen, and its place among what happens at the same moment. */
+interface Planned {
+  readonly order: number;
+  readonly plan: () => void;
+}
+
+/** Nodes count theirs from 0. */
+const NO_LIFE = -1;
 
 /** What is done to the nodes and links of a kernel, and what is to be seen of it. */
 class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
@@ -211,12 +221,12 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
 
   cut(from: NodeId, to: NodeId): void {
     this.#kernel.network.cut(this.#node(from), this.#node(to));
-    this.#kernel.recordFault(this.#node(from), () => `link to ${to} cut`);
+    this.#kernel.recordFault(this.#node(from), () => linkCut(to));
   }
 
   mend(from: NodeId, to: NodeId): void {
     this.#kernel.network.mend(this.#node(from), this.#node(to));
-    this.#kernel.recordFault(this.#node(from), () => `link to ${to} mended`);
+    this.#kernel.recordFault(this.#node(from), () => linkMended(to));
   }
 
   partition(groups: readonly (readonly NodeId[])[]): void {
@@ -229,13 +239,13 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
 
   heal(): void {
     this.#kernel.network.heal();
-    for (const node of this.#nodes) this.#kernel.recordFault(node, () => "all links mended");
+    for (const node of this.#nodes) this.#kernel.recordFault(node, () => ALL_MENDED);
   }
 
   setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void {
     const [sender, receiver] = [this.#node(from), this.#node(to)];
     this.#kernel.network.setLink(sender, receiver, model, this.#kernel.latestArrival(sender, receiver));
-    this.#kernel.recordFault(sender, () => `link to ${to} changed: ${JSON.stringify(model)}`);
+    this.#kernel.recordFault(sender, () => linkChanged(to, model));
   }
 
   step(untilMs = Number.POSITIVE_INFINITY): boolean {
@@ -257,12 +267,17 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));
     this.#kernel.continueFrom(at);
-    for (const each of snapshot.nodes) this.#adoptNode(each);
-    for (const { id, from, to, message, delayMs } of inFlight) {
+    const planned: Planned[] = [];
+    for (const each of snapshot.nodes) planned.push(...this.#adoptNode(each));
+    for (const { id, from, to, message, delayMs, isDoomed, order = Infinity } of inFlight) {
       const receiver = this.#node(to);
+      const life = isDoomed === true ? NO_LIFE : receiver.incarnation;
       const link = this.#kernel.network.link(this.#node(from), receiver);
-      this.#kernel.carry(receiver, from, id, message, link.arrival(message, at, delayMs ?? link.carrier.travel()));
+      const arrival = link.arrival(message, at, delayMs ?? link.carrier.travel());
+      planned.push({ order, plan: () => this.#kernel.carry(receiver, from, id, message, arrival, life) });
     }
+    // Infinity less itself is no number, and no order.
+    for (const { plan } of planned.toSorted((a, b) => (a.order === b.order ? 0 : a.order - b.order))) plan();
   }
 
   get #ids(): readonly NodeId[] {
@@ -327,19 +342,25 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     for (const node of this.#nodes) {
       this.#kernel.recordFault(node, () => {
         const heard = this.#nodes.filter(({ place }) => place !== node.place && !separation(node.place, place));
-        return `partition: reaches ${heard.length === 0 ? "nobody" : heard.map(({ self }) => self).join(", ")}`;
+        return reaches(heard.map(({ self }) => self));
       });
     }
   }
 
-  #adoptNode({ id, state, journal, timers }: NodeSnapshot<V>): void {
+  /** Its timers are still to be armed. */
+  #adoptNode({ id, state, journal, timers, busyMs = 0 }: NodeSnapshot<V>): Planned[] {
     const kernel = this.#kernel;
     const node = this.#node(id);
     for (const record of journal) kernel.journalOf(node).append(record, kernel.now);
-    if (state === null) return;
+    if (state === null) return [];
     const own = clone(state);
     kernel.population.setState(node, own);
     node.view = this.#protocol.view(own, id);
-    for (const { timer, remainingMs } of timers) kernel.arm(node, timer, kernel.now + remainingMs);
+    node.doneAt = kernel.now + busyMs;
+    if (busyMs > 0) kernel.occupy(node, busyMs);
+    return timers.map(({ timer, remainingMs, order = Infinity }) => ({
+      order,
+      plan: () => kernel.arm(node, timer, kernel.now + remainingMs),
+    }));
   }
 }

@@ -157,3 +157,23 @@ describe("lines in another order", () => {
     expect(readTrace(written(...circle)).entries).toHaveLength(4);
   });
 });
+
+it("a fault that is written late stands where its time is, between the steps of its node", () => {
+  const entries: TraceEntry[] = [
+    send(1, 0, 1, "a"),
+    receive(4, 1, 0, "a"),
+    { at: 4, node: 1, kind: "event", event: { type: "heard" } },
+    receive(9, 1, 0, "b"),
+    { at: 4, node: 1, kind: "fault", what: "link to 0 cut" },
+    send(8, 0, 1, "b"),
+  ];
+  const text = written(...entries);
+  expect(readTrace(text).entries.map(({ at, kind }) => `${at} ${kind}`)).toEqual([
+    "1 send",
+    "4 receive",
+    "4 event",
+    "4 fault",
+    "8 send",
+    "9 receive",
+  ]);
+});

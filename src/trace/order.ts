@@ -1,6 +1,7 @@
 /**
  * Puts the entries of several nodes in one order. Each node's own order is kept and no receipt comes before its sending;
- * within these bounds entries are ordered by time, and equal times as they came.
+ * within these bounds entries are ordered by time, and equal times as they came. Faults are noted by those who did them,
+ * later than what the node itself says of the same time: they stand between its steps where their time is.
  */
 import type { NodeId } from "../core/protocol.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
@@ -80,7 +81,20 @@ function lanesOf(entries: readonly TraceEntry[]): Lane[] {
   for (const [index, { node }] of entries.entries()) {
     const lane = lanes.get(node) ?? { indices: [], next: 0 };
     lanes.set(node, lane);
-    lane.indices.push(index);
+    lane.indices.splice(placeIn(lane.indices, index, entries), 0, index);
   }
   return [...lanes.values()];
 }
+
+/** Where the next entry of a node stands among those before it. */
+function placeIn(indices: readonly number[], index: number, entries: readonly TraceEntry[]): number {
+  const { kind, at } = entries[index] as TraceEntry;
+  if (kind !== "fault") return indices.length;
+  let place = indices.length;
+  const before = (): TraceEntry | undefined => entries[indices[place - 1] ?? -1];
+  while ((before()?.at ?? at) > at) place--;
+  while (WITHIN_STEPS.has(entries[indices[place] ?? -1]?.kind ?? "start")) place++;
+  return place;
+}
+
+const WITHIN_STEPS: ReadonlySet<TraceEntry["kind"]> = new Set(["send", "lost", "event", "choice", "view"]);

@@ -15,16 +15,25 @@ export interface NodeSnapshot<V extends Vocabulary> {
   readonly id: NodeId;
   /** Null while the node is down. */
   readonly state: StateOf<V> | null;
+  /** How long it is still busy with its last step; absent where it is not. */
+  readonly busyMs?: number;
   /** What it has persisted, in order. */
   readonly journal: readonly RecordOf<V>[];
-  readonly timers: readonly { readonly timer: TimerOf<V>; readonly remainingMs: number }[];
+  readonly timers: readonly ({ readonly timer: TimerOf<V>; readonly remainingMs: number } & Ordered)[];
 }
 
-export interface MessageInFlight<V extends Vocabulary> {
+/** Of what is due at the same moment, the lesser comes first; what has no number comes last, timers before messages. */
+interface Ordered {
+  readonly order?: number;
+}
+
+export interface MessageInFlight<V extends Vocabulary> extends Ordered {
   readonly id: MessageId;
   readonly from: NodeId;
   readonly to: NodeId;
   readonly message: MessageOf<V>;
   /** Until it arrives, in milliseconds; unless told, the link draws a delay. */
   readonly delayMs?: number;
+  /** Its receiver has crashed since it was sent: it is lost when it comes. */
+  readonly isDoomed?: true;
 }

@@ -10,7 +10,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
 import { placeOf } from "../../studio/src/laboratory/engine/recipe.ts";
-import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { ClusterUnderTest, endAll, until } from "../e2e/cluster-under-test.ts";
 import { recorded } from "../e2e/recorded.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
@@ -20,9 +20,24 @@ const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(endAll);
 
-/** Three members of which the leader, node 2, is killed, and node 1 takes over. */
+/** Three members: a link is cut, messages are delayed, one is paused, all for a while. Then the leader, node 2, is killed, and node 1 takes over. */
 async function failover(file: string): Promise<void> {
   const cluster = await ClusterUnderTest.up("--protocol", "bully", "--nodes", "3", "--record", file);
+  await cluster.agreed(2, [0, 1, 2]);
+  const written = (words: string) =>
+    until(`the file says ${words}`, () => readFileSync(file, "utf8").includes(words), cluster);
+  await cluster.act({ type: "cut", nodes: [0, 1] });
+  await written("link to 1 cut");
+  await cluster.act({ type: "heal" });
+  await written("link to 1 mended");
+  await cluster.act({ type: "link-conditions", dropRate: 0, delayMs: [5, 10] });
+  await written("others delayed by 5 to 10 ms");
+  await cluster.act({ type: "heal" });
+  await written("others delayed by 0 to 0 ms");
+  cluster.kill(0, "SIGSTOP");
+  await cluster.event("paused");
+  cluster.kill(0, "SIGCONT");
+  await cluster.event("resumed");
   await cluster.agreed(2, [0, 1, 2]);
   cluster.kill(2);
   await cluster.agreed(1, [0, 1]);
@@ -58,7 +73,12 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     await ready(page);
     await expectEnd(page, "Node 1 leads; 2 is down.");
 
-    const { steps } = await node.run({ recording: "failover.jsonl", protocol: "bully" });
+    const { steps, drawing } = await node.run({ recording: "failover.jsonl", protocol: "bully" });
+    const networks = drawing.axes.events.networks.filter(({ since }, place, all) => since !== all[place + 1]?.since);
+    expect(networks.map(({ words }) => words)).toEqual(["cut: 0 – 1", "", "5 to 10 ms of delay", ""]);
+    const paused = drawing.lives.filter(({ condition }) => condition === "paused");
+    expect(paused.map((life) => life.node)).toEqual([0]);
+    expect(drawing.lives.some((life) => life.node === 2 && life.condition === "down" && life.to === null)).toBe(true);
     const killed = steps.findIndex((step) => step.node === 2 && step.lines.includes("crashes"));
     const row = page.locator(`tr[data-row="${killed}"] button`);
     // The table is that around the cursor.

@@ -2,6 +2,7 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-injector.ts";
+import { linkCut, linkMended, sendingChanged } from "../../trace/link-faults.ts";
 import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
 export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "link-conditions" }>;
@@ -45,12 +46,11 @@ export function faultsOf(from: NodeId, { cuts, dropRate, delayMs: [min, max] }: 
 /** What becomes of node `from`'s part, in the words of a trace. */
 export function changesOf(from: NodeId, before: NetworkPicture, after: NetworkPicture): string[] {
   const [was, is] = [faultsOf(from, before), faultsOf(from, after)];
-  const cut = is.cutTo.filter((to) => !was.cutTo.includes(to)).map((to) => `link to ${to} cut`);
-  const mended = was.cutTo.filter((to) => !is.cutTo.includes(to)).map((to) => `link to ${to} mended`);
+  const cut = is.cutTo.filter((to) => !was.cutTo.includes(to)).map(linkCut);
+  const mended = was.cutTo.filter((to) => !is.cutTo.includes(to)).map(linkMended);
   const { dropRate, delayMs } = is;
   const isSame = dropRate === was.dropRate && delayMs.min === was.delayMs.min && delayMs.max === was.delayMs.max;
-  const conditions = `${Math.round(dropRate * 100)} % of its messages dropped, others delayed by ${delayMs.min} to ${delayMs.max} ms`;
-  return [...cut, ...mended, ...(isSame ? [] : [conditions])];
+  return [...cut, ...mended, ...(isSame ? [] : [sendingChanged({ dropRate, delayMs })])];
 }
 
 function cutsBetween(groups: readonly (readonly NodeId[])[], nodes: readonly NodeId[]): [NodeId, NodeId][] {

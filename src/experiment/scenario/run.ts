@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
 import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
+import type { Draws } from "../../sim/draws.ts";
 import { patience } from "../../sim/rest.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import { mergeInto } from "../../trace/differing-state.ts";
@@ -40,6 +41,8 @@ export interface RunHooks {
   readonly place?: (path: Path) => string;
   /** Where the run goes on from, instead of beginning anew, and what runs: all nodes are as they were at that moment. */
   readonly from?: { readonly protocol: AnyProtocol; readonly snapshot: Snapshot<Vocabulary> };
+  /** Keeps what is drawn, and has what another run drew. */
+  readonly draws?: Draws;
   /** Who plays, where it is known already: many runs of one scenario share its protocol. */
   readonly cast?: Cast;
   /** `at the end` is faster with many nodes, and says less. */
@@ -83,6 +86,7 @@ export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<
     ...liarsOf(scenario),
     onEvent: (at, node, event: Tagged) => void events.push({ at, node, event }),
     ...(isTraced ? { trace: observe } : {}),
+    ...(hooks.draws === undefined ? {} : { draws: hooks.draws }),
   });
   function observe(entry: TraceEntry<Vocabulary>): void {
     hooks.trace?.(entry);

@@ -22,7 +22,7 @@ describe("a picture in the dark", () => {
     const style = "#p text { font-size: 3px }\n#p .label { fill: #1c2733; stroke: #ffffff; stroke-width: 3px }";
     expect(darkStyle(style, '<g fill="#1f5fa8"/><g fill="#1f5fa8"/>', "#p ").split("\n")).toEqual([
       "@media screen and (prefers-color-scheme: dark) {",
-      '#p [fill="#1f5fa8"] { fill: #85b6f2 }',
+      '#p [fill="#1f5fa8"] { fill: #81b1ff }',
       "#p .label { fill: #ece7dc; stroke: #1a1d22 }",
       "}",
     ]);

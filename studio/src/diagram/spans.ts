@@ -87,7 +87,8 @@ function kindOf(title: string): FaultKind {
   return /of delay$/.test(title) ? "delay" : "cut";
 }
 
-function fitting(title: string, width: number): string {
+/** As much of a fault as has room. */
+export function fitting(title: string, width: number): string {
   const room = Math.floor((width - PADDING_PX) / CHARACTER_PX);
   if (title.length <= room) return title;
   return room < LEAST_CHARACTERS ? "" : `${title.slice(0, room - 1)}…`;

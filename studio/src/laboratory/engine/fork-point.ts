@@ -3,6 +3,7 @@ import { UsageError } from "../../../../src/core/errors.ts";
 import { type RecordedPoint, snapshotFrom } from "../../../../src/experiment/recording.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
+import type { Draws } from "../../../../src/sim/draws.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import type { Fork } from "./recipe.ts";
@@ -28,13 +29,15 @@ interface Standing {
   readonly paused: readonly number[];
   /** What was done to the run before. */
   readonly earlier: readonly Fork[];
+  /** What was drawn in the run, where that is known. */
+  readonly draws: Draws | null;
 }
 
 /** @throws UsageError where states are not known there, and for nodes that the run does not have */
 export function forkedAt(
   trace: Trace,
   fork: Fork,
-  { until, paused, earlier }: Standing,
+  { until, paused, earlier, draws }: Standing,
 ): { readonly point: RecordedPoint; readonly done: Done } {
   const point = snapshotFrom(trace, "this run", { entries: fork.entries });
   const later = trace.entries.slice(fork.entries);
@@ -42,33 +45,97 @@ export function forkedAt(
     const since = trace.entries.slice(entries, fork.entries);
     return act === "timer" && !since.some((entry) => entry.node === node && entry.kind !== "pause");
   });
+  const drawn = { draws, until, entries: fork.entries };
+  const nodes = running(point.snapshot.nodes, later, drawn);
   const snapshot = {
     ...point.snapshot,
-    nodes: fired.reduce((nodes, { node, what }) => ringing(nodes, node, what), point.snapshot.nodes),
+    nodes: fired.reduce((all, { node, what }) => ringing(all, node, what), nodes),
     // Moves of the checker are no milliseconds.
     inFlight:
       trace.header.madeBy === "checker"
         ? point.snapshot.inFlight
-        : arriving(point.snapshot.inFlight, later, { until, paused }),
+        : arriving(point.snapshot.inFlight, later, { ...drawn, paused }).concat(
+            doomed(point.snapshot.inFlight, trace.entries, { until, entries: fork.entries }),
+          ),
   };
   return { point, done: doneTo(snapshot, fork, trace.header, until) };
 }
 
-/** Each message comes when it came in the run that is left; what a paused node received, it received later than it came. */
+interface Drawn extends Pick<Standing, "draws" | "until"> {
+  readonly entries: number;
+}
+
+/** Each timer runs out when it would have in the run that is left; a busy node is done when it would have been. */
+function running(
+  nodes: Snapshot["nodes"],
+  later: readonly TraceEntry[],
+  { draws, until, entries }: Drawn,
+): Snapshot["nodes"] {
+  const order = new Map<string, number>();
+  for (const [place, entry] of later.entries()) {
+    if (entry.kind !== "timeout") continue;
+    const key = `${entry.node} ${entry.timer}`;
+    if (!order.has(key)) order.set(key, place);
+  }
+  return nodes.map((each) => {
+    const timers = each.timers.map(({ timer, remainingMs }) => {
+      const due = draws?.dueAfter(`timer ${each.id} ${timer}`, entries).at(-1);
+      const place = order.get(`${each.id} ${timer}`);
+      return {
+        timer,
+        remainingMs: due === undefined ? remainingMs : Math.max(0, due - until),
+        ...(place === undefined ? {} : { order: place }),
+      };
+    });
+    const done = draws?.dueAfter(`work ${each.id}`, entries).at(-1) ?? until;
+    return { ...each, timers, ...(done > until ? { busyMs: done - until } : {}) };
+  });
+}
+
+/** Each message comes when it would have in the run that is left; what a paused node received, it received later than it came. */
 function arriving(
   inFlight: Snapshot["inFlight"],
   later: readonly TraceEntry[],
-  { until, paused }: Pick<Standing, "until" | "paused">,
+  { until, paused, draws, entries }: Drawn & Pick<Standing, "paused">,
 ): Flying[] {
-  const arrivals = new Map<string, number[]>();
-  for (const entry of later) {
-    if (entry.kind !== "receive" || paused.includes(entry.node)) continue;
+  const arrivals = new Map<string, { readonly at: number; readonly order: number }[]>();
+  for (const [order, entry] of later.entries()) {
+    const isArrival = entry.kind === "receive" || (entry.kind === "lost" && entry.why === "crashed");
+    if (!isArrival || paused.includes(entry.node)) continue;
     const known = arrivals.get(entry.id) ?? [];
-    arrivals.set(entry.id, [...known, entry.at]);
+    arrivals.set(entry.id, [...known, { at: entry.at, order }]);
   }
-  return inFlight.map((message) => {
-    const at = arrivals.get(message.id)?.shift();
-    return at === undefined ? message : { ...message, delayMs: Math.max(0, at - until) };
+  return inFlight.map((message, place) => {
+    const { id } = message;
+    // Of a message and its double, the one that comes first is the first of the list.
+    const left = inFlight.slice(place).filter((each) => each.id === id).length;
+    const due = draws?.dueAfter(`message ${id}`, entries).toSorted((a, b) => a - b) ?? [];
+    const arrival = arrivals.get(id)?.shift();
+    const at = due.at(-left) ?? arrival?.at;
+    return {
+      ...message,
+      ...(at === undefined ? {} : { delayMs: Math.max(0, at - until) }),
+      ...(arrival === undefined ? {} : { order: arrival.order }),
+    };
+  });
+}
+
+/** What is still on its way to a node that has crashed since it was sent. */
+function doomed(
+  inFlight: Snapshot["inFlight"],
+  all: readonly TraceEntry[],
+  { until, entries }: Pick<Drawn, "until" | "entries">,
+): Flying[] {
+  const alive = new Set(inFlight.map(({ id }) => id));
+  const sent = new Map(all.slice(0, entries).flatMap((entry) => (entry.kind === "send" ? [[entry.id, entry]] : [])));
+  return all.slice(entries).flatMap((entry, order): Flying[] => {
+    if (entry.kind !== "lost" || entry.why !== "crashed" || alive.has(entry.id)) return [];
+    const { id, to, at } = entry;
+    const sending = sent.get(id);
+    if (sending === undefined) return [];
+    const { node: from } = sending;
+    const message = sending.message as Flying["message"];
+    return [{ id, from, to, message, delayMs: Math.max(0, at - until), isDoomed: true, order }];
   });
 }
 

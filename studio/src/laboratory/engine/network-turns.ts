@@ -11,7 +11,7 @@ export function beginningText({ links = [], delayMs, ...conditions }: Scenario["
 }
 
 /** So long a message takes where nobody says otherwise. */
-const USUAL_MS = 10;
+export const USUAL_MS = 10;
 
 /** @param before what the network was like until then, in the same words */
 export function turnedBy(step: Step, at: number, before: string, nodes: readonly number[]): NetworkTurn[] {
@@ -46,7 +46,7 @@ export function bothWays(words: string): string {
   return merged.join("; ");
 }
 
-function splitText(partition: NonNullable<Step["partition"]>, nodes: readonly number[]): string {
+export function splitText(partition: NonNullable<Step["partition"]>, nodes: readonly number[]): string {
   if ("oneWay" in partition) return `cut: ${listText(partition.oneWay.from)} → ${listText(partition.oneWay.to)}`;
   if ("bridge" in partition) return `split: only ${partition.bridge} hears both halves`;
   if ("majorityRing" in partition) return "split: each hears its neighbours only";
@@ -57,10 +57,10 @@ function splitText(partition: NonNullable<Step["partition"]>, nodes: readonly nu
 
 const listText = (nodes: unknown): string => (Array.isArray(nodes) ? nodes.join(", ") : String(nodes));
 
-type Conditions = Pick<Scenario["network"], "delayMs" | "lossRate" | "duplicateRate" | "order">;
+export type Conditions = Pick<Scenario["network"], "delayMs" | "lossRate" | "duplicateRate" | "order">;
 
 /** None where it is as usual. */
-function linkTexts({ from, to, ...conditions }: NonNullable<Step["link"]>): string[] {
+export function linkTexts({ from, to, ...conditions }: NonNullable<Step["link"]>): string[] {
   const texts = conditionTexts(conditions);
   return texts.length === 0 ? [] : [`${endsText({ from, to })}: ${texts.join(", ")}`];
 }
@@ -70,7 +70,7 @@ const endsText = ({ from, to }: Pick<NonNullable<Step["link"]>, "from" | "to">):
 
 const percent = (rate: number): string => `${Number((100 * rate).toFixed(1))} % of the messages`;
 
-function conditionTexts({ delayMs, lossRate = 0, duplicateRate = 0, order }: Conditions): string[] {
+export function conditionTexts({ delayMs, lossRate = 0, duplicateRate = 0, order }: Conditions): string[] {
   return [
     ...(lossRate > 0 ? [`${percent(lossRate)} dropped`] : []),
     ...(duplicateRate > 0 ? [`${percent(duplicateRate)} twice`] : []),

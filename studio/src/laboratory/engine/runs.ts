@@ -1,7 +1,7 @@
 /** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import type { Experiment } from "../../../../src/experiment/experiment.ts";
-import { playScenario, type Result } from "../../../../src/experiment/scenario/run.ts";
+import { type Result, runScenario } from "../../../../src/experiment/scenario/run.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
@@ -9,23 +9,19 @@ import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simu
 import type { PropertyVerdict } from "../../../../src/experiment/verdicts.ts";
 import { flagOf, words as known } from "../../../../src/experiment/words.ts";
 import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
+import { Draws } from "../../../../src/sim/draws.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
+import { stepsOf } from "../../../../src/trace/steps.ts";
 import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
 import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import { recordedTurns } from "./recorded-turns.ts";
 
-interface Beginning {
-  readonly words: string;
-  readonly until: number;
-}
-
-const AS_USUAL: Beginning = { words: "", until: Number.NEGATIVE_INFINITY };
-
-/** Of a run that was not made here: nothing is asked of it, and nothing was done to it. */
-const ONLY_READ = { verdicts: [], turns: [], began: AS_USUAL, networks: [], formulas: [], forks: [] } as const;
+/** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
+const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [] } as const;
 
 export interface Run {
   readonly title: string;
@@ -35,8 +31,10 @@ export interface Run {
   readonly verdicts: readonly PropertyVerdict[];
   /** What was done to the network: as steps, and as words, with what it was like from the beginning. */
   readonly turns: readonly Turn[];
-  /** Up to when it was so; acts leave a network in which only what steps did to links is left. */
-  readonly began: Beginning;
+  /** What it was like from the beginning, for forks to go on with. */
+  readonly network: Scenario["network"];
+  /** What was drawn, for forks to draw alike. */
+  readonly draws: Draws | null;
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
@@ -49,6 +47,8 @@ type Step = Scenario["steps"][number];
 interface Turn {
   readonly at: number;
   readonly step: Step;
+  /** What the network is like from then on, where that was recorded. */
+  readonly words?: string;
 }
 
 /** So long a fork goes on, in milliseconds. */
@@ -108,6 +108,8 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
     about: `Claimed: ${claim}.`,
     trace,
     ...ONLY_READ,
+    turns: [],
+    networks: [],
     words,
   };
 }
@@ -115,11 +117,14 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
 function recorded(name: string, trace: Trace, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
+  const turns = recordedTurns(trace);
   return {
     title: name,
     about,
     trace,
     ...ONLY_READ,
+    turns,
+    networks: networksOf({}, turns, nodes),
     words,
   };
 }
@@ -134,17 +139,19 @@ function endingWords(words: Words): Words {
 function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   const entries: TraceEntry[] = [];
   const turns: Turn[] = [];
-  const result = playedOut(made, entries, turns, onEvents);
+  const draws = new Draws(() => entries.length);
+  const result = playedOut(made, { entries, turns, draws }, onEvents);
   const { scenario, cast } = made;
-  const began = { words: beginningText(scenario.network), until: Number.POSITIVE_INFINITY };
+  const { network } = scenario;
   return {
     title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
     about: scenario.about ?? "",
     trace: { header: simulatedHeader(made, result), entries, clocks: vectorClocks(entries) },
     verdicts: result.properties,
     turns,
-    began,
-    networks: networksOf(began, turns, cast.ids),
+    network,
+    draws,
+    networks: networksOf(network, turns, cast.ids),
     formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
     forks: [],
   };
@@ -153,13 +160,20 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
 /** So many events are made between two words about how many there are. */
 const TOLD_EVENTS = 2_000;
 
-function playedOut(made: Staged, entries: TraceEntry[], turns: Turn[], onEvents: OnEvents): Result {
+interface Noted {
+  readonly entries: TraceEntry[];
+  readonly turns: Turn[];
+  readonly draws: Draws;
+}
+
+function playedOut(made: Staged, { entries, turns, draws }: Noted, onEvents: OnEvents): Result {
   const slices = play(made, {
     see: (entry) => {
       entries.push(entry);
       if (entries.length % TOLD_EVENTS === 0) onEvents(entries.length);
     },
     took: (step, at) => void turns.push(...turnOf(step, at)),
+    draws,
     deliveredOnly: false,
   });
   for (;;) {
@@ -171,42 +185,55 @@ function playedOut(made: Staged, entries: TraceEntry[], turns: Turn[], onEvents:
 /** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
   const { nodes } = trace.header;
-  const place = fork.entries + lossesAt(fork.entries, trace, run.forks);
+  const end = stepEnd(fork.entries, trace);
+  const place = end + lossesAt(end, trace, { forks: run.forks, at: fork.entries });
   const before = trace.entries.slice(0, place + idleAfter(place, trace));
   const until = before.at(-1)?.at ?? 0;
   const paused = pausedIn(before);
-  const { point, done } = forkedAt(trace, { ...fork, entries: before.length }, { until, paused, earlier: run.forks });
+  const { point, done } = forkedAt(
+    trace,
+    { ...fork, entries: before.length },
+    { until, paused, earlier: run.forks, draws: run.draws },
+  );
   const earlier = run.turns.filter(({ at }) => at <= until);
   const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
-  const beginning = beginningAt(until, trace.entries, before.length).filter(
-    (node) => !(fork.act === "start" && fork.node === node),
+  const later = trace.entries.slice(before.length).filter(({ at }) => at === until);
+  const beginning = later.flatMap((entry) =>
+    entry.kind === "start" && entry.idle !== true && !(fork.act === "start" && fork.node === entry.node)
+      ? [entry.node]
+      : [],
   );
-  const standing: Step[] = [
-    ...paused.map((node) => ({ pause: [node] })),
-    ...earlier.map(({ step }) => step),
-    ...(beginning.length === 0 ? [] : [{ start: beginning }]),
-  ];
+  const known: Step[] = [...paused.map((node) => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
+  const begun: Step[] = beginning.length === 0 ? [] : [{ start: beginning }];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
-  const scenario: Scenario = { ...continuationOf(point, words), steps: [...standing, ...done.steps] };
+  const { network } = run;
+  const scenario: Scenario = {
+    ...continuationOf(point, words),
+    network,
+    steps: [...known, ...begun, ...done.steps, ...commandsIn(later, fork)],
+  };
   const entries = [...before, ...done.entries];
-  let known = paused.length; // That they pause stands in the trace already.
-  const slices = playScenario(scenario, {
+  const remembered = run.draws === null ? undefined : { draws: run.draws, entries: before.length };
+  const draws = new Draws(() => entries.length, remembered);
+  let step: Step | undefined;
+  /** What lasts stands in the trace already. */
+  const isTold = ({ at, kind }: TraceEntry): boolean =>
+    at === until && (kind === "pause" || kind === "fault") && step !== undefined && known.includes(step);
+  runScenario(scenario, {
     from: { protocol: point.protocol, snapshot: done.snapshot },
-    trace: (entry) => {
-      if (known > 0 && entry.kind === "pause") known--;
-      else entries.push(entry);
+    draws,
+    took(taken) {
+      step = taken;
     },
+    trace: (entry) => void (isTold(entry) || entries.push(entry)),
   });
-  let slice = slices.next();
-  while (slice.done !== true) slice = slices.next();
   const header = { ...trace.header, violation: null };
-  const began = { ...run.began, until: Math.min(run.began.until, until) };
   const made = { header, entries, clocks: vectorClocks(entries) };
   return {
     ...run,
     turns,
-    began,
-    networks: networksOf(began, turns, nodes),
+    draws,
+    networks: networksOf(network, turns, nodes),
     trace: made,
     verdicts: [],
     formulas: [],
@@ -225,19 +252,33 @@ function idleAfter(place: number, { entries }: Trace): number {
   return passed.some(({ kind }) => kind === "start") ? passed.length : 0;
 }
 
-/** Nodes that begin at this moment, and have not yet after so many entries. */
-function beginningAt(moment: number, entries: readonly TraceEntry[], count: number): number[] {
-  return entries
-    .slice(count)
-    .flatMap((entry) => (entry.kind === "start" && entry.idle !== true && entry.at === moment ? [entry.node] : []));
+/** What nodes are still given at this moment; one that crashes there is given nothing. */
+const commandsIn = (later: readonly TraceEntry[], { act, node }: Fork): Step[] =>
+  later.flatMap((entry) =>
+    entry.kind === "command" && !(act === "crash" && entry.node === node)
+      ? [{ command: { node: [entry.node], command: entry.command } }]
+      : [],
+  );
+
+/** After all that the last step of so many entries did: what it said now and then, and what was folded, included. */
+function stepEnd(count: number, { entries }: Trace): number {
+  const step = stepsOf(entries).find(({ indices }) => indices.includes(count - 1));
+  const own = new Set(step?.indices);
+  let end = count;
+  while (own.has(end)) end++;
+  return end;
 }
 
-/** How many messages were lost there by hand: what is done at the same place is done after that. */
-function lossesAt(place: number, { entries }: Trace, forks: readonly Fork[]): number {
+/** How many messages were lost by hand after so many entries: what is done at the same place is done after that. */
+function lossesAt(
+  place: number,
+  { entries }: Trace,
+  { forks, at }: { readonly forks: readonly Fork[]; readonly at: number },
+): number {
   let count = 0;
-  for (const { act, what, entries: at } of forks) {
+  for (const fork of forks) {
     const told = entries[place + count];
-    if (act === "lose" && at === place && told?.kind === "lost" && told.id === what) count++;
+    if (fork.act === "lose" && fork.entries === at && told?.kind === "lost" && told.id === fork.what) count++;
   }
   return count;
 }
@@ -248,15 +289,12 @@ function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] 
   return all.length === 0 ? [] : [{ at, step: Object.fromEntries(all) as Step }];
 }
 
-function networksOf(began: Beginning, turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
-  const turned: NetworkTurn[] = [];
-  for (const { at, step } of turns) turned.push(...turnedBy(step, at, turned.at(-1)?.words ?? "", nodes));
-  if (began.words === "") return turned.map(told);
-  const isBegun = ({ at }: NetworkTurn): boolean => at <= began.until;
-  const [first, then] = [turned.filter(isBegun), turned.filter((turn) => !isBegun(turn))];
-  const whole = first.map(({ at, words }) => ({ at, words: words === "" ? began.words : `${began.words}; ${words}` }));
-  const end = Number.isFinite(began.until) ? [{ at: began.until, words: first.at(-1)?.words ?? "" }] : [];
-  return [{ at: Number.NEGATIVE_INFINITY, words: began.words }, ...whole, ...end, ...then].map(told);
+function networksOf(network: Scenario["network"], turns: readonly Turn[], nodes: readonly number[]): NetworkTurn[] {
+  const began = beginningText(network);
+  const turned: NetworkTurn[] = began === "" ? [] : [{ at: Number.NEGATIVE_INFINITY, words: began }];
+  for (const { at, step, words } of turns)
+    turned.push(...(words === undefined ? turnedBy(step, at, turned.at(-1)?.words ?? "", nodes) : [{ at, words }]));
+  return turned.map(told);
 }
 
 const told = ({ at, words }: NetworkTurn): NetworkTurn => ({ at, words: bothWays(words) });

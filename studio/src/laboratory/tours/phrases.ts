@@ -84,8 +84,11 @@ export class Phrases {
     return text.replaceAll(/\{([a-z]+)\}/g, (whole, name: string) => {
       const value = values[name] ?? whole;
       if (name === "value") return value;
-      // Thousands are set apart in English by a comma.
-      const grouped = this.#own === this.#english ? value : value.replaceAll(/(?<=\d),(?=\d{3})/g, "\u202f");
+      // In English a comma sets thousands apart, and a point begins the decimals.
+      const grouped =
+        this.#own === this.#english
+          ? value
+          : value.replaceAll(/(?<=\d),(?=\d{3})/g, "\u202f").replaceAll(/(?<=\d)\.(?=\d)/g, ",");
       return grouped.replace(" and ", between);
     });
   }

@@ -1,0 +1,34 @@
+/** What is written in a picture, in the language of the tour that shows it; what the algorithm calls its own stays. */
+import type { Message, Picture } from "../../diagram/picture.ts";
+import { fitting } from "../../diagram/spans.ts";
+import type { Say } from "./saying.ts";
+
+export function spoken<M extends Message>(picture: Picture<M>, say: Say): Picture<M> {
+  return {
+    ...picture,
+    letters: picture.letters.map((letter) => ({ ...letter, text: letterIn(letter, say) })),
+    spans: picture.spans.map((span) => {
+      const title = faultIn(span.title, say);
+      return { ...span, title, text: fitting(title, span.x2 - span.x1) };
+    }),
+    axis: { ...picture.axis, ticks: picture.axis.ticks.map((tick) => ({ ...tick, text: say(tick.text) })) },
+  };
+}
+
+/** One fault of links, such as `0 – 1: 20 % of the messages dropped, 100 ms of delay`. */
+export function faultIn(title: string, say: Say): string {
+  const [, ends, conditions] = /^([\d, –→]+: )(.*)$/.exec(title) ?? [];
+  return ends === undefined || conditions === undefined
+    ? say(title)
+    : ends + conditions.split(", ").map(say).join(", ");
+}
+
+/** What stands at a mark: `timeout: answer · deferring`. */
+export const markIn = (label: string, say: Say): string => label.split(SEPARATOR).map(say).join(SEPARATOR);
+
+const SEPARATOR = " · ";
+
+function letterIn({ text, style }: { readonly text: string; readonly style: string }, say: Say): string {
+  if (style === "state") return text.split(", ").map(say).join(", ");
+  return style === "role" ? say(text) : markIn(text, say);
+}
