@@ -284,6 +284,19 @@ describe("the state of a stream", () => {
     expect(state.apply(7, 0, written("g/5", "x"))).toMatchObject({ type: "committed" });
   });
 
+  it("takes a shorter value, and what gives a lock back, when it is full", () => {
+    const state = new LogState();
+    for (let at = 1; at <= 4; at++) state.apply(at, 0, written(`m/${at}`, "x".repeat(8 * 1024 * 1024 - 3 - at)));
+    const [lock, longer] = ["1234567890", "12345678901"];
+    expect(state.apply(5, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" }); // Now it is full.
+    expect(state.apply(6, 0, written("g/l", lock))).toEqual({ type: "full" });
+    expect(state.apply(7, 0, written("g/l", "123456"))).toMatchObject({ type: "committed" });
+    expect(state.apply(8, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" });
+    const release = { ...written("g/l", longer), isRelease: true } as const;
+    expect(state.apply(9, 0, release)).toMatchObject({ type: "committed" }); // Those who waited hold it now.
+    expect(state.apply(10, 0, written("m/1", "short"))).toMatchObject({ type: "committed" });
+  });
+
   it("has keys in the order of their code points", () => {
     const state = new LogState();
     const keys = ["m/a", "m/ab", "m/\u{ffff}", "m/\u{1f642}", "m/\u{20000}"];

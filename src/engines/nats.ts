@@ -11,7 +11,7 @@ import { joinStore } from "./engine-member.ts";
 import { NatsLog } from "./nats-log.ts";
 import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
 import { JetStream, type JetStreamLibrary, type NatsLibrary } from "./nats-stream.ts";
-import type { Check, RangeRequest, Store, Write } from "./store.ts";
+import type { ChangeKind, Check, RangeRequest, Store, Write } from "./store.ts";
 
 export interface NatsOptions {
   /** Such as `nats://10.0.0.1:4222`. */
@@ -98,12 +98,12 @@ class NatsStore implements Store {
     return (await this.#log.read()).range(range);
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
+  async commit(checks: readonly Check[], writes: readonly Write[], change?: ChangeKind): Promise<number | null> {
     if (writes.length === 0) {
       const state = await this.#log.read();
       return state.holds(checks) ? state.at : null;
     }
-    const answer = await this.#log.append({ type: "commit", checks, writes });
+    const answer = await this.#log.append({ type: "commit", checks, writes, isRelease: change === "release" });
     if (answer.type === "full")
       throw refusalOf(refuse("too-many", `the stream has ${MAX_STATE_LENGTH} characters already`));
     return answer.type === "committed" ? answer.revision : null;

@@ -17,17 +17,22 @@ function started(name: string) {
   const real = realEngines.find((each) => each.name === name);
   if (real === undefined) throw new Error(`no engine ${name}`);
   let server: EngineServer;
-  let member: EngineMember;
+  const members: EngineMember[] = [];
+  const another = async (): Promise<EngineMember> => {
+    const member = await join({ engine: real.engine(server.ports), timeoutMs: 30_000 });
+    members.push(member);
+    return member;
+  };
   beforeAll(async () => {
     const kind = name === "etcd" ? { ...etcdServer, args: withFewSteps } : real.server;
     server = await EngineServer.start(kind);
-    member = await join({ engine: real.engine(server.ports), timeoutMs: 30_000 });
+    await another();
   });
   afterAll(async () => {
-    await member?.leave();
+    await Promise.all(members.map((member) => member.leave()));
     await server?.remove();
   });
-  return () => member;
+  return Object.assign(() => members[0] as EngineMember, { another });
 }
 
 const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.args(folder, port), "--max-txn-ops=4"];
@@ -67,5 +72,42 @@ describe("etcd", () => {
     expect(await codeOf(put(8, 900_000))).toBe("too-large");
     expect(await codeOf(put(10, 1))).toBe("too-large");
     expect(await codeOf(put(3, 1))).toBe("no error");
+  });
+});
+
+describe("nats", () => {
+  const member = started("nats");
+
+  /** Until nothing more has room. */
+  async function fill(): Promise<void> {
+    const map = member().map<string>("large");
+    let key = 0;
+    for (let length = 900_000; length >= 1; length = Math.floor(length / 2)) {
+      while ((await codeOf(map.put(`key ${key}`, "-".repeat(length)))) === "no error") key += 1;
+    }
+  }
+
+  it("gives a lock to those who wait when no more has room, be it given back or be its holder gone", {
+    timeout: 120_000,
+  }, async () => {
+    const lock = member().readWriteLock("page");
+    const other = await member.another();
+    const writer = await lock.write();
+    const readers = Array.from({ length: 40 }, () => lock.read());
+    // What one process asks for of a name is asked for in that order: now they all wait.
+    expect(await codeOf(lock.read({ timeoutMs: 500 }))).toBe("acquire-timeout");
+    await other.mutex("of another").acquire();
+    const next = member().mutex("of another").acquire();
+    expect(await codeOf(member().mutex("of another").acquire({ timeoutMs: 500 }))).toBe("acquire-timeout");
+    await fill();
+
+    expect(await codeOf(member().mutex("one more").acquire())).toBe("state-full");
+    await writer.release(); // That each reader holds it now takes more room than the writer gives back.
+    const reading = await Promise.all(readers);
+    expect(reading.map(({ isHeld }) => isHeld)).toEqual(Array(40).fill(true));
+    for (const each of reading) await each.release();
+    await other.leave();
+    expect((await next).isHeld).toBe(true);
+    expect(await codeOf(member().map<string>("large").put("key 0", "short"))).toBe("no error");
   });
 });
