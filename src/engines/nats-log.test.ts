@@ -81,7 +81,7 @@ class Kept {
 
 let writers = 0;
 /** @param lateTurns after how many turns it is given each message */
-function following(kept: Kept, maxBytes?: number, lateTurns?: number): NatsLog {
+function following(kept: Kept, maxBytes?: number, lateTurns?: number, saveEvery = 25): NatsLog {
   writers += 1;
   const sleep = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const log = new NatsLog({
@@ -89,7 +89,8 @@ function following(kept: Kept, maxBytes?: number, lateTurns?: number): NatsLog {
     writer: `w${writers}`,
     sleep,
     changed() {},
-    saveEvery: 25,
+    saveEvery,
+    saveEveryBytes: 20_000,
   });
   log.start();
   return log;
@@ -178,6 +179,25 @@ describe("a stream that is followed", () => {
       for (const log of [...logs, late]) log.close();
     },
   );
+
+  it("is cut off before few long records take much room", async () => {
+    const kept = new Kept();
+    const logs = [1, 2].map(() => following(kept, 4_000, 0, 1_000));
+    let most = 0;
+    for (let at = 0; at < 100; at++) {
+      await logs[at % 2]?.append(written("g/1", String(at).padEnd(1_000, "-")));
+      most = Math.max(
+        most,
+        kept.messages.reduce((sum, { data }) => sum + data.length, 0),
+      );
+    }
+    await settled(kept);
+    expect(kept.messages[0]?.seq).toBeGreaterThan(50);
+    expect(most).toBeLessThan(40_000);
+    const late = following(kept);
+    expect((await late.read()).save()).toBe((await (logs[0] as NatsLog).read()).save());
+    for (const log of [...logs, late]) log.close();
+  });
 
   it("that lost what it had kept is read anew: nobody goes on from what others do not have", async () => {
     const kept = new Kept();

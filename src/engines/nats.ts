@@ -10,7 +10,7 @@ import { clientLibrary } from "./client-library.ts";
 import { joinStore } from "./engine-member.ts";
 import { NatsLog } from "./nats-log.ts";
 import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
-import { JetStream, type JetStreamLibrary, type NatsLibrary } from "./nats-stream.ts";
+import { JetStream, type JetStreamLibrary, type NatsLibrary, NoRoom } from "./nats-stream.ts";
 import type { ChangeKind, Check, RangeRequest, Store, Write } from "./store.ts";
 
 export interface NatsOptions {
@@ -103,9 +103,15 @@ class NatsStore implements Store {
       const state = await this.#log.read();
       return state.holds(checks) ? state.at : null;
     }
-    const answer = await this.#log.append({ type: "commit", checks, writes, isRelease: change === "release" });
-    if (answer.type === "full")
-      throw refusalOf(refuse("too-many", `the stream has ${MAX_STATE_LENGTH} characters already`));
+    const isRelease = change === "release";
+    const answer = await this.#log.append({ type: "commit", checks, writes, isRelease }).catch((error: unknown) => {
+      // A release is tried until there is room.
+      throw error instanceof NoRoom && !isRelease ? refusalOf(refuse("too-many", error.message)) : error;
+    });
+    if (answer.type === "full") {
+      const text = `expected all keys and values to have at most ${MAX_STATE_LENGTH} characters, got more`;
+      throw refusalOf(refuse("too-many", `${text}: nothing was written`));
+    }
     return answer.type === "committed" ? answer.revision : null;
   }
 

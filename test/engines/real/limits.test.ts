@@ -2,10 +2,12 @@
  * What an engine keeps and takes is bounded in bytes as well: older changes are forgotten, and what is too large is refused.
  * @module-tag long
  */
+import { writeFileSync } from "node:fs";
+import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { realEngines } from "./engines.ts";
-import { EngineServer, etcdServer } from "./servers.ts";
+import { EngineServer, etcdServer, natsServer, type ServerKind } from "./servers.ts";
 
 const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -13,26 +15,29 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error as { code?: unknown }).code,
   );
 
-function started(name: string) {
+/** @param kind its server, unless it is the usual one */
+function started(name: string, kind?: ServerKind, sessionMs = 10_000) {
   const real = realEngines.find((each) => each.name === name);
   if (real === undefined) throw new Error(`no engine ${name}`);
   let server: EngineServer;
   const members: EngineMember[] = [];
   const another = async (): Promise<EngineMember> => {
-    const member = await join({ engine: real.engine(server.ports), timeoutMs: 30_000 });
+    const member = await join({ engine: real.engine(server.ports), sessionMs, timeoutMs: 30_000 });
     members.push(member);
     return member;
   };
   beforeAll(async () => {
-    const kind = name === "etcd" ? { ...etcdServer, args: withFewSteps } : real.server;
-    server = await EngineServer.start(kind);
+    server = await EngineServer.start(kind ?? real.server);
     await another();
   });
   afterAll(async () => {
     await Promise.all(members.map((member) => member.leave()));
     await server?.remove();
   });
-  return Object.assign(() => members[0] as EngineMember, { another });
+  return Object.assign(() => members[0] as EngineMember, {
+    another,
+    server: () => server,
+  });
 }
 
 const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.args(folder, port), "--max-txn-ops=4"];
@@ -59,7 +64,7 @@ describe.each(["redis", "postgres"])("%s", (name) => {
 });
 
 describe("etcd", () => {
-  const member = started("etcd");
+  const member = started("etcd", { ...etcdServer, args: withFewSteps });
   const put = (keys: number, length: number): Promise<unknown> =>
     member().transaction((transaction) => {
       const map = member().map<string>("large");
@@ -109,5 +114,38 @@ describe("nats", () => {
     await other.leave();
     expect((await next).isHeld).toBe(true);
     expect(await codeOf(member().map<string>("large").put("key 0", "short"))).toBe("no error");
+  });
+});
+
+describe("nats without room on its disk", () => {
+  let limit = "4MB";
+  const kind = {
+    ...natsServer,
+    args(folder: string, port: number) {
+      const file = joinPath(folder, "nats.conf");
+      const jetstream = `jetstream { store_dir: "${folder}", max_file_store: ${limit} }`;
+      writeFileSync(file, `listen: 127.0.0.1:${port}\n${jetstream}\n`);
+      return ["--config", file];
+    },
+  };
+  const member = started("nats", kind, 2_000);
+
+  it("says so, has nobody hold what may be another's, and goes on once there is room", {
+    timeout: 120_000,
+  }, async () => {
+    const held = await member().mutex("lock").acquire();
+    const other = await member.another();
+    const next = other.mutex("lock").acquire();
+    const map = member().map<string>("large");
+    let failed: unknown = null;
+    for (let at = 0; failed === null && at < 100; at++)
+      await map.put("key", String(at).padEnd(300_000, "-")).catch((error: unknown) => (failed = error));
+    expect(failed).toMatchObject({ code: "state-full", message: expect.stringMatching(/JetStream has no room/) });
+    await expect.poll(() => held.isHeld, { timeout: 10_000 }).toBe(false);
+    limit = "400MB";
+    await member.server().kill();
+    await member.server().start();
+    expect((await next).token).toBeGreaterThan(held.token);
+    expect(await codeOf(map.put("key", "short"))).toBe("no error");
   });
 });
