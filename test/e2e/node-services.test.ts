@@ -1,5 +1,6 @@
 /**
- * The examples of docs/node-services.md do what they say: one schedules, all share settings, and a replica that ends gives back what it holds.
+ * The examples of docs/node-services.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
+ * what it holds.
  *
  * @module-tag long
  */
@@ -24,13 +25,16 @@ afterEach(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Replica {
+  readonly id: number;
   readonly child: ChildProcess;
   readonly url: string;
   readonly exited: Promise<number | null>;
-  schedules(): boolean;
+  /** Under which token it did each of what was due. */
+  ticks(): number[];
 }
 
-async function replicasOf(source: string): Promise<Replica[]> {
+/** @returns starts the one of that number, 1 to 3 */
+async function serviceOf(source: string): Promise<(id: number) => Replica> {
   const own = join(folder, basename(source, ".ts"));
   mkdirSync(join(own, "node_modules"), { recursive: true });
   for (const name of ["fastify", "@nestjs", "reflect-metadata", "rxjs"])
@@ -43,8 +47,8 @@ async function replicasOf(source: string): Promise<Replica[]> {
     ([at]) => `http://${at}`,
   );
   expect(urls).toHaveLength(3);
-  return urls.map((url, at) => {
-    const child = spawn(process.execPath, ["--import", TSX, "service.mts", String(at + 1)], {
+  return (id) => {
+    const child = spawn(process.execPath, ["--import", TSX, "service.mts", String(id)], {
       cwd: own,
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -52,8 +56,23 @@ async function replicasOf(source: string): Promise<Replica[]> {
     let said = "";
     child.stdout?.on("data", (data: Buffer) => (said += data.toString()));
     const exited = new Promise<number | null>((resolve) => child.on("close", resolve));
-    return { child, url, exited, schedules: () => said.includes("schedules under token") };
-  });
+    const ticks = (): number[] => [...said.matchAll(/ under token (\d+)\n/g)].map(([, token]) => Number(token));
+    return { id, child, url: urls[id - 1] as string, exited, ticks };
+  };
+}
+
+/** Of these, as soon as it has done what is due. */
+const whoSchedules = (replicas: readonly Replica[]): Promise<Replica> =>
+  until("one schedules", () => replicas.find((replica) => replica.ticks().length > 0) ?? null);
+
+/** @returns its token: while it does what is due five times more, no other does anything. */
+async function schedulesAlone(leader: Replica, others: readonly Replica[]): Promise<number> {
+  const before = others.map((other) => other.ticks().length);
+  const due = leader.ticks().length + 5;
+  await until(`member ${leader.id} does what is due`, () => leader.ticks().length >= due || null);
+  expect(others.map((other) => other.ticks().length)).toEqual(before);
+  expect(new Set(leader.ticks()).size).toBe(1);
+  return leader.ticks()[0] as number;
 }
 
 const isReady = ({ url }: Replica): Promise<boolean> =>
@@ -83,26 +102,46 @@ function frameworks(): string[] {
   return readdirSync(join(ROOT, "examples/frameworks")).map((name) => `examples/frameworks/${name}`);
 }
 
-test.each(examples)("%s: one schedules, all see the settings, and shutting down hands over", async (source) => {
-  const replicas = await replicasOf(source);
-  for (const replica of replicas) await until("every replica is ready", async () => (await isReady(replica)) || null);
-  const [one, two, three] = replicas as [Replica, Replica, Replica];
-  await until("a setting is put", async () => (await put(one, "blue").catch(() => false)) || null);
-  for (const replica of replicas) await until("all see it", async () => (await sees(replica, "blue")) || null);
-  const tokens: number[] = [];
-  for (const { url } of replicas) {
-    const answer = await fetch(`${url}/job`, { method: "POST" });
-    tokens.push(((await answer.json()) as { token: number }).token);
-  }
-  expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+test.each(examples)(
+  "%s: one schedules and no other, all see the settings, and another goes on when it ends",
+  async (source) => {
+    const start = await serviceOf(source);
+    const replicas = [1, 2, 3].map(start);
+    for (const replica of replicas) await until("every replica is ready", async () => (await isReady(replica)) || null);
+    const [one] = replicas as [Replica, Replica, Replica];
+    await until("a setting is put", async () => (await put(one, "blue").catch(() => false)) || null);
+    for (const replica of replicas) await until("all see it", async () => (await sees(replica, "blue")) || null);
+    const tokens: number[] = [];
+    for (const { url } of replicas) {
+      const answer = await fetch(`${url}/job`, { method: "POST" });
+      tokens.push(((await answer.json()) as { token: number }).token);
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
 
-  const first = await until("one schedules", () => replicas.find((replica) => replica.schedules()) ?? null);
-  first.child.kill("SIGTERM");
-  const code = await first.exited;
-  expect([0, null]).toContain(code); // NestJS ends by the signal itself, after its hooks.
-  const others = [one, two, three].filter((replica) => replica !== first);
-  const second = await until("another schedules", () => others.find((replica) => replica.schedules()) ?? null);
-  second.child.kill("SIGKILL");
-  const [last] = others.filter((replica) => replica !== second) as [Replica];
-  await until("the last has no majority, and is not ready", async () => ((await isReady(last)) ? null : true));
-});
+    const first = await whoSchedules(replicas);
+    const others = replicas.filter((replica) => replica !== first);
+    const firstToken = await schedulesAlone(first, others);
+    expect(others.map((other) => other.ticks())).toEqual([[], []]);
+
+    first.child.kill("SIGTERM");
+    const code = await first.exited;
+    expect([0, null]).toContain(code); // NestJS ends by the signal itself, after its hooks.
+    const second = await whoSchedules(others);
+    const [third] = others.filter((replica) => replica !== second) as [Replica];
+    const again = start(first.id);
+    await until("who ended is back", async () => (await isReady(again)) || null);
+    const secondToken = await schedulesAlone(second, [third, again]);
+    expect([third.ticks(), again.ticks()]).toEqual([[], []]);
+
+    second.child.kill("SIGKILL");
+    const next = await whoSchedules([third, again]);
+    const last = next === third ? again : third;
+    const thirdToken = await schedulesAlone(next, [last]);
+    expect(last.ticks()).toEqual([]);
+    expect(firstToken < secondToken && secondToken < thirdToken).toBe(true);
+
+    next.child.kill("SIGKILL");
+    await until("the last has no majority, and is not ready", async () => ((await isReady(last)) ? null : true));
+    expect(last.ticks()).toEqual([]);
+  },
+);
