@@ -9,7 +9,6 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { onFreePorts } from "../network/free-ports.ts";
@@ -60,7 +59,7 @@ async function serviceOf(source: string): Promise<{ start: (id: number) => Repli
       stdio: ["ignore", "pipe", "inherit"],
     });
     running.add(child);
-    createInterface({ input: child.stdout as Readable }).on("line", (line) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
       const [, token] = /does what is due, under token (\d+)$/.exec(line) ?? [];
       if (token !== undefined) ticks.push({ id, token: Number(token) });
     });
