@@ -24,8 +24,10 @@ async function schedule(): Promise<void> {
     try {
       await member.election("scheduler").lead(
         async ({ signal, token }) => {
-          console.log(`member ${id} schedules under token ${token}`);
-          while (!signal.aborted) await sleep(200, undefined, { signal });
+          while (!signal.aborted) {
+            console.log(`member ${id} does what is due, under token ${token}`);
+            await sleep(200, undefined, { signal });
+          }
         },
         { signal: stop.signal },
       );

@@ -42,8 +42,10 @@ async function follow(): Promise<void> {
 }
 
 void app.coterie.lead("scheduler", async ({ signal, token }) => {
-  console.log(`member ${id} schedules under token ${token}`);
-  while (!signal.aborted) await sleep(200, undefined, { signal });
+  while (!signal.aborted) {
+    console.log(`member ${id} does what is due, under token ${token}`);
+    await sleep(200, undefined, { signal });
+  }
 });
 follow().catch((error: unknown) => {
   if (!signal.aborted) throw error;

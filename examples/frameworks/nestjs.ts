@@ -15,7 +15,6 @@ import {
   Param,
   Post,
   Put,
-  ServiceUnavailableException,
 } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Coordination, CoterieModule } from "coterie/nestjs";
@@ -57,8 +56,10 @@ class Scheduler implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     void this.coordination.lead("scheduler", async ({ signal, token }) => {
-      console.log(`member ${id} schedules under token ${token}`);
-      while (!signal.aborted) await sleep(200, undefined, { signal });
+      while (!signal.aborted) {
+        console.log(`member ${id} does what is due, under token ${token}`);
+        await sleep(200, undefined, { signal });
+      }
     });
   }
 }
@@ -69,13 +70,6 @@ class Service {
     @Inject(Coordination) private readonly coordination: Coordination,
     @Inject(Settings) private readonly settings: Settings,
   ) {}
-
-  @Get("readyz")
-  readyz(): object {
-    const health = this.coordination.health();
-    if (!health.ready) throw new ServiceUnavailableException(health);
-    return health;
-  }
 
   @Get("settings")
   all(): object {
@@ -100,7 +94,7 @@ class Service {
       id,
       members: { 1: "127.0.0.1:7251", 2: "127.0.0.1:7252", 3: "127.0.0.1:7253" },
       dataDir: "data-{id}",
-    }),
+    }), // GET /readyz is there now.
   ],
   controllers: [Service],
   providers: [Settings, Scheduler],

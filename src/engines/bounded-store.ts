@@ -15,7 +15,7 @@ export function boundedStore(store: Store, timers: Platform["timers"], timeoutMs
     maxKeys: store.maxKeys,
     get: (key) => within(store.get(key)),
     range: (range) => within(store.range(range)),
-    commit: (checks, writes) => within(store.commit(checks, writes)),
+    commit: (checks, writes, change) => within(store.commit(checks, writes, change)),
     changes: (prefix, after) => within(store.changes(prefix, after)),
     revision: () => within(store.revision()),
     openSession: (ttlMs) => within(store.openSession(ttlMs)),

@@ -81,7 +81,7 @@ class Kept {
 
 let writers = 0;
 /** @param lateTurns after how many turns it is given each message */
-function following(kept: Kept, maxBytes?: number, lateTurns?: number): NatsLog {
+function following(kept: Kept, maxBytes?: number, lateTurns?: number, saveEvery = 25): NatsLog {
   writers += 1;
   const sleep = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const log = new NatsLog({
@@ -89,7 +89,8 @@ function following(kept: Kept, maxBytes?: number, lateTurns?: number): NatsLog {
     writer: `w${writers}`,
     sleep,
     changed() {},
-    saveEvery: 25,
+    saveEvery,
+    saveEveryBytes: 20_000,
   });
   log.start();
   return log;
@@ -178,6 +179,25 @@ describe("a stream that is followed", () => {
       for (const log of [...logs, late]) log.close();
     },
   );
+
+  it("is cut off before few long records take much room", async () => {
+    const kept = new Kept();
+    const logs = [1, 2].map(() => following(kept, 4_000, 0, 1_000));
+    let most = 0;
+    for (let at = 0; at < 100; at++) {
+      await logs[at % 2]?.append(written("g/1", String(at).padEnd(1_000, "-")));
+      most = Math.max(
+        most,
+        kept.messages.reduce((sum, { data }) => sum + data.length, 0),
+      );
+    }
+    await settled(kept);
+    expect(kept.messages[0]?.seq).toBeGreaterThan(50);
+    expect(most).toBeLessThan(40_000);
+    const late = following(kept);
+    expect((await late.read()).save()).toBe((await (logs[0] as NatsLog).read()).save());
+    for (const log of [...logs, late]) log.close();
+  });
 
   it("that lost what it had kept is read anew: nobody goes on from what others do not have", async () => {
     const kept = new Kept();
@@ -282,6 +302,19 @@ describe("the state of a stream", () => {
     const gone = { type: "commit", checks: [], writes: [{ key: "g/1", value: null }] } as const;
     expect(state.apply(6, 0, gone)).toMatchObject({ type: "committed" });
     expect(state.apply(7, 0, written("g/5", "x"))).toMatchObject({ type: "committed" });
+  });
+
+  it("takes a shorter value, and what gives a lock back, when it is full", () => {
+    const state = new LogState();
+    for (let at = 1; at <= 4; at++) state.apply(at, 0, written(`m/${at}`, "x".repeat(8 * 1024 * 1024 - 3 - at)));
+    const [lock, longer] = ["1234567890", "12345678901"];
+    expect(state.apply(5, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" }); // Now it is full.
+    expect(state.apply(6, 0, written("g/l", lock))).toEqual({ type: "full" });
+    expect(state.apply(7, 0, written("g/l", "123456"))).toMatchObject({ type: "committed" });
+    expect(state.apply(8, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" });
+    const release = { ...written("g/l", longer), isRelease: true } as const;
+    expect(state.apply(9, 0, release)).toMatchObject({ type: "committed" }); // Those who waited hold it now.
+    expect(state.apply(10, 0, written("m/1", "short"))).toMatchObject({ type: "committed" });
   });
 
   it("has keys in the order of their code points", () => {

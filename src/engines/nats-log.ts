@@ -49,9 +49,12 @@ export interface NatsLogOptions {
   changed(): void;
   /** Whoever writes a record whose number is a multiple of it saves the state. */
   readonly saveEvery?: number;
+  /** And whoever writes one with which so many bytes have come since the last snapshot, or twice as many, and so on. */
+  readonly saveEveryBytes?: number;
 }
 
 const SAVE_EVERY = 5_000;
+const SAVE_EVERY_BYTES = 64 * 1024 * 1024;
 const AGAIN_MS = 200;
 /** Of the records that may come between a state and the last part of its snapshot. */
 const MAX_EARLY_RECORDS = 100_000;
@@ -83,6 +86,8 @@ export class NatsLog {
   readonly #waiting = new Map<string, Waiting>();
   #atLeast: { readonly seq: number; readonly resolve: () => void; readonly reject: (error: StoreError) => void }[] = [];
   #isSaving = false;
+  /** Of records since the last part of a snapshot: the same in every process that has seen one. */
+  #bytes = 0;
   #isReplicated: boolean | null = null;
   /** Of what is read in this turn. */
   #barrier: Promise<void> | null = null;
@@ -210,7 +215,9 @@ export class NatsLog {
     const record = readRecord(data);
     const request = record?.type === "request" ? record.request : null;
     const answer = state.apply(seq, ms, request);
-    if (record?.type === "request") this.#answer(record, seq, answer);
+    const isDue = this.#isSaveDue(seq, data.length);
+    if (record?.type === "part" || data.length === 0) this.#bytes = 0; // A part that came early has been emptied.
+    if (record?.type === "request") this.#answer(record, seq, answer, isDue);
     const [reached, rest] = [
       this.#atLeast.filter((each) => each.seq <= seq),
       this.#atLeast.filter((each) => each.seq > seq),
@@ -220,12 +227,19 @@ export class NatsLog {
     if (request?.type === "commit" || request?.type === "end") this.#options.changed();
   }
 
-  #answer({ id }: LogRecord & { type: "request" }, seq: number, answer: LogAnswer): void {
+  #isSaveDue(seq: number, bytes: number): boolean {
+    const { saveEvery = SAVE_EVERY, saveEveryBytes = SAVE_EVERY_BYTES } = this.#options;
+    const before = Math.floor(this.#bytes / saveEveryBytes);
+    this.#bytes += bytes;
+    return seq % saveEvery === 0 || Math.floor(this.#bytes / saveEveryBytes) > before;
+  }
+
+  #answer({ id }: LogRecord & { type: "request" }, seq: number, answer: LogAnswer, isSaveDue: boolean): void {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     waiting.resolve({ ...answer, at: seq });
-    if (seq % (this.#options.saveEvery ?? SAVE_EVERY) === 0) void this.#save();
+    if (isSaveDue) void this.#save();
   }
 
   #reach(seq: number): Promise<void> {

@@ -45,7 +45,9 @@ function requestOf(value: unknown): LogRequest | null {
   const request = value as Record<string, unknown>;
   switch (request.type) {
     case "commit":
-      return all(request.checks, isCheck) && all(request.writes, isWrite) ? (value as LogRequest) : null;
+      return all(request.checks, isCheck) && all(request.writes, isWrite) && isFlag(request.isRelease)
+        ? (value as LogRequest)
+        : null;
     case "open":
       return isNatural(request.ttlMs) ? (value as LogRequest) : null;
     case "keep":
@@ -69,6 +71,7 @@ function parsedObject(text: string): Record<string, unknown> | null {
 
 const all = (value: unknown, holds: (each: unknown) => boolean): boolean => Array.isArray(value) && value.every(holds);
 const isNatural = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isFlag = (value: unknown): boolean => value === undefined || typeof value === "boolean";
 const isKeyed = (value: unknown): value is { key: string } & Record<string, unknown> =>
   typeof value === "object" && value !== null && typeof (value as { key?: unknown }).key === "string";
 const isCheck = (value: unknown): boolean => isKeyed(value) && isNatural(value.revision);

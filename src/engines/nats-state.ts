@@ -16,7 +16,13 @@ import {
 } from "./store.ts";
 
 export type LogRequest =
-  | { readonly type: "commit"; readonly checks: readonly Check[]; readonly writes: readonly Write[] }
+  | {
+      readonly type: "commit";
+      readonly checks: readonly Check[];
+      readonly writes: readonly Write[];
+      /** It is taken where there is no room: otherwise what is held would never be another's. */
+      readonly isRelease?: boolean;
+    }
   | { readonly type: "open"; readonly ttlMs: number }
   | { readonly type: "keep"; readonly session: number }
   | { readonly type: "end"; readonly session: number }
@@ -27,7 +33,7 @@ export type LogAnswer =
   | { readonly type: "committed"; readonly revision: number }
   /** A check does not hold. */
   | { readonly type: "other" }
-  /** Nothing is written any more: there are `MAX_STATE_LENGTH` characters. */
+  /** There would be more than `MAX_STATE_LENGTH` characters. */
   | { readonly type: "full" }
   | { readonly type: "living"; readonly sessions: readonly number[] };
 
@@ -96,7 +102,7 @@ export class LogState {
     this.#now = Math.max(this.#now, ms);
     switch (request?.type) {
       case "commit":
-        return this.#commit(request.checks, request.writes);
+        return this.#commit(request.checks, request.writes, request.isRelease === true);
       case "open":
         for (const [id, { until }] of this.#sessions) if (until <= this.#now) this.#sessions.delete(id);
         this.#sessions.set(at, { ttlMs: request.ttlMs, until: this.#now + request.ttlMs });
@@ -139,16 +145,27 @@ export class LogState {
     return checks.every(({ key, revision }) => (this.#entries.get(key)?.revision ?? 0) === revision);
   }
 
-  #commit(checks: readonly Check[], writes: readonly Write[]): LogAnswer {
+  #commit(checks: readonly Check[], writes: readonly Write[], isRelease: boolean): LogAnswer {
     if (!this.holds(checks)) return { type: "other" };
-    const more = writes.reduce((sum, { key, value }) => sum + (value === null ? 0 : key.length + value.length), 0);
-    if (more > 0 && this.#length + more > MAX_STATE_LENGTH) return { type: "full" };
+    const more = this.#growthBy(writes);
+    if (more > 0 && !isRelease && this.#length + more > MAX_STATE_LENGTH) return { type: "full" };
     for (const { key, value } of writes) {
       this.#delete(key);
       if (value !== null) this.#set({ key, value, revision: this.at });
       if (key >= MAP_KEYS && key < behind(MAP_KEYS)) this.#remember({ key, value, revision: this.at });
     }
     return { type: "committed", revision: this.at };
+  }
+
+  #growthBy(writes: readonly Write[]): number {
+    const after = new Map(writes.map(({ key, value }) => [key, value]));
+    let more = 0;
+    for (const [key, value] of after) {
+      const before = this.#entries.get(key);
+      if (before !== undefined) more -= key.length + before.value.length;
+      if (value !== null) more += key.length + value.length;
+    }
+    return more;
   }
 
   #living(sessions: readonly number[]): LogAnswer {

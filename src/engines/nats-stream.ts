@@ -185,8 +185,17 @@ export class JetStream implements Stream {
   }
 }
 
+/** JetStream takes no message, as its disk, its account or its stream has no room: nothing of it was done. */
+export class NoRoom extends StoreError {}
+
+/** Codes of JetStream: resources of the account, of the server, of its memory, of its storage. */
+const NO_ROOM: readonly unknown[] = [10_002, 10_023, 10_028, 10_047];
+
 /** Without an answer, nobody had heard of it only where there is nobody who listens. */
 function failure(error: Error, changes: boolean): StoreError {
+  const { code } = error as { code?: unknown };
+  if (NO_ROOM.includes(code))
+    return new NoRoom(`nats: JetStream has no room: ${error.message}`, false, { cause: error });
   const isUnheard = error.name === "NoRespondersError" || error.name === "ConnectionError";
   return new StoreError(`nats: ${error.message}`, changes && !isUnheard, { cause: error });
 }

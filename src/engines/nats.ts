@@ -10,8 +10,8 @@ import { clientLibrary } from "./client-library.ts";
 import { joinStore } from "./engine-member.ts";
 import { NatsLog } from "./nats-log.ts";
 import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
-import { JetStream, type JetStreamLibrary, type NatsLibrary } from "./nats-stream.ts";
-import type { Check, RangeRequest, Store, Write } from "./store.ts";
+import { JetStream, type JetStreamLibrary, type NatsLibrary, NoRoom } from "./nats-stream.ts";
+import type { ChangeKind, Check, RangeRequest, Store, Write } from "./store.ts";
 
 export interface NatsOptions {
   /** Such as `nats://10.0.0.1:4222`. */
@@ -98,14 +98,20 @@ class NatsStore implements Store {
     return (await this.#log.read()).range(range);
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
+  async commit(checks: readonly Check[], writes: readonly Write[], change?: ChangeKind): Promise<number | null> {
     if (writes.length === 0) {
       const state = await this.#log.read();
       return state.holds(checks) ? state.at : null;
     }
-    const answer = await this.#log.append({ type: "commit", checks, writes });
-    if (answer.type === "full")
-      throw refusalOf(refuse("too-many", `the stream has ${MAX_STATE_LENGTH} characters already`));
+    const isRelease = change === "release";
+    const answer = await this.#log.append({ type: "commit", checks, writes, isRelease }).catch((error: unknown) => {
+      // A release is tried until there is room.
+      throw error instanceof NoRoom && !isRelease ? refusalOf(refuse("too-many", error.message)) : error;
+    });
+    if (answer.type === "full") {
+      const text = `expected all keys and values to have at most ${MAX_STATE_LENGTH} characters, got more`;
+      throw refusalOf(refuse("too-many", `${text}: nothing was written`));
+    }
     return answer.type === "committed" ? answer.revision : null;
   }
 

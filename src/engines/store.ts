@@ -26,6 +26,9 @@ export interface Write {
   readonly value: string | null;
 }
 
+/** `release`: gives back what is held or waited for. It grows by a part of what was asked for before, at most. */
+export type ChangeKind = "release" | "other";
+
 export interface StoreChange extends Write {
   readonly revision: StoreRevision;
 }
@@ -58,8 +61,11 @@ export interface Store {
   get(key: string): Promise<StoreEntry | null>;
   /** In the order of the keys. */
   range(range: RangeRequest): Promise<{ revision: StoreRevision; entries: StoreEntry[]; isMore: boolean }>;
-  /** All writes at one revision if all checks hold; null: nothing was done, as one does not hold. @throws StoreError */
-  commit(checks: readonly Check[], writes: readonly Write[]): Promise<StoreRevision | null>;
+  /**
+   * All writes at one revision if all checks hold; null: nothing was done, as one does not hold. A release has room where other
+   * changes have none. @throws StoreError
+   */
+  commit(checks: readonly Check[], writes: readonly Write[], change?: ChangeKind): Promise<StoreRevision | null>;
   /** What changed below a prefix after a revision, up to that of the answer. Null: that is not remembered any more. */
   changes(
     prefix: string,

@@ -5,13 +5,13 @@ import { join as path } from "node:path";
 import { Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import Fastify from "fastify";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { SimulatedEngine } from "../../test/engines/simulated-engine.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { simulate } from "../testing/index.ts";
 import { Coordination } from "./coordination.ts";
 import { coterie } from "./fastify.ts";
-import { CoterieModule } from "./nestjs.ts";
+import { CoterieModule, type CoterieModuleOptions, healthIndicator } from "./nestjs.ts";
 import "reflect-metadata";
 
 const folder = mkdtempSync(path(tmpdir(), "coterie-integrations-"));
@@ -177,4 +177,37 @@ test("NestJS: injected, led, and given back on close", async () => {
   await app.close();
   expect(wasTold).toBe(true);
   expect(coordination.member.status().state).toBe("left");
+});
+
+describe("NestJS serves", () => {
+  async function served(name: string, module?: CoterieModuleOptions) {
+    class App {}
+    Module({ imports: [CoterieModule.forRoot(await options(name), module)] })(App);
+    const app = await NestFactory.create(App, { logger: false });
+    const listening = app.setGlobalPrefix("api").listen(0, "127.0.0.1");
+    onTestFinished(() => app.close());
+    await listening;
+    const coordination = app.get<Coordination>(Coordination);
+    await coordination.member.ready();
+    return { coordination, ask: async (path: string) => fetch(`${await app.getUrl()}/api${path}`) };
+  }
+
+  test("at /readyz whether this process is ready, and no more as it shuts down", async () => {
+    const { coordination, ask } = await served("nestjs-ready");
+    const [ready, up] = [await ask("/readyz"), healthIndicator(coordination)()];
+    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, why: null }]);
+    expect(up).toEqual({ coterie: { status: "up" } });
+    coordination.stop();
+    const why = "this process is shutting down";
+    const [late, down] = [await ask("/readyz"), healthIndicator(coordination, "group")()];
+    expect([late.status, await late.json()]).toEqual([503, { ready: false, why }]);
+    expect(down).toEqual({ group: { status: "down", message: why } });
+  });
+
+  test("the same at another path, or at none", async () => {
+    const { ask } = await served("nestjs-other", { readyPath: "/health/ready" });
+    expect([(await ask("/health/ready")).status, (await ask("/readyz")).status]).toEqual([200, 404]);
+    const none = await served("nestjs-none", { readyPath: null });
+    expect((await none.ask("/readyz")).status).toBe(404);
+  });
 });

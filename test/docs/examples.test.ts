@@ -16,6 +16,11 @@ const examples = blocks
   .filter(({ language }) => language === "ts")
   .map(({ text: code, ...place }) => ({ ...place, code }));
 
+/** As NestJS has them: these are run as users run them. */
+const hasDecorators = (code: string): boolean => /^@\w/m.test(code);
+/** It reads the tsconfig.json of the folder. */
+const TSX = import.meta.resolve("tsx/esm");
+
 /** What the comments behind `console.log` lines claim is printed: the text up to a colon that explains it. */
 function printedBy(code: string): string[] {
   return [...code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
@@ -42,7 +47,10 @@ function headingsOf(page: string): string[] {
 }
 
 describe("the docs", () => {
-  beforeAll(() => void mkdirSync(workshop, { recursive: true }));
+  beforeAll(() => {
+    mkdirSync(workshop, { recursive: true });
+    writeFileSync(join(workshop, "tsconfig.json"), '{ "compilerOptions": { "experimentalDecorators": true } }');
+  });
   afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
   test("have examples, and say what they print", () => {
@@ -51,10 +59,13 @@ describe("the docs", () => {
   });
 
   test.each(examples)("$page line $line runs and prints what it says", async ({ page, line, code }) => {
-    const file = join(workshop, `${page.replaceAll(/\W/g, "-")}-${line}.mjs`);
     const own = await onFreePorts(code);
-    writeFileSync(file, (await transformWithOxc(own, "example.ts")).code);
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: workshop, timeout: 100_000 });
+    const ending = hasDecorators(own) ? "mts" : "mjs";
+    const file = join(workshop, `${page.replaceAll(/\W/g, "-")}-${line}.${ending}`);
+    writeFileSync(file, hasDecorators(own) ? own : (await transformWithOxc(own, "example.ts")).code);
+    const loader = hasDecorators(own) ? ["--import", TSX] : [];
+    const args = [...loader, file];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: workshop, timeout: 100_000 });
     for (const line of printedBy(own)) expect(stdout).toContain(line);
   });
 

@@ -63,17 +63,6 @@ declare function charge(invoice: { token: number }): Promise<void>;
 `,
   },
   {
-    page: "docs/node-services.md",
-    begins: "@Injectable()",
-    given: `import { Inject, Injectable, Module, type OnApplicationBootstrap } from "@nestjs/common";
-import { NestFactory } from "@nestjs/core";
-import { Coordination, CoterieModule } from "coterie/nestjs";
-declare const id: number;
-declare const members: Record<number, string>;
-declare function writeReports(token: number, signal: AbortSignal): Promise<void>;
-`,
-  },
-  {
     page: "docs/operating.md",
     begins: "admin: {",
     given: `import type { JoinOptions } from "coterie";\n`,

@@ -1,5 +1,6 @@
 /**
- * The examples of docs/node-services.md do what they say: one schedules, all share settings, and a replica that ends gives back what it holds.
+ * The examples of docs/node-services.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
+ * what it holds.
  *
  * @module-tag long
  */
@@ -7,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { onFreePorts } from "../network/free-ports.ts";
@@ -24,13 +26,20 @@ afterEach(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Replica {
+  readonly id: number;
   readonly child: ChildProcess;
   readonly url: string;
   readonly exited: Promise<number | null>;
-  schedules(): boolean;
 }
 
-async function replicasOf(source: string): Promise<Replica[]> {
+/** A replica has done what is due. */
+interface Tick {
+  readonly id: number;
+  readonly token: number;
+}
+
+/** @returns what starts the one of that number, 1 to 3, and what all do, as it is heard of. */
+async function serviceOf(source: string): Promise<{ start: (id: number) => Replica; ticks: readonly Tick[] }> {
   const own = join(folder, basename(source, ".ts"));
   mkdirSync(join(own, "node_modules"), { recursive: true });
   for (const name of ["fastify", "@nestjs", "reflect-metadata", "rxjs"])
@@ -43,16 +52,33 @@ async function replicasOf(source: string): Promise<Replica[]> {
     ([at]) => `http://${at}`,
   );
   expect(urls).toHaveLength(3);
-  return urls.map((url, at) => {
-    const child = spawn(process.execPath, ["--import", TSX, "service.mts", String(at + 1)], {
+  const ticks: Tick[] = [];
+  const start = (id: number): Replica => {
+    const child = spawn(process.execPath, ["--import", TSX, "service.mts", String(id)], {
       cwd: own,
       stdio: ["ignore", "pipe", "inherit"],
     });
     running.add(child);
-    let said = "";
-    child.stdout?.on("data", (data: Buffer) => (said += data.toString()));
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const [, token] = /does what is due, under token (\d+)$/.exec(line) ?? [];
+      if (token !== undefined) ticks.push({ id, token: Number(token) });
+    });
     const exited = new Promise<number | null>((resolve) => child.on("close", resolve));
-    return { child, url, exited, schedules: () => said.includes("schedules under token") };
+    return { id, child, url: urls[id - 1] as string, exited };
+  };
+  return { start, ticks };
+}
+
+const IN_A_ROW = 5;
+
+/** Who does what is due from now on: one, time after time, and meanwhile no other. Leadership may move before that, where all are slow. */
+function whoSchedulesAlone(ticks: readonly Tick[]): Promise<Tick> {
+  const from = ticks.length;
+  return until("one schedules, and no other", () => {
+    const last = ticks.slice(from).slice(-IN_A_ROW);
+    const [first] = last;
+    if (first === undefined || last.length < IN_A_ROW) return null;
+    return last.every(({ id, token }) => id === first.id && token === first.token) ? first : null;
   });
 }
 
@@ -83,26 +109,45 @@ function frameworks(): string[] {
   return readdirSync(join(ROOT, "examples/frameworks")).map((name) => `examples/frameworks/${name}`);
 }
 
-test.each(examples)("%s: one schedules, all see the settings, and shutting down hands over", async (source) => {
-  const replicas = await replicasOf(source);
-  for (const replica of replicas) await until("every replica is ready", async () => (await isReady(replica)) || null);
-  const [one, two, three] = replicas as [Replica, Replica, Replica];
-  await until("a setting is put", async () => (await put(one, "blue").catch(() => false)) || null);
-  for (const replica of replicas) await until("all see it", async () => (await sees(replica, "blue")) || null);
-  const tokens: number[] = [];
-  for (const { url } of replicas) {
-    const answer = await fetch(`${url}/job`, { method: "POST" });
-    tokens.push(((await answer.json()) as { token: number }).token);
-  }
-  expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+test.each(examples)(
+  "%s: one schedules and no other, all see the settings, and another goes on when it ends",
+  async (source) => {
+    const { start, ticks } = await serviceOf(source);
+    const replicas = [1, 2, 3].map(start);
+    for (const replica of replicas) await until("every replica is ready", async () => (await isReady(replica)) || null);
+    const [one] = replicas as [Replica, Replica, Replica];
+    await until("a setting is put", async () => (await put(one, "blue").catch(() => false)) || null);
+    for (const replica of replicas) await until("all see it", async () => (await sees(replica, "blue")) || null);
+    const tokens: number[] = [];
+    for (const { url } of replicas) {
+      const answer = await fetch(`${url}/job`, { method: "POST" });
+      tokens.push(((await answer.json()) as { token: number }).token);
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
 
-  const first = await until("one schedules", () => replicas.find((replica) => replica.schedules()) ?? null);
-  first.child.kill("SIGTERM");
-  const code = await first.exited;
-  expect([0, null]).toContain(code); // NestJS ends by the signal itself, after its hooks.
-  const others = [one, two, three].filter((replica) => replica !== first);
-  const second = await until("another schedules", () => others.find((replica) => replica.schedules()) ?? null);
-  second.child.kill("SIGKILL");
-  const [last] = others.filter((replica) => replica !== second) as [Replica];
-  await until("the last has no majority, and is not ready", async () => ((await isReady(last)) ? null : true));
-});
+    const alive = new Map(replicas.map((replica) => [replica.id, replica]));
+    const ended = async ({ id }: Tick, signal: "SIGTERM" | "SIGKILL"): Promise<number | null> => {
+      const { child, exited } = alive.get(id) as Replica;
+      alive.delete(id);
+      child.kill(signal);
+      return exited;
+    };
+    const first = await whoSchedulesAlone(ticks);
+    expect([0, null]).toContain(await ended(first, "SIGTERM")); // NestJS ends by the signal itself, after its hooks.
+    const second = await whoSchedulesAlone(ticks);
+    alive.set(first.id, start(first.id));
+    await until("who ended is back", async () => (await isReady(alive.get(first.id) as Replica)) || null);
+    const killed = await whoSchedulesAlone(ticks);
+    await ended(killed, "SIGKILL");
+    const last = await whoSchedulesAlone(ticks);
+    expect(first.id).not.toBe(second.id);
+    expect(killed.id).not.toBe(last.id);
+    expect(first.token < second.token && second.token <= killed.token && killed.token < last.token).toBe(true);
+    const owners = new Set(ticks.map(({ id, token }) => `${id} ${token}`));
+    expect(owners.size).toBe(new Set(ticks.map(({ token }) => token)).size); // No two under one token.
+
+    await ended(last, "SIGKILL");
+    const [lonely] = alive.values();
+    await until("the last has no majority", async () => ((await isReady(lonely as Replica)) ? null : true));
+  },
+);

@@ -129,7 +129,8 @@ export class Locks {
         this.#observe(name, document);
         return { revision, result };
       }
-      const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }]);
+      const change = operation.type === "acquire" ? "other" : "release";
+      const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }], change);
       if (at === null) return null;
       this.#observe(name, value === null ? null : readDocument({ value, revision: at }));
       return {
@@ -152,7 +153,7 @@ export class Locks {
     const ended = sessions.filter((session) => !living.has(session));
     if (ended.length === 0) return this.#observe(name, document);
     const value = withoutSessions(document, name, ended);
-    const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }]);
+    const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }], "release");
     if (at !== null) this.#observe(name, value === null ? null : readDocument({ value, revision: at }));
   }
 

@@ -1,6 +1,6 @@
 /** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,36 +13,71 @@ const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), 
   devDependencies: Record<string, string>;
 };
 
-/** Where a user has installed Coterie, as it was built, and what the page says that engines need. */
-export class PackedUser {
-  readonly #folder: string;
+/** What the page's table says is to be installed for an engine. @param title as its page begins */
+function neededBy(title: string): readonly string[] {
+  const row = page.split("\n").find((line) => line.startsWith(`| [${title}]`)) ?? "";
+  const [, names] = /`npm install ([^`]+)`/.exec(row) ?? [];
+  if (names === undefined && !row.includes("| no package;")) throw new Error(`what ${title} needs is not in the table`);
+  return names?.split(" ") ?? [];
+}
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+/** Where users have installed Coterie, as it was built: each has a folder with that, and what one engine needs, and nothing else. */
+export class PackedUsers {
+  readonly #folder = mkdtempSync(join(tmpdir(), "coterie-engines-"));
+
+  static async install(): Promise<PackedUsers> {
+    const users = new PackedUsers();
+    const base = users.#folderOf("none");
+    await run("npm", ["pack", "--ignore-scripts", "--pack-destination", users.#folder], { cwd: root });
+    mkdirSync(base);
+    await run("npm", ["init", "--yes"], { cwd: base });
+    await run("npm", ["pkg", "set", "type=module"], { cwd: base });
+    await install(base, [join(users.#folder, "coterie-0.1.0.tgz")]);
+    return users;
   }
 
-  static async install(): Promise<PackedUser> {
-    const folder = mkdtempSync(join(tmpdir(), "coterie-engines-"));
-    await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: root });
-    writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-    const needed = [...page.matchAll(/`npm install ([^`]+)`/g)].flatMap(([, names = ""]) => names.split(" "));
-    const packages = needed.map((name) => `${name}@${devDependencies[name]}`);
-    const tarball = join(folder, "coterie-0.1.0.tgz");
-    await run("npm", ["install", "--no-audit", "--no-fund", tarball, ...packages], { cwd: folder });
-    return new PackedUser(folder);
-  }
-
-  /** @param title as its page begins. @returns what it prints, and what the page says of it. */
+  /** @returns what the example of its page prints, and what the page says of it. */
   async runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
-    const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
-    const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
-    const file = join(this.#folder, `example-${port}.js`);
-    writeFileSync(file, program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
-    const { stdout } = await run(process.execPath, [file], { cwd: this.#folder, timeout: 60_000 });
-    return { printed: stdout, expected };
+    const folder = this.#folderOf(title);
+    // Files are the same ones: npm puts others in their place and changes none.
+    await run("cp", ["--recursive", "--link", this.#folderOf("none"), folder]);
+    const needed = neededBy(title);
+    if (needed.length > 0)
+      await install(
+        folder,
+        needed.map((name) => `${name}@${devDependencies[name]}`),
+      );
+    return this.#run(title, folder, port);
+  }
+
+  /** @returns what the example ends with where what its engine needs is not installed; null for an engine that needs nothing. */
+  async runWithout(title: string, port: number): Promise<{ error: string; needed: readonly string[] } | null> {
+    const needed = neededBy(title);
+    if (needed.length === 0) return null;
+    const ended = this.#run(title, this.#folderOf("none"), port);
+    const error = await ended.then(
+      () => "it ran",
+      (failed: unknown) => (failed as { stderr: string }).stderr,
+    );
+    return { error, needed };
   }
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
+
+  async #run(title: string, folder: string, port: number): Promise<{ printed: string; expected: string }> {
+    const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
+    const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
+    writeFileSync(join(folder, "example.js"), program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
+    const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, timeout: 60_000 });
+    return { printed: stdout, expected };
+  }
+
+  #folderOf(title: string): string {
+    return join(this.#folder, title.toLowerCase());
+  }
 }
+
+const install = (folder: string, packages: readonly string[]): Promise<unknown> =>
+  run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", ...packages], { cwd: folder });

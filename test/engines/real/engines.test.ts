@@ -11,7 +11,7 @@ import { fencedCounter } from "../fenced-counter.ts";
 import { outages } from "../outages.ts";
 import type { EngineCluster } from "./cluster.ts";
 import { realCounting, realTime } from "./counting.ts";
-import { PackedUser } from "./docs-examples.ts";
+import { PackedUsers } from "./docs-examples.ts";
 import { realEngines } from "./engines.ts";
 import { etcdCluster } from "./etcd-cluster.ts";
 import { type ForeignWrite, foreignWrites } from "./foreign-writes.ts";
@@ -20,12 +20,12 @@ import { EngineServer } from "./servers.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
-let user: PackedUser;
+let users: PackedUsers;
 beforeAll(async () => {
   requireFreshBuild(); // It is what is packed.
-  user = await PackedUser.install();
+  users = await PackedUsers.install();
 }, 240_000);
-afterAll(() => user?.remove());
+afterAll(() => users?.remove());
 
 describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
   let server: EngineServer;
@@ -69,10 +69,13 @@ describe.each(realEngines)("$name", ({ name, title, server: kind, engine }) => {
     ),
   );
 
-  it("runs the example of its page as it is printed, from the packed tarball", async () => {
-    const { printed, expected } = await user.runExample(title, server.port);
+  it("runs the example of its page as it is printed, from the packed tarball and what the page says it needs", async () => {
+    const { printed, expected } = await users.runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");
+    const without = await users.runWithout(title, server.port);
+    if (without !== null)
+      expect(without.error).toMatch(new RegExp(`no-library.*npm install ${without.needed[0]}`, "s"));
   });
 });
 

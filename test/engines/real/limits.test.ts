@@ -2,10 +2,12 @@
  * What an engine keeps and takes is bounded in bytes as well: older changes are forgotten, and what is too large is refused.
  * @module-tag long
  */
+import { writeFileSync } from "node:fs";
+import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { realEngines } from "./engines.ts";
-import { EngineServer, etcdServer } from "./servers.ts";
+import { EngineServer, etcdServer, natsServer, type ServerKind } from "./servers.ts";
 
 const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -13,21 +15,29 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error as { code?: unknown }).code,
   );
 
-function started(name: string) {
+/** @param kind its server, unless it is the usual one */
+function started(name: string, kind?: ServerKind, sessionMs = 10_000) {
   const real = realEngines.find((each) => each.name === name);
   if (real === undefined) throw new Error(`no engine ${name}`);
   let server: EngineServer;
-  let member: EngineMember;
+  const members: EngineMember[] = [];
+  const another = async (): Promise<EngineMember> => {
+    const member = await join({ engine: real.engine(server.ports), sessionMs, timeoutMs: 30_000 });
+    members.push(member);
+    return member;
+  };
   beforeAll(async () => {
-    const kind = name === "etcd" ? { ...etcdServer, args: withFewSteps } : real.server;
-    server = await EngineServer.start(kind);
-    member = await join({ engine: real.engine(server.ports), timeoutMs: 30_000 });
+    server = await EngineServer.start(kind ?? real.server);
+    await another();
   });
   afterAll(async () => {
-    await member?.leave();
+    await Promise.all(members.map((member) => member.leave()));
     await server?.remove();
   });
-  return () => member;
+  return Object.assign(() => members[0] as EngineMember, {
+    another,
+    server: () => server,
+  });
 }
 
 const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.args(folder, port), "--max-txn-ops=4"];
@@ -54,7 +64,7 @@ describe.each(["redis", "postgres"])("%s", (name) => {
 });
 
 describe("etcd", () => {
-  const member = started("etcd");
+  const member = started("etcd", { ...etcdServer, args: withFewSteps });
   const put = (keys: number, length: number): Promise<unknown> =>
     member().transaction((transaction) => {
       const map = member().map<string>("large");
@@ -67,5 +77,75 @@ describe("etcd", () => {
     expect(await codeOf(put(8, 900_000))).toBe("too-large");
     expect(await codeOf(put(10, 1))).toBe("too-large");
     expect(await codeOf(put(3, 1))).toBe("no error");
+  });
+});
+
+describe("nats", () => {
+  const member = started("nats");
+
+  /** Until nothing more has room. */
+  async function fill(): Promise<void> {
+    const map = member().map<string>("large");
+    let key = 0;
+    for (let length = 900_000; length >= 1; length = Math.floor(length / 2)) {
+      while ((await codeOf(map.put(`key ${key}`, "-".repeat(length)))) === "no error") key += 1;
+    }
+  }
+
+  it("gives a lock to those who wait when no more has room, be it given back or be its holder gone", {
+    timeout: 120_000,
+  }, async () => {
+    const lock = member().readWriteLock("page");
+    const other = await member.another();
+    const writer = await lock.write();
+    const readers = Array.from({ length: 40 }, () => lock.read());
+    // What one process asks for of a name is asked for in that order: now they all wait.
+    expect(await codeOf(lock.read({ timeoutMs: 500 }))).toBe("acquire-timeout");
+    await other.mutex("of another").acquire();
+    const next = member().mutex("of another").acquire();
+    expect(await codeOf(member().mutex("of another").acquire({ timeoutMs: 500 }))).toBe("acquire-timeout");
+    await fill();
+
+    expect(await codeOf(member().mutex("one more").acquire())).toBe("state-full");
+    await writer.release(); // That each reader holds it now takes more room than the writer gives back.
+    const reading = await Promise.all(readers);
+    expect(reading.map(({ isHeld }) => isHeld)).toEqual(Array(40).fill(true));
+    for (const each of reading) await each.release();
+    await other.leave();
+    expect((await next).isHeld).toBe(true);
+    expect(await codeOf(member().map<string>("large").put("key 0", "short"))).toBe("no error");
+  });
+});
+
+describe("nats without room on its disk", () => {
+  let limit = "4MB";
+  const kind = {
+    ...natsServer,
+    args(folder: string, port: number) {
+      const file = joinPath(folder, "nats.conf");
+      const jetstream = `jetstream { store_dir: "${folder}", max_file_store: ${limit} }`;
+      writeFileSync(file, `listen: 127.0.0.1:${port}\n${jetstream}\n`);
+      return ["--config", file];
+    },
+  };
+  const member = started("nats", kind, 2_000);
+
+  it("says so, has nobody hold what may be another's, and goes on once there is room", {
+    timeout: 120_000,
+  }, async () => {
+    const held = await member().mutex("lock").acquire();
+    const other = await member.another();
+    const next = other.mutex("lock").acquire();
+    const map = member().map<string>("large");
+    let failed: unknown = null;
+    for (let at = 0; failed === null && at < 100; at++)
+      await map.put("key", String(at).padEnd(300_000, "-")).catch((error: unknown) => (failed = error));
+    expect(failed).toMatchObject({ code: "state-full", message: expect.stringMatching(/JetStream has no room/) });
+    await expect.poll(() => held.isHeld, { timeout: 10_000 }).toBe(false);
+    limit = "400MB";
+    await member.server().kill();
+    await member.server().start();
+    expect((await next).token).toBeGreaterThan(held.token);
+    expect(await codeOf(map.put("key", "short"))).toBe("no error");
   });
 });
