@@ -125,7 +125,7 @@ export default defineConfig({
           exclude,
           testTimeout: 300 * seconds,
           hookTimeout: 120 * seconds,
-          maxWorkers: 1,
+          maxWorkers: 2, // They wait for sessions and leases to run out.
           sequence: { groupOrder: 4 },
         },
       },

@@ -1,0 +1,33 @@
+/**
+ * The example of each engine's page, as it is printed, from the packed tarball and what the page says it needs.
+ * @module-tag long
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import requireFreshBuild from "../../fresh-build.ts";
+import { PackedUsers } from "./docs-examples.ts";
+import { realEngines } from "./engines.ts";
+import { EngineServer } from "./servers.ts";
+
+let users: PackedUsers;
+beforeAll(async () => {
+  requireFreshBuild(); // It is what is packed.
+  users = await PackedUsers.install();
+}, 240_000);
+afterAll(() => users?.remove());
+
+describe.each(realEngines)("$name", ({ title, server: kind }) => {
+  let server: EngineServer;
+  beforeAll(async () => {
+    server = await EngineServer.start(kind);
+  });
+  afterAll(() => server?.remove());
+
+  it("runs the example of its page as it is printed, from the packed tarball and what the page says it needs", async () => {
+    const { printed, expected } = await users.runExample(title, server.port);
+    expect(printed).toBe(expected);
+    expect(expected).not.toBe("");
+    const without = await users.runWithout(title, server.port);
+    if (without !== null)
+      expect(without.error).toMatch(new RegExp(`no-library.*npm install ${without.needed[0]}`, "s"));
+  });
+});

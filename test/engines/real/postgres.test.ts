@@ -1,0 +1,7 @@
+/**
+ * PostgreSQL as Debian packages it: what is promised, while it is killed, paused and started again.
+ * @module-tag long
+ */
+import { triesPromises } from "./promises.ts";
+
+triesPromises("postgres");

@@ -1,0 +1,95 @@
+/** What an engine promises, tried on it as Debian packages it, while it is killed, paused and started again: a file of tests for each. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EngineMember, join } from "../../../src/index.ts";
+import { conformance } from "../conformance.ts";
+import { asListed, triedOn } from "../exceptions.ts";
+import { fencedCounter } from "../fenced-counter.ts";
+import { outages } from "../outages.ts";
+import type { EngineCluster } from "./cluster.ts";
+import { realCounting, realTime } from "./counting.ts";
+import { type RealEngine, realEngines } from "./engines.ts";
+import { type ForeignWrite, foreignWrites } from "./foreign-writes.ts";
+import { EngineServer } from "./servers.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
+
+function engineNamed(name: string): RealEngine {
+  const found = realEngines.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`no engine ${name}`);
+  return found;
+}
+
+export function triesPromises(name: string): void {
+  const { server: kind, engine } = engineNamed(name);
+  describe(name, () => {
+    let server: EngineServer;
+    const members: EngineMember[] = [];
+    const proxies: TcpProxy[] = [];
+    const joined = async (sessionMs = 10_000, ports = server.ports): Promise<EngineMember> => {
+      const member = await join({ engine: engine(ports), sessionMs, timeoutMs: 30_000 });
+      members.push(member);
+      return member;
+    };
+    const spoil = (key: string, value: string): Promise<void> =>
+      (foreignWrites[name] as ForeignWrite)(server.port, key, value);
+    beforeAll(async () => {
+      server = await EngineServer.start(kind); // Which fails where the package is not installed.
+    });
+    afterAll(async () => {
+      await Promise.all(members.map((member) => member.leave()));
+      await Promise.all(proxies.map((proxy) => proxy.close()));
+      await server?.remove();
+    });
+
+    it.each(triedOn(name, conformance))("$name", ({ name: promise, check }) =>
+      asListed(name, promise, check({ join: () => joined(), spoil })),
+    );
+
+    it.each(triedOn(name, outages))("$name", ({ name: promise, check }) =>
+      asListed(
+        name,
+        promise,
+        check({
+          ...realTime,
+          server,
+          join: joined,
+          async joinBehind(sessionMs) {
+            const proxy = await TcpProxy.start(server.port);
+            proxies.push(proxy);
+            return { member: await joined(sessionMs, [proxy.port]), network: proxy };
+          },
+          count: () => fencedCounter(realCounting(name, server)),
+        }),
+      ),
+    );
+  });
+}
+
+/** @param sessionMs longer than until others have taken over from a leader that was killed */
+export function triesClusterPromises(name: string, start: () => Promise<EngineCluster>, sessionMs: number): void {
+  describe(`${name} of three servers`, () => {
+    let cluster: EngineCluster;
+    beforeAll(async () => {
+      cluster = await start();
+    });
+    afterAll(() => cluster?.remove());
+
+    it("loses and doubles no increment, and takes no stale token, while processes and its leader are killed and paused, and cut off from each other", async () => {
+      const { value, accepted, stale, kills } = await fencedCounter(realCounting(name, cluster));
+      expect(value).toBe(accepted);
+      expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);
+      expect([kills, accepted > 20]).toEqual([2, true]);
+    });
+
+    it("keeps a lock while its leader is killed", async () => {
+      const engine = engineNamed(name).engine(cluster.ports);
+      const member = await join({ engine, sessionMs, timeoutMs: 30_000 });
+      const held = await member.mutex("leader").acquire();
+      await cluster.kill();
+      const killedAt = performance.now(); // A session counts from before it was asked for, and for nine tenths.
+      await expect.poll(() => held.deadline, { timeout: 60_000 }).toBeGreaterThan(killedAt + 0.9 * sessionMs);
+      expect(held.isHeld).toBe(true);
+      await cluster.start();
+      await member.leave();
+    });
+  });
+}
