@@ -35,6 +35,7 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   readonly maxInstances: number;
   readonly timing: Timing;
   readonly log: Log;
+  /** If the link takes it, and no word of names waits for that. */
   send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
   /** Again and again, until it is on its way. */
   insist(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
@@ -90,7 +91,7 @@ export class Instances {
       protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node)) },
       self,
       peers,
-      send: (to, message) => this.#send(to, envelopeOf(message)),
+      send: (to, message) => options.insist(to, envelopeOf(message)),
       trace: UNRECORDED,
       onEvent: (event) => (this.#on[event.type] as (event: Names["event"]) => void)(event),
       beforeStep: () => {
@@ -210,10 +211,6 @@ export class Instances {
     for (const instance of this.#open.values()) instance.stop();
     this.#open.clear();
     this.#early.clear();
-  }
-
-  #send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]> {
-    return "content" in envelope ? this.#options.insist(to, envelope) : this.#options.send(to, envelope);
   }
 
   /** What names do because this member says so. */
