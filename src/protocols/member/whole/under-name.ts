@@ -164,19 +164,7 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
         state.floor = record.floor;
       },
     },
-    shapes: {
-      message: { message: { setting: text(10_000), body: variants(shapes.message ?? {}) } },
-      command: {
-        ...shapes.command,
-        begin: { setting: text(10_000) },
-        end: {},
-        giveUp: {},
-        admitted: { from: natural, word: text(10_000), how: oneOf<Admission>("take", "hold", "drop") },
-        joined: { node: natural },
-        parted: { node: natural },
-      },
-      record: { ...shapes.record, ended: { floor: natural } },
-    },
+    shapes: shapesWith(shapes),
     source: algorithm.source,
     assumes: algorithm.assumes,
     properties: algorithm.properties.filter(({ when }) => when === "always").map(whereItRuns),
@@ -185,6 +173,21 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
   };
   return own;
 }
+
+/** What names and other nodes say to it, beside what the algorithm is told. */
+const shapesWith = (own: Any): Protocol<UnderName>["shapes"] => ({
+  message: { message: { setting: text(10_000), body: variants(own.message ?? {}) } },
+  command: {
+    ...own.command,
+    begin: { setting: text(10_000) },
+    end: {},
+    giveUp: {},
+    admitted: { from: natural, word: text(10_000), how: oneOf<Admission>("take", "hold", "drop") },
+    joined: { node: natural },
+    parted: { node: natural },
+  },
+  record: { ...own.record, ended: { floor: natural } },
+});
 
 /** What an algorithm promises, of the nodes that run it. */
 function whereItRuns(property: Property<Any>): Property<UnderName> {

@@ -27,7 +27,7 @@ export type Program = {
   timer: "begin" | "end";
   command:
     | { type: "begin" }
-    /** From names: another runs it so, or otherwise than this node. */
+    /** From names: another runs it so; another runs it, and not as this node does. */
     | { type: "consider"; setting: string; from: NodeId }
     | { type: "compare"; setting: string; from: NodeId }
     | { type: "ran"; setting: string }
