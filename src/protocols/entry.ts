@@ -2,6 +2,7 @@
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
 import type { LeaseOptions } from "./leases.ts";
+import type { Forgotten } from "./membership/names/vocabulary.ts";
 import { partIn } from "./position.ts";
 import type { Presentation } from "./presentation.ts";
 import type { DeclaredPresentation } from "./presentations.ts";
@@ -48,7 +49,7 @@ export interface Embedded {
    * How a name that nobody uses is put away: by each member alone, where what it has promised is kept by the floor of its epochs and
    * what it has granted by those who hold it; by all at once, where members rely on each other; or never.
    */
-  readonly forgotten: "alone" | "together" | "never";
+  readonly forgotten: Forgotten;
   /** How long what it grants lasts; null where that has no end, or does not matter. */
   readonly lease: Lease | null;
   /** A record with the promise to help no lower epoch to lead, with which the journal of a name begins; null where there are none. */

@@ -115,8 +115,8 @@ export const wholeMemberBugs: readonly SeededBug[] = [
     name: "floor-forgotten",
     summary: "what begins after a lock was put away has not promised what that had",
     file: `${MEMBER}/under-name.ts`,
-    find: `    if (state.floor === 0 || floor === null) return;\n`,
-    replace: `    if (floor !== null) return;\n`,
+    find: `    if (state.floor === 0 || floor === null) return [];\n`,
+    replace: `    if (floor !== null) return [];\n`,
     property: "mutex: one token an epoch",
   },
   {

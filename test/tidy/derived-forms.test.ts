@@ -1,12 +1,17 @@
 /**
  * What reacts to an algorithm's events is a wire, declared at the algorithm, so that what runs is what was checked. A file of
- * `cluster` that asks for an event by its name reacts by hand. A ratchet: today's list may only become shorter.
+ * `cluster/services` reacts by hand if it compares the type of something with the name of an event, has a case for one, or looks
+ * up a `type` in a table with a function under such a name. Not by hand is a table that is given to `by(…)`: it has commands, of a
+ * wire. A ratchet: today's list may only become shorter.
  */
 import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, parsed } from "./house.ts";
 
-/** By file, the events that it looks for. Facades of `join()` hand them on to the program; the rest is to become wires. */
+/**
+ * By file, the events that it looks for. Facades of `join()` hand them on to the program; the side of a protocol that is run here
+ * alone, with no part beside it, does what that asks for (`resending.ts`); the rest is to become wires.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
   "src/cluster/services/local-channel.ts": [
@@ -23,6 +28,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/local-election.ts": ["confirmed", "deposed", "elected"],
   "src/cluster/services/local-mutex.ts": ["confirmed", "entered", "lost"],
   "src/cluster/services/lock-server.ts": ["confirmed", "deposed", "elected"],
+  "src/cluster/services/resending.ts": ["dropped", "offer"],
   "src/cluster/services/state/log-election.ts": ["confirmed", "lost", "restored"],
   "src/cluster/services/state/service-host.ts": ["began", "clientAnswered", "confirmed", "led", "lost", "refused"],
   "src/cluster/services/member-directory.ts": ["members"],
@@ -39,7 +45,7 @@ function emitted(files: readonly HouseFile[]): Set<string> {
   );
 }
 
-/** Names that a file compares with a `type`, or has a case for. */
+/** Names that a file compares with a `type`, has a case for, or has a function under. */
 function lookedFor(file: HouseFile): Set<string> {
   const found = new Set<string>();
   const text = (node: ESTree.Node | null): string | null =>
@@ -47,7 +53,24 @@ function lookedFor(file: HouseFile): Set<string> {
   const isType = (node: ESTree.Node): boolean =>
     (node.type === "Identifier" && node.name === "type") ||
     (node.type === "MemberExpression" && node.property.type === "Identifier" && node.property.name === "type");
+  const commands = new Set<ESTree.Node>();
+  const inTables = new Set<string>();
+  let looksUp = false;
   new Visitor({
+    MemberExpression({ computed, property }) {
+      if (computed && isType(property)) looksUp = true;
+    },
+    CallExpression({ callee, arguments: [table] }) {
+      if (callee.type === "Identifier" && callee.name === "by" && table !== undefined) commands.add(table);
+    },
+    ObjectExpression(table) {
+      if (commands.has(table)) return;
+      for (const property of table.properties) {
+        if (property.type !== "Property" || property.key.type !== "Identifier") continue;
+        const { type } = property.value;
+        if (type === "ArrowFunctionExpression" || type === "FunctionExpression") inTables.add(property.key.name);
+      }
+    },
     BinaryExpression({ left, right }) {
       for (const [one, other] of [
         [left, right],
@@ -62,7 +85,7 @@ function lookedFor(file: HouseFile): Set<string> {
       if (name !== null) found.add(name);
     },
   }).visit(parsed(file).program);
-  return found;
+  return looksUp ? new Set([...found, ...inTables]) : found;
 }
 
 /** Files of `cluster` with the events that they look for. */
@@ -90,9 +113,16 @@ describe("derived forms", () => {
     'if (event.type === "elected") serve();',
     'const isOther = "elected" !== type;',
     'switch (event.type) { case "elected": serve(); }',
+    "const on = { elected: () => serve() }; on[event.type]();",
+    "const on = { elected() { serve(); } }; const take = ({ type }) => on[type]();",
   ])("%s is found", (text) => {
     expect(byHand([{ path: "src/cluster/services/a.ts", text }], new Set(["elected"]))).toEqual({
       "src/cluster/services/a.ts": ["elected"],
     });
+  });
+
+  it("commands of a wire are none", () => {
+    const text = "const take = by({ elected: ({ leader }) => serve(leader) }); take[event.type];";
+    expect(byHand([{ path: "src/cluster/services/a.ts", text }], new Set(["elected"]))).toEqual({});
   });
 });

@@ -1,5 +1,18 @@
-/** What a member counts of what it sends and receives: the kind of an envelope, and roughly how large it is. */
-import type { Envelope } from "./algorithms.ts";
+/** What a member asks of what it sends and receives: the kind of an envelope, roughly how large it is, and whether it is of names. */
+import { type Envelope, RETIREMENT } from "./algorithms.ts";
+import type { NamesEnvelope } from "./name-messages.ts";
+
+const ofNames: Readonly<Record<NamesEnvelope["type"], true>> = {
+  open: true,
+  refuse: true,
+  full: true,
+  hello: true,
+  ask: true,
+};
+
+/** What is said under a name relies on what was said of it before. */
+export const isOfNames = (envelope: Envelope): boolean =>
+  "content" in envelope ? envelope.content.type === RETIREMENT : Object.hasOwn(ofNames, envelope.type);
 
 export const roughBytes = (envelope: Envelope): number => JSON.stringify(envelope).length;
 

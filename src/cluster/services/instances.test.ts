@@ -5,6 +5,7 @@ import { untraced } from "../../../test/services/untraced.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { MutexHandle } from "./handles.ts";
 import { Instances } from "./instances.ts";
@@ -48,6 +49,12 @@ function serving({
       name: "report",
       content: { type: "elected-server", body: body as Tagged },
     });
+  const send = (_to: NodeId, envelope: Envelope): SendResult => {
+    const type = "content" in envelope && "body" in envelope.content ? envelope.content.body.type : envelope.type;
+    sent.push(type);
+    if (type === "recall") queueMicrotask(() => hear({ type: "empty", epoch }));
+    return { id: () => "", lost: null };
+  };
   const instances: Instances = new Instances({
     platform: realPlatform,
     self: 1,
@@ -60,13 +67,8 @@ function serving({
     log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },
     news,
     isOnLog: () => false,
-    send(_to: NodeId, envelope: Envelope) {
-      const type = "content" in envelope && "body" in envelope.content ? envelope.content.body.type : envelope.type;
-      sent.push(type);
-      if (type === "recall") queueMicrotask(() => hear({ type: "empty", epoch }));
-      return { id: () => "", lost: null };
-    },
-    insist: () => ({ id: () => "", lost: null }),
+    send,
+    insist: (to, envelope) => ("content" in envelope ? { id: () => "", lost: null } : send(to, envelope)),
     multicast() {},
     trace: untraced,
     publish() {},

@@ -4,9 +4,10 @@
  */
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
-import type { NodeId } from "../../core/protocol.ts";
+import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { admission, type Names, names } from "../../protocols/index.ts";
 import { watching } from "../../protocols/membership/family/watching.ts";
+import { nameWires } from "../../protocols/membership/names/wires.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Envelope, type InstanceEnvelope, readChannelOptions, reasonText, type Setting } from "./algorithms.ts";
@@ -29,12 +30,13 @@ import { differenceOf, onLog, otherRelease } from "./setting-difference.ts";
 import { namesOptions, type Timing } from "./timing.ts";
 import { UNNAMED, UNRECORDED } from "./unrecorded.ts";
 import { ViewFloors } from "./view-floors.ts";
-import { wired } from "./wired.ts";
+import { by, wired } from "./wired.ts";
 
 export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
   readonly timing: Timing;
   readonly log: Log;
+  /** If the link takes it, and no word of names waits for that. */
   send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
   /** Again and again, until it is on its way. */
   insist(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
@@ -72,7 +74,12 @@ export class Instances {
   /** Per instance, what `names` was last told: whether it is used, and its `activity` at that time. */
   readonly #told = new WeakMap<Instance, { isUsed: boolean; activity: number }>();
   /** Of suspicions they are told as an algorithm is. */
-  readonly #watching = wired("names", watching("names"), (command) => this.#give(command as Names["command"]));
+  readonly #wired = wired(
+    "names",
+    { ...watching("names"), ...nameWires({ instance: "instance", early: "early", program: "program" }) },
+    (command) => this.#give(command as Names["command"]),
+    (end, command) => this.#ends[end]?.(command),
+  );
 
   constructor(options: InstancesOptions) {
     this.#options = options;
@@ -90,9 +97,9 @@ export class Instances {
       protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node)) },
       self,
       peers,
-      send: (to, message) => this.#send(to, envelopeOf(message)),
+      send: (to, message) => options.insist(to, envelopeOf(message)),
       trace: UNRECORDED,
-      onEvent: (event) => (this.#on[event.type] as (event: Names["event"]) => void)(event),
+      onEvent: (event) => this.#wired.onOwn(event),
       beforeStep: () => {
         if (!this.#isAsked) this.look();
       },
@@ -167,7 +174,7 @@ export class Instances {
   tell(event: AlgorithmEvent): void {
     const { servesIn } = this.#served;
     this.#served.onShared(event);
-    this.#watching.onShared(event);
+    this.#wired.onShared(event);
     for (const instance of this.#open.values()) {
       instance.onShared(event);
       if (this.#served.servesIn !== servesIn) this.#holdBack(instance);
@@ -210,10 +217,6 @@ export class Instances {
     for (const instance of this.#open.values()) instance.stop();
     this.#open.clear();
     this.#early.clear();
-  }
-
-  #send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]> {
-    return "content" in envelope ? this.#options.insist(to, envelope) : this.#options.send(to, envelope);
   }
 
   /** What names do because this member says so. */
@@ -274,32 +277,37 @@ export class Instances {
     return isJoint && !local.isUsed && !hasOwnLease(setting, this.#options.timing);
   }
 
-  /** What names say, and what comes of it here. */
-  readonly #on: { readonly [E in Names["event"] as E["type"]]: (event: E) => void } = {
-    wanted: ({ name, setting, from }) => this.#wanted(from, name, settingOf(name, setting)),
-    ran: ({ name }) => this.#started(this.#open.get(name) as Instance),
-    established() {},
-    joined: ({ name }) => {
-      for (const early of this.#early.take(name)) this.#deliver(early);
-    },
-    parted: ({ name, node }) => this.#early.dropOf(node, name),
-    met: ({ node }) => this.#early.dropOf(node),
-    differs: ({ name, setting, from }) => {
-      const other = settingOf(name, setting);
-      this.#lastDifference = this.#difference(other);
-      this.#refuse(from, other, this.#lastDifference);
-    },
-    refused: ({ name, by, why }) => this.#options.onRefused((this.#open.get(name) as Instance).setting, by, why),
-    gaveWay: ({ name, by, why }) => this.#gaveWay(this.#open.get(name) as Instance, by, why),
-    noRoom: ({ name, by }) => {
-      const named = namedBy(name);
-      this.#options.onFull(named.kind, named.name, by);
-    },
-    agreed() {},
-    putAway: ({ name }) => this.#retire(this.#open.get(name) as Instance),
-    renewed: ({ name }) => this.#renewed(this.#open.get(name) as Instance),
-    admitted() {},
+  /** A member is at the other ends of the wires of names: with what runs under them, messages that wait, and its programs. */
+  readonly #ends: Readonly<Record<string, (command: Tagged) => void>> = {
+    instance: by({
+      begin: ({ name }) => this.#started(this.#named(name)),
+      renew: ({ name }) => this.#renewed(this.#named(name)),
+      end: ({ name }) => this.#retire(this.#named(name)),
+      giveUp: ({ name, by: other, why }) => this.#gaveWay(this.#named(name), other, why),
+    }),
+    early: by({
+      joined: ({ name }) => this.#early.take(name).forEach((arrived) => void this.#deliver(arrived)),
+      parted: ({ name, node }) => this.#early.dropOf(node, name),
+    }),
+    program: by({
+      consider: ({ name, setting, from }) => this.#wanted(from, name, settingOf(name, setting)),
+      compare: ({ name, setting, from }) => {
+        const other = settingOf(name, setting);
+        this.#lastDifference = this.#difference(other);
+        this.#refuse(from, other, this.#lastDifference);
+      },
+      refused: ({ name, by: other, why }) => this.#options.onRefused(this.#named(name).setting, other, why),
+      full: ({ name: key, by: other }) => {
+        const { kind, name } = namedBy(key);
+        this.#options.onFull(kind, name, other);
+      },
+    }),
   };
+
+  /** One that names run. */
+  #named(name: string): Instance {
+    return this.#open.get(name) as Instance;
+  }
 
   /** All are agreed to put it away, and it has been used since this member was asked. Others go on as they are. */
   #renewed(instance: Instance): void {
@@ -335,7 +343,7 @@ export class Instances {
     }
     const instance = this.#make(setting);
     const name = keyOf(setting);
-    this.#give({ type: "run", name, setting: textOf(setting), isShared: instance.isJoint, isEstablished, by });
+    this.#give({ type: "run", name, setting: textOf(setting), forgotten: instance.forgotten, isEstablished, by });
     return instance;
   }
 

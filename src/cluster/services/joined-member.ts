@@ -37,7 +37,7 @@ import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
 import { stackFor } from "./channel-stacks.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
-import { roughBytes, typeOf } from "./envelope-words.ts";
+import { isOfNames, roughBytes, typeOf } from "./envelope-words.ts";
 import { firstContact } from "./first-contact.ts";
 import { othersNow, requireFounder } from "./founders.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
@@ -69,13 +69,12 @@ import { Machines } from "./state/replicated.ts";
 import { type OfMember, SharedState, type SharedStateOptions } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
-import { UNNAMED } from "./unrecorded.ts";
+import { UNSENT } from "./unrecorded.ts";
 
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
 /** The algorithm of locks and elections where their user does not say otherwise: the replicated log. */
 const LOG = "raft";
-const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
 
 /** What both transports are told alike. */
 type Ways = Omit<TcpOptions<Envelope>, "members" | "deliver" | "limits" | "identity" | "tls">;
@@ -117,7 +116,7 @@ export class JoinedMember extends Sharing implements Member {
     const known = othersNow(membership);
     const around = this.#around(founders);
     const onOverflow = (to: NodeId): void => this.#notes.overflow(to);
-    this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, onOverflow });
+    this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, leads: isOfNames, onOverflow });
     this.#shared = new SharedParts({
       ...around,
       ...protocols,
@@ -136,6 +135,7 @@ export class JoinedMember extends Sharing implements Member {
       timing,
       counts: this.#counts,
       log,
+      send: (to, envelope) => this.#resending.attempt(to, envelope),
       insist: (to, envelope) => this.#resending.insist(to, envelope),
       multicast: (to, envelope, transport) => this.#multicast(to, envelope, transport),
       news: () => this.#shared.news(),

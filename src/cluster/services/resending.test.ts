@@ -5,6 +5,9 @@ import { Resending } from "./resending.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+/** What must not be overtaken. */
+const LEADER = 9;
+
 function played(bytes = 1) {
   const taken: string[] = [];
   const cut = new Set<number>();
@@ -17,6 +20,7 @@ function played(bytes = 1) {
       return { id: () => "", lost: null };
     },
     bytesOf: () => bytes,
+    leads: (message) => message === LEADER,
     onOverflow: (to) => void overflows.push(to),
   });
   return { resending, taken, cut, overflows };
@@ -68,6 +72,23 @@ test("a sender that can wait is asked to before anything is dropped, until the l
   cut.clear();
   vi.advanceTimersByTime(50);
   expect(resending.isFull(2)).toBe(false);
+});
+
+test("what is tried once overtakes what waits, and not what leads", () => {
+  const { resending, taken, cut } = played();
+  const waiting = (to: number, message: number): void => {
+    cut.add(to);
+    resending.insist(to, message);
+    cut.clear();
+  };
+  waiting(2, 1);
+  waiting(3, LEADER);
+  waiting(3, 1);
+  const lost = [2, 3].map((to) => resending.attempt(to, 5).lost);
+  expect([lost, taken]).toEqual([[null, "down"], ["5 to 2"]]);
+  vi.advanceTimersByTime(50);
+  expect(resending.attempt(3, 5).lost).toBeNull();
+  expect(taken).toEqual(["5 to 2", "1 to 2", `${LEADER} to 3`, "1 to 3", "5 to 3"]);
 });
 
 test("at the end nothing is sent any more", () => {

@@ -12,13 +12,15 @@ import {
 import { Host } from "../../runtime/host.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
-import { UNRECORDED, UNTOLD } from "./unrecorded.ts";
+import { UNRECORDED, UNSENT, UNTOLD } from "./unrecorded.ts";
 
 export interface ResendingOptions<M> {
   readonly platform: Platform;
   send(to: NodeId, message: M): SendResult;
   /** About how much it takes to keep one. */
   bytesOf(message: M): number;
+  /** Whether what comes later relies on it, so that nothing may overtake it. */
+  leads(message: M): boolean;
   /** The oldest was dropped. */
   onOverflow(to: NodeId): void;
 }
@@ -63,6 +65,13 @@ export class Resending<M> {
     this.#isRefused = isFirst;
     this.#host.carryOut({ type: "insist", to, id, bytes: this.#options.bytesOf(message) });
     return result;
+  }
+
+  /** Once, if the link takes it and nothing waits that leads: receivers count on the order of a link. */
+  attempt(to: NodeId, message: M): SendResult {
+    const { leads, send } = this.#options;
+    const waiting = this.#state.waiting[to]?.messages ?? [];
+    return waiting.some(({ id }) => leads(this.#messages.get(id) as M)) ? UNSENT : send(to, message);
   }
 
   /** A sender that can wait before it sends more to that member should: what is over the bounds is lost. */

@@ -8,49 +8,31 @@ import type { Protocol, World } from "../../../core/protocol.ts";
 import type { Embedded } from "../../entry.ts";
 import { watching } from "../../membership/family/watching.ts";
 import { type Names, type NamesOptions, names } from "../../membership/names/names.ts";
-import { idleIsPutAway, inUseIsKept, NAME, programWires } from "../../membership/names/workload.ts";
+import { NAME, type Program, type ProgramOptions, program, programWires } from "../../membership/names/program.ts";
+import { nameWires } from "../../membership/names/wires.ts";
+import { idleIsPutAway, inUseIsKept } from "../../membership/names/workload.ts";
 import { tokensGrow } from "../../mutex/family/workload.ts";
 import { type AnyMaker, composed, type WireTable } from "../../system.ts";
-import { type LockUser, type LockUserOptions, lockUser } from "./lock-user.ts";
 import { type ToldDetector, toldDetector } from "./told-detector.ts";
 import { type UnderName, underName } from "./under-name.ts";
 
-type MemberParts = { names: Names; mutex: UnderName; detector: ToldDetector; workload: LockUser };
+type MemberParts = { names: Names; mutex: UnderName; detector: ToldDetector; workload: Program };
 
 export type Member = Assembly<MemberParts>;
 
 export interface MemberOptions {
   names?: Partial<NamesOptions>;
-  workload?: Partial<LockUserOptions>;
+  workload?: Partial<ProgramOptions>;
 }
 
-/** Between names and what runs under one: as a member does it by hand, in `instances.ts`. */
-const lockWires = (isNeverPutAway: boolean): WireTable => ({
-  workload: {
-    needed: (_event, give) => give("mutex", { type: "enter" }),
-    finished: (_event, give) => give("mutex", { type: "exit" }),
-  },
-  mutex: {
-    entered: ({ token }, give) => give("workload", { type: "entered", token }),
-    lost: (_event, give) => give("workload", { type: "lost" }),
-    arrived: ({ from, word }, give) => give("names", { type: "arrived", name: NAME, from, word }),
-    early: ({ from }, give) => give("names", { type: "inquire", name: NAME, of: from }),
-  },
+/** Whoever begins is to know who is suspected; a node that has started again is alive. */
+const detectorWires = (isNeverPutAway: boolean): WireTable => ({
   names: {
-    ran({ setting }, give) {
-      give("mutex", { type: "begin", setting });
+    ran(_event, give) {
       give("detector", { type: "tell" });
       if (isNeverPutAway) give("names", { type: "use", name: NAME });
     },
-    joined: ({ node }, give) => give("mutex", { type: "joined", node }),
-    parted: ({ node }, give) => give("mutex", { type: "parted", node }),
-    met({ node }, give) {
-      give("detector", { type: "hear", node });
-      give("mutex", { type: "parted", node });
-    },
-    admitted: ({ from, word, how }, give) => give("mutex", { type: "admitted", from, word, how }),
-    gaveWay: (_event, give) => give("mutex", { type: "end" }),
-    putAway: (_event, give) => give("mutex", { type: "end" }),
+    met: ({ node }, give) => give("detector", { type: "hear", node }),
   },
 });
 
@@ -88,10 +70,11 @@ export interface MemberSystem {
 
 export function member({ lock, settings = {}, names: fixed = {}, isTimed = true }: MemberSystem): AnyMaker {
   const isNeverPutAway = lock.forgotten === "never";
-  const ofProgram = programWires(lock.forgotten === "together") as WireTable;
+  const ofProgram = programWires("mutex", lock.forgotten);
   const wires = allOf(
     isNeverPutAway ? untilTheEnd(ofProgram) : ofProgram,
-    lockWires(isNeverPutAway),
+    nameWires({ instance: "mutex", early: "mutex", program: "workload" }),
+    detectorWires(isNeverPutAway),
     watching("names"),
     lock.wires(settings),
   );
@@ -99,7 +82,7 @@ export function member({ lock, settings = {}, names: fixed = {}, isTimed = true 
     names: (options?: object) => names({ ...options, ...fixed }),
     mutex: () => underName(lock, settings, isTimed),
     detector: toldDetector,
-    workload: lockUser,
+    workload: program,
   };
   const make = composed<MemberParts, MemberOptions>({ parts, wires, algorithm: "names" });
   const timers = Object.keys(parts.mutex().timeout).map((timer) => `mutex.${timer}`);
@@ -117,7 +100,7 @@ export function member({ lock, settings = {}, names: fixed = {}, isTimed = true 
   };
 }
 
-type Whole = World<{ workload: LockUser["state"]; names: Names["state"] }>;
+type Whole = World<{ workload: Program["state"]; names: Names["state"] }>;
 
 const oneGrant = {
   name: "no two grants overlap",

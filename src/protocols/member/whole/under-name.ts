@@ -35,6 +35,8 @@ export type UnderName = {
   command: /** These and the algorithm's own. */
     | { type: "begin"; setting: string }
     | { type: "end" }
+    /** It is run otherwise from now on. */
+    | { type: "giveUp" }
     | { type: "admitted"; from: NodeId; word: string; how: Admission }
     | { type: "joined"; node: NodeId }
     | { type: "parted"; node: NodeId };
@@ -94,11 +96,20 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
     run(state, ctx, (inner, changed) => receive[body.type]?.(inner, from, body, changed));
   }
 
-  function forget(state: State, self: NodeId, peers: readonly NodeId[]): void {
+  /** The promise with which the journal of what runs next under the name begins. */
+  function forget(state: State, self: NodeId, peers: readonly NodeId[]): Tagged[] {
     state.algorithm = algorithm.init(self, peers);
-    if (state.floor === 0 || floor === null) return;
+    if (state.floor === 0 || floor === null) return [];
     const promise = floor(state.floor, self);
     replay[promise.type]?.(state.algorithm, promise);
+    return [promise];
+  }
+
+  function end(state: State, _command: Tagged, ctx: Context<UnderName>): void {
+    for (const timer of Object.keys(timeout)) ctx.cancelTimer(timer);
+    state.setting = null;
+    const promises = forget(state, ctx.self, ctx.peers);
+    if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }, ...promises] as never);
   }
 
   const own: Protocol<UnderName> = {
@@ -127,12 +138,8 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
         state.setting = setting;
         run(state, ctx, (inner, changed) => algorithm.start?.(inner, changed));
       },
-      end(state, _command, ctx) {
-        for (const timer of Object.keys(timeout)) ctx.cancelTimer(timer);
-        state.setting = null;
-        forget(state, ctx.self, ctx.peers);
-        if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }]);
-      },
+      end,
+      giveUp: end,
       admitted(state, { how }, ctx) {
         const said = state.arrived.shift();
         if (said === undefined || how === "drop") return;
@@ -157,18 +164,7 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
         state.floor = record.floor;
       },
     },
-    shapes: {
-      message: { message: { setting: text(10_000), body: variants(shapes.message ?? {}) } },
-      command: {
-        ...shapes.command,
-        begin: { setting: text(10_000) },
-        end: {},
-        admitted: { from: natural, word: text(10_000), how: oneOf<Admission>("take", "hold", "drop") },
-        joined: { node: natural },
-        parted: { node: natural },
-      },
-      record: { ...shapes.record, ended: { floor: natural } },
-    },
+    shapes: shapesWith(shapes),
     source: algorithm.source,
     assumes: algorithm.assumes,
     properties: algorithm.properties.filter(({ when }) => when === "always").map(whereItRuns),
@@ -177,6 +173,21 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
   };
   return own;
 }
+
+/** What names and other nodes say to it, beside what the algorithm is told. */
+const shapesWith = (own: Any): Protocol<UnderName>["shapes"] => ({
+  message: { message: { setting: text(10_000), body: variants(own.message ?? {}) } },
+  command: {
+    ...own.command,
+    begin: { setting: text(10_000) },
+    end: {},
+    giveUp: {},
+    admitted: { from: natural, word: text(10_000), how: oneOf<Admission>("take", "hold", "drop") },
+    joined: { node: natural },
+    parted: { node: natural },
+  },
+  record: { ...own.record, ended: { floor: natural } },
+});
 
 /** What an algorithm promises, of the nodes that run it. */
 function whereItRuns(property: Property<Any>): Property<UnderName> {

@@ -25,7 +25,7 @@ import { giveWay, isOutvoted, join, lookWhetherEstablished, part, yields } from 
 import { admission, type Names, type Running, runningOf, type State } from "./vocabulary.ts";
 
 export type { NamesOptions } from "./options.ts";
-export { type Admission, admission, type Names } from "./vocabulary.ts";
+export { type Admission, admission, type Forgotten, type Names } from "./vocabulary.ts";
 
 type Ctx = Context<Names>;
 
@@ -36,11 +36,11 @@ export function names(given?: Partial<NamesOptions>): Protocol<Names> {
   const away = puttingAway(settledNames(given), renew);
 
   /** Others may have said before how they run it, and run it otherwise since: they announce it again. */
-  function begin(state: State, name: string, { setting, isShared, isEstablished }: Begun, isUsed: boolean, ctx: Ctx) {
+  function begin(state: State, name: string, { setting, forgotten, isEstablished }: Begun, isUsed: boolean, ctx: Ctx) {
     delete state.over[name];
     delete state.declined[name];
     const fellows = [ctx.self];
-    const known = { setting, fellows, strangers: [], isEstablished, isShared, isUsed, idle: 0, asking: null };
+    const known = { setting, fellows, strangers: [], isEstablished, forgotten, isUsed, idle: 0, asking: null };
     state.running[name] = known;
     ctx.broadcast({ type: "open", name, setting }); // Before its first message.
     away.watch(state, ctx);
@@ -122,7 +122,7 @@ export function names(given?: Partial<NamesOptions>): Protocol<Names> {
       },
       forget(state, { name }, ctx) {
         const known = runningOf(state, name);
-        if (known !== undefined && !known.isShared && !known.isUsed) away.putAway(state, name, ctx);
+        if (known !== undefined && known.forgotten === "alone" && !known.isUsed) away.putAway(state, name, ctx);
       },
       arrived(state, { name, from, word }, ctx) {
         ctx.emit({ type: "admitted", name, from, word, how: admission(state, name, from) });
@@ -139,4 +139,4 @@ export function names(given?: Partial<NamesOptions>): Protocol<Names> {
   };
 }
 
-type Begun = Pick<Running, "setting" | "isShared" | "isEstablished">;
+type Begun = Pick<Running, "setting" | "forgotten" | "isEstablished">;

@@ -1,7 +1,7 @@
 /** What names declares: the shapes of what is sent and commanded, what it promises by itself, what it costs. */
 import type { NodeId, Protocol, World } from "../../../core/protocol.ts";
-import { boolean, natural, nullable, text } from "../../../core/shape.ts";
-import type { Names, State } from "./vocabulary.ts";
+import { boolean, natural, nullable, oneOf, text } from "../../../core/shape.ts";
+import type { Forgotten, Names, State } from "./vocabulary.ts";
 
 /** In UTF-8. */
 const MAX_NAME_BYTES = 200;
@@ -44,7 +44,13 @@ export const declarations: Pick<Protocol<Names>, "shapes" | "source" | "assumes"
       over: { name },
     },
     command: {
-      run: { name, setting, isShared: boolean, isEstablished: boolean, by: nullable(natural) },
+      run: {
+        name,
+        setting,
+        forgotten: oneOf<Forgotten>("alone", "together", "never"),
+        isEstablished: boolean,
+        by: nullable(natural),
+      },
       refuse: { name, setting, why, to: natural },
       decline: { name, to: natural },
       inquire: { name, of: natural },

@@ -23,7 +23,7 @@ export function puttingAway(
   /** Whether nobody uses it here, nor has for a while; true of what is not run here. */
   function mayEnd(state: State, name: string): boolean {
     const known = runningOf(state, name);
-    return known === undefined || (known.isShared && isIdle(known));
+    return known === undefined || (known.forgotten === "together" && isIdle(known));
   }
 
   function putAway(state: State, name: string, ctx: Ctx): void {
@@ -37,7 +37,7 @@ export function puttingAway(
     state.over[name] = 0;
     watch(state, ctx);
     const known = runningOf(state, name);
-    if (known === undefined || !known.isShared) return;
+    if (known?.forgotten !== "together") return;
     if (known.isUsed) renew(state, name, known, ctx);
     else putAway(state, name, ctx);
   }
@@ -91,8 +91,8 @@ export function puttingAway(
       age(state);
       for (const [name, known] of Object.entries(state.running)) {
         if (!isIdle(known)) continue;
-        if (known.isShared) consider(state, name, known, ctx);
-        else putAway(state, name, ctx);
+        if (known.forgotten === "together") consider(state, name, known, ctx);
+        else if (known.forgotten === "alone") putAway(state, name, ctx);
       }
       if (Object.keys(state.running).length + Object.keys(state.over).length > 0) watch(state, ctx);
     },

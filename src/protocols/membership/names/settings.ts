@@ -17,8 +17,12 @@ type Ctx = Context<Names>;
 
 const quorum = (ctx: Ctx): number => majority(ctx.peers.length + 1);
 
-/** That node runs it likewise. */
+/**
+ * That node runs it likewise. If each puts the name away alone, it may have begun it anew since it last said something under it, in
+ * another way then: what waits is for nobody, and algorithms that are put away so ask again.
+ */
 export function join(known: Running, name: string, node: NodeId, ctx: Ctx): void {
+  if (known.forgotten === "alone" && !known.fellows.includes(node)) ctx.emit({ type: "parted", name, node });
   exclude(known.strangers, node);
   include(known.fellows, node);
   ctx.emit({ type: "joined", name, node });

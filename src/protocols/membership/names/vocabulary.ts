@@ -1,6 +1,12 @@
 /** The words of names: what a node knows of each name, what is sent, commanded and said. */
 import type { NodeId } from "../../../core/protocol.ts";
 
+/**
+ * How a name that nobody uses is put away: by each node alone; by all at once, where nodes rely on each other; or never, in which
+ * case it is in use wherever it is run.
+ */
+export type Forgotten = "alone" | "together" | "never";
+
 /** A name that this node runs. */
 export interface Running {
   /** How it runs it: the algorithm with its options. Compared, and otherwise not looked into. */
@@ -11,8 +17,7 @@ export interface Running {
   strangers: NodeId[];
   /** Whether a majority has been known to run it likewise. */
   isEstablished: boolean;
-  /** Whether its nodes rely on each other, so that it is put away by all at once. */
-  isShared: boolean;
+  forgotten: Forgotten;
   /** Whether the program uses it, or what it runs has something to do. */
   isUsed: boolean;
   /** How many sweeps it has not been used for, counted up to what makes it idle. */
@@ -60,7 +65,7 @@ export type Names = {
     | { type: "over"; name: string };
   timer: "sweep";
   command: /** `by`: on the announcement of that node; null: for the program. `isEstablished`: as an earlier run of this node knew. */
-    | { type: "run"; name: string; setting: string; isShared: boolean; isEstablished: boolean; by: NodeId | null }
+    | { type: "run"; name: string; setting: string; forgotten: Forgotten; isEstablished: boolean; by: NodeId | null }
     /** What `wanted` or `differs` told of does not go here. */
     | { type: "refuse"; name: string; setting: string; why: string; to: NodeId }
     | { type: "decline"; name: string; to: NodeId }

@@ -1,234 +1,40 @@
 /**
- * The workload of names: a program at every node that uses one name now and then, says a word to the others each time, and keeps what
- * its node runs over a crash. It stands for what a driver has beside names: programs, what runs under a name, and a journal.
+ * The workload of names: a program at every node that uses one name now and then, and says a word to the others each time. It stands
+ * for what a driver has beside names: programs, what runs under a name, and a journal.
  */
-import type { Assembly, Wires } from "../../../core/assemble.ts";
-import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
-import { boolean, list, natural, oneOf, real, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import type { Assembly } from "../../../core/assemble.ts";
+import type { Protocol, World } from "../../../core/protocol.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 import type { NamesOptions } from "./names.ts";
+import { NAME, type Program, type ProgramOptions, program, programWires } from "./program.ts";
 import type { Admission, Names } from "./vocabulary.ts";
+import { nameWires } from "./wires.ts";
+import { settledWords, type Words, type WordsOptions, words } from "./words.ts";
 
-/** The only one that they use. */
-export const NAME = "report";
+type NamesParts = { names: Names; words: Words; workload: Program };
 
-export type NamesWorkload = {
-  state: {
-    /** How often the program wants to use the name yet. */
-    left: number;
-    /** How it would have it, until it has it or is refused. */
-    wanted: string | null;
-    isUsing: boolean;
-    /** How the node runs it, as the program was told. */
-    runs: string | null;
-    isEstablished: boolean;
-    /** What waits until its sender has said how it runs the name. */
-    held: Word[];
-  };
-  message: { type: "word"; word: string };
-  timer: "begin" | "end";
-  command:
-    | { type: "begin" }
-    /** From names. */
-    | { type: "ran"; setting: string }
-    | { type: "established" }
-    | { type: "gone" }
-    | { type: "joined"; node: NodeId }
-    | { type: "parted"; node: NodeId }
-    | { type: "admitted"; from: NodeId; word: string; how: Admission };
-  event:
-    | { type: "started" }
-    | { type: "resumes"; setting: string; isEstablished: boolean }
-    | { type: "wants"; setting: string }
-    | { type: "uses" }
-    | { type: "rests" }
-    | { type: "heard"; from: NodeId; word: string };
-  record: { type: "runs"; setting: string; isEstablished: boolean } | { type: "forgot" };
-};
-
-interface Word {
-  from: NodeId;
-  word: string;
-}
-
-export interface NamesWorkloadOptions {
-  /** How often each node uses the name. */
-  uses: number;
-  /** How a program would have it: one of these. */
-  settings: string[];
-  /** Between two uses, and how long one lasts: up to so long. */
-  restMs: number;
-  useMs: number;
-  /** Whether nodes put the name away together, or each by itself. */
-  isShared: boolean;
-}
-
-const defaults: NamesWorkloadOptions = { uses: 1, settings: ["one"], restMs: 2_000, useMs: 500, isShared: true };
-
-const optionShape = struct<NamesWorkloadOptions>({
-  uses: natural,
-  settings: list(text(100), 10),
-  restMs: real,
-  useMs: real,
-  isShared: boolean,
-});
-
-type State = NamesWorkload["state"];
-type Ctx = Context<NamesWorkload>;
-
-function namesWorkload(given?: Partial<NamesWorkloadOptions>): Protocol<NamesWorkload> {
-  const options = settle(defaults, optionShape, given, "workload");
-
-  function keep({ runs, isEstablished }: State, ctx: Ctx): void {
-    if (runs === null) ctx.compact([{ type: "forgot" }]);
-    else ctx.compact([{ type: "runs", setting: runs, isEstablished }]);
-  }
-
-  function rest(state: State, ctx: Ctx): void {
-    state.isUsing = false;
-    if (state.left > 0) ctx.setTimer("begin", [1, options.restMs]);
-  }
-
-  return {
-    name: "workload",
-    init: () => ({ left: options.uses, wanted: null, isUsing: false, runs: null, isEstablished: false, held: [] }),
-    start(state, ctx) {
-      ctx.emit({ type: "started" });
-      const { runs: setting, isEstablished } = state;
-      if (setting !== null) ctx.emit({ type: "resumes", setting, isEstablished });
-      rest(state, ctx);
-    },
-    receive: { word: (_state, from, { word }, ctx) => ctx.emit({ type: "heard", from, word }) },
-    timeout: {
-      begin(state, ctx) {
-        state.left -= 1;
-        state.wanted = ctx.choose("setting", options.settings);
-        ctx.emit({ type: "wants", setting: state.wanted });
-      },
-      end(state, ctx) {
-        ctx.emit({ type: "rests" });
-        rest(state, ctx);
-      },
-    },
-    command: {
-      begin(state, _command, ctx) {
-        const { wanted } = state;
-        state.wanted = null;
-        if (wanted === null || wanted !== state.runs) return rest(state, ctx); // It is in use otherwise.
-        state.isUsing = true;
-        ctx.emit({ type: "uses" });
-        ctx.broadcast({ type: "word", word: wanted });
-        ctx.setTimer("end", [1, options.useMs]);
-      },
-      ran(state, { setting }, ctx) {
-        state.runs = setting;
-        keep(state, ctx);
-      },
-      established(state, _command, ctx) {
-        state.isEstablished = true;
-        keep(state, ctx);
-      },
-      gone(state, _command, ctx) {
-        Object.assign(state, { runs: null, isEstablished: false });
-        keep(state, ctx);
-        if (!state.isUsing) return;
-        ctx.cancelTimer("end");
-        rest(state, ctx);
-      },
-      joined(state, { node }, ctx) {
-        const held = state.held.filter(({ from }) => from === node);
-        state.held = state.held.filter(({ from }) => from !== node);
-        for (const word of held) ctx.emit({ type: "heard", ...word });
-      },
-      parted(state, { node }) {
-        state.held = state.held.filter(({ from }) => from !== node);
-      },
-      admitted(state, { how, from, word }) {
-        if (how === "hold") state.held.push({ from, word });
-      },
-    },
-    replay: {
-      runs: (state, { setting, isEstablished }) => void Object.assign(state, { runs: setting, isEstablished }),
-      forgot: (state) => void Object.assign(state, { runs: null, isEstablished: false }),
-    },
-    shapes: {
-      message: { word: { word: text(100) } },
-      command: {
-        begin: {},
-        ran: { setting: text(100) },
-        established: {},
-        gone: {},
-        joined: { node: natural },
-        parted: { node: natural },
-        admitted: { from: natural, word: text(100), how: oneOf<Admission>("take", "hold", "drop") },
-      },
-      record: { runs: { setting: text(100), isEstablished: boolean }, forgot: {} },
-    },
-    source: "programs, what runs under a name, and a journal",
-    assumes: [],
-    properties: [],
-    costs: [],
-    view: ({ isUsing }) => ({ role: isUsing ? "using" : "resting" }),
-  };
-}
-
-type Pair = { workload: NamesWorkload; names: Names };
-
-/** Of a program with names, apart from what is said under the name. */
-export const programWires = (isShared: boolean): Wires<Pair> => {
-  const run = (setting: string, isEstablished: boolean, by: NodeId | null) =>
-    ({ type: "run", name: NAME, setting, isShared, isEstablished, by }) as const;
-  return {
-    workload: {
-      resumes: ({ setting, isEstablished }, give) => give("names", run(setting, isEstablished, null)),
-      wants({ setting }, give) {
-        give("names", run(setting, false, null));
-        give("workload", { type: "begin" });
-      },
-      uses: (_event, give) => give("names", { type: "use", name: NAME }),
-      rests: (_event, give) => give("names", { type: "rest", name: NAME }),
-    },
-    names: {
-      wanted: ({ setting, from }, give) => give("names", run(setting, false, from)),
-      ran: ({ setting }, give) => give("workload", { type: "ran", setting }),
-      established: (_event, give) => give("workload", { type: "established" }),
-      differs: ({ name, setting, from }, give) =>
-        give("names", { type: "refuse", name, setting, why: "it is run otherwise", to: from }),
-      gaveWay: (_event, give) => give("workload", { type: "gone" }),
-      putAway: (_event, give) => give("workload", { type: "gone" }),
-    },
-  };
-};
-
-/** Of what is said under the name: it waits at the program until its sender has said how it runs it. */
-const wordWires: Wires<Pair> = {
-  workload: { heard: ({ from, word }, give) => give("names", { type: "arrived", name: NAME, from, word }) },
-  names: {
-    joined: ({ node }, give) => give("workload", { type: "joined", node }),
-    parted: ({ node }, give) => give("workload", { type: "parted", node }),
-    met: ({ node }, give) => give("workload", { type: "parted", node }),
-    admitted: ({ from, word, how }, give) => give("workload", { type: "admitted", from, word, how }),
-  },
-};
-
-export type NamesModel = Assembly<Pair>;
+export type NamesModel = Assembly<NamesParts>;
 
 export interface NamesModelOptions {
-  workload?: Partial<NamesWorkloadOptions>;
+  workload?: Partial<ProgramOptions>;
   names?: Partial<NamesOptions>;
+  words?: Partial<WordsOptions>;
 }
 
 /** The system with a program at every node. */
 export function withNamesWorkload({ parts, wires: own, algorithm }: System): AnyMaker {
   return (options?: NamesModelOptions): Protocol<NamesModel> => {
-    const isShared = options?.workload?.isShared ?? defaults.isShared;
+    const { forgotten } = settledWords(options?.words);
     const system: System = {
-      parts: { ...parts, workload: namesWorkload }, // Names say hello before what was run is run again.
-      wires: joined(programWires(isShared) as never, wordWires as never, own),
+      parts: { ...parts, words, workload: program }, // Names say hello before what was run is run again.
+      wires: joined(
+        nameWires({ instance: "words", early: "words", program: "workload" }),
+        programWires("words", forgotten),
+        own,
+      ),
       algorithm,
     };
-    const assembly = composed<Pair>(system)(options);
+    const assembly = composed<NamesParts>(system)(options);
     return { ...assembly, properties: [...assembly.properties, inUseIsKept, wordsAreMeant, idleIsPutAway] };
   };
 }
@@ -265,7 +71,7 @@ function used(before: Use, { body: { type } }: Said): Use {
   }
 }
 
-type Whole = World<{ workload: State; names: Names["state"] }>;
+type Whole = World<{ workload: Program["state"]; names: Names["state"] }>;
 
 export const inUseIsKept = {
   name: "a name in use is not put away",
@@ -276,7 +82,7 @@ export const inUseIsKept = {
     nodes.every((node) => !history<Use>(node).wrongly) &&
     alive.every((node) => {
       const { workload, names } = state(node);
-      return !workload.isUsing || names.running[NAME]?.setting === workload.runs;
+      return workload.doing === "outside" || names.running[NAME]?.setting === workload.runs;
     }),
 } as const;
 
