@@ -38,7 +38,7 @@ test("a member that is refused while links to it are full is told so once they t
     await fillLinksTo2(world);
     const { signal } = await lockAt(world, 1, "elected-server").acquire();
     const refused = lockAt(world, 2, "ricart-agrawala").acquire();
-    const how = refused.catch(({ code }) => code);
+    const how = refused.catch((error: unknown) => (error as { code: string }).code);
     await world.sleep(500);
     expect(algorithms(world)).toEqual(["elected-server", "ricart-agrawala", "elected-server"]);
     world.heal();

@@ -87,7 +87,7 @@ function serving({
       for (const command of news()) instances.tell(command);
     },
     onRefused: ({ name }) => void refused.push(name),
-    onFull: (_kind, name, by) => void full.push(`${name} at ${by}`),
+    onFull: ({ name }, by) => void full.push(`${name} at ${by}`),
     onStray: (_from, { name }) => void strays.push(name),
     onFatal(error) {
       throw error;

@@ -47,7 +47,7 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   /** Another member refused an instance of this one, or this one refused another's. */
   onRefused(setting: Setting, by: NodeId, why: string): void;
   /** A member, this one or another, has too many instances to take this one, too. */
-  onFull(kind: Kind, name: string, by: NodeId): void;
+  onFull(named: Named, by: NodeId): void;
   /** Whether this member uses the name on the replicated log, and so not with any of these algorithms. */
   isOnLog(kind: Kind, name: string): boolean;
   /** A message came by datagram, and is of no channel that uses them. */
@@ -286,7 +286,9 @@ export class Instances {
       giveUp: ({ name, by: other, why }) => this.#gaveWay(this.#named(name), other, why),
     }),
     early: by({
-      joined: ({ name }) => this.#early.take(name).forEach((arrived) => void this.#deliver(arrived)),
+      joined: ({ name }) => {
+        for (const arrived of this.#early.take(name)) this.#deliver(arrived);
+      },
       parted: ({ name, node }) => this.#early.dropOf(node, name),
     }),
     program: by({
@@ -297,10 +299,7 @@ export class Instances {
         this.#refuse(from, other, this.#lastDifference);
       },
       refused: ({ name, by: other, why }) => this.#options.onRefused(this.#named(name).setting, other, why),
-      full: ({ name: key, by: other }) => {
-        const { kind, name } = namedBy(key);
-        this.#options.onFull(kind, name, other);
-      },
+      full: ({ name, by: other }) => this.#options.onFull(namedBy(name), other),
     }),
   };
 
@@ -439,9 +438,9 @@ export class Instances {
   }
 
   /** Whether it is only that there is no room here: then the others go on without this member. */
-  #saidFull({ kind, name }: Setting, { code }: UsageError | EnvironmentError): boolean {
+  #saidFull(named: Named, { code }: UsageError | EnvironmentError): boolean {
     const isFull = code === "too-many-instances" || code === "too-many-slots";
-    if (isFull) this.#options.onFull(kind, name, this.#options.self);
+    if (isFull) this.#options.onFull(named, this.#options.self);
     return isFull;
   }
 

@@ -143,7 +143,7 @@ export class JoinedMember extends Sharing implements Member {
       onExhausted: () => this.#shared.beginEpoch(),
       give: (part, command) => this.#shared.give(part, command),
       onRefused: (setting, by, why) => this.#notes.instance(setting, by, why),
-      onFull: (kind, name, by) => this.#notes.full(kind, name, by),
+      onFull: ({ kind, name }, by) => this.#notes.full(kind, name, by),
       isOnLog: (kind, name) => this.state.uses(kind, name),
       onStray: (from, envelope) => this.#notes.datagram(from, envelope),
     });
