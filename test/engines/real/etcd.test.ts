@@ -1,9 +1,9 @@
 /**
- * etcd as Debian packages it, one server and three: what is promised, while they are killed, paused and started again.
+ * etcd as Debian packages it, one server and three: what is guaranteed, while they are killed, paused and started again.
  * @module-tag long
  */
 import { etcdCluster } from "./etcd-cluster.ts";
-import { triesClusterPromises, triesPromises } from "./promises.ts";
+import { triesClusterGuarantees, triesGuarantees } from "./guarantees.ts";
 
-triesPromises("etcd");
-triesClusterPromises("etcd", etcdCluster, 20_000);
+triesGuarantees("etcd");
+triesClusterGuarantees("etcd", etcdCluster, 20_000);

@@ -1,9 +1,10 @@
 /**
- * NATS as Debian packages it, one server and three: what is promised, while they are killed, paused and started again.
+ * NATS as Debian packages it, one server and three: what is guaranteed, while they are killed, paused and started again.
  * @module-tag long
  */
-import { natsCluster } from "./nats-cluster.ts";
-import { triesClusterPromises, triesPromises } from "./promises.ts";
 
-triesPromises("nats");
-triesClusterPromises("nats", natsCluster, 40_000);
+import { triesClusterGuarantees, triesGuarantees } from "./guarantees.ts";
+import { natsCluster } from "./nats-cluster.ts";
+
+triesGuarantees("nats");
+triesClusterGuarantees("nats", natsCluster, 40_000);

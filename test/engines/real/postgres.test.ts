@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as Debian packages it: what is promised, while it is killed, paused and started again.
+ * PostgreSQL as Debian packages it: what is guaranteed, while it is killed, paused and started again.
  * @module-tag long
  */
-import { triesPromises } from "./promises.ts";
+import { triesGuarantees } from "./guarantees.ts";
 
-triesPromises("postgres");
+triesGuarantees("postgres");

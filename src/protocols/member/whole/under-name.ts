@@ -108,8 +108,8 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
   function end(state: State, _command: Tagged, ctx: Context<UnderName>): void {
     for (const timer of Object.keys(timeout)) ctx.cancelTimer(timer);
     state.setting = null;
-    const promises = forget(state, ctx.self, ctx.peers);
-    if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }, ...promises] as never);
+    const first = forget(state, ctx.self, ctx.peers);
+    if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }, ...first] as never);
   }
 
   const own: Protocol<UnderName> = {

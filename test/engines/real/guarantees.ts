@@ -1,4 +1,4 @@
-/** What an engine promises, tried on it as Debian packages it, while it is killed, paused and started again: a file of tests for each. */
+/** What an engine guarantees, tried on it as Debian packages it, while it is killed, paused and started again: a file of tests for each. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { conformance } from "../conformance.ts";
@@ -18,7 +18,7 @@ function engineNamed(name: string): RealEngine {
   return found;
 }
 
-export function triesPromises(name: string): void {
+export function triesGuarantees(name: string): void {
   const { server: kind, engine } = engineNamed(name);
   describe(name, () => {
     let server: EngineServer;
@@ -65,7 +65,7 @@ export function triesPromises(name: string): void {
 }
 
 /** @param sessionMs longer than until others have taken over from a leader that was killed */
-export function triesClusterPromises(name: string, start: () => Promise<EngineCluster>, sessionMs: number): void {
+export function triesClusterGuarantees(name: string, start: () => Promise<EngineCluster>, sessionMs: number): void {
   describe(`${name} of three servers`, () => {
     let cluster: EngineCluster;
     beforeAll(async () => {
