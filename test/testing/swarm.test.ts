@@ -36,4 +36,9 @@ test("what an ended session was granted is not had in the next one: seed 50", as
   expect((await plainSwarm(50)).grants).toBeGreaterThan(0);
 });
 
+/** A full link did not take what one member told another of the channel, and nobody told it again: what was sent there waited for ever. */
+test("a channel goes on though a full link took no word of it: seed 4763", async () => {
+  expect((await swarm(4763)).deliveries).toBeGreaterThan(0);
+});
+
 test("the same under very many seeds", { tags: ["long"], timeout: 3_600_000 }, () => underSeeds(FEW + 1, MANY));
