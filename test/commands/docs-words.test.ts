@@ -39,7 +39,7 @@ function shownOn(page: string): Shown[] {
 const shown = pages.flatMap(shownOn);
 /** Of commands that are several, each with its own help. */
 const parts: Readonly<Record<string, readonly string[]>> = {
-  member: ["list", "add", "promote", "remove", "move", "replace"],
+  member: ["list", "add", "promote", "remove", "move", "change", "replace"],
   snapshot: ["save", "show", "restore"],
 };
 
