@@ -65,6 +65,8 @@ const changed = execFileSync("git", ["status", "--short", "--", "README.md", "do
   cwd: root,
   encoding: "utf8",
 });
-process.stdout.write(changed === "" ? "nothing has changed\n" : `changed, see git diff:\n${changed}`);
+process.stdout.write(
+  changed === "" ? "nothing has changed\n" : `these differ from the last commit, see git diff:\n${changed}`,
+);
 if (failed.length > 0) process.stdout.write(`failed: ${failed.join(", ")}\n`);
 process.exitCode = failed.length === 0 ? 0 : 1;

@@ -43,7 +43,7 @@ describe("skeleton algorithm: what it costs", () => {
 });
 
 describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("E1, E2 with any delays, whoever calls, seed %i", (seed) => {
+  it.each(range(50))("E1, E2 with any delays and any caller, seed %i", (seed) => {
     const { sim } = stage(5, [1, 40], seed);
     for (const node of range(5)) sim.command(node, call);
     sim.run();

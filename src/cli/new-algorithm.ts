@@ -19,6 +19,8 @@ import {
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const SKELETONS = join(PACKAGE, "skeletons");
+/** Those that speak of a new algorithm. */
+const PAGES = "assumptions comparison costs lists pictures scenarios table";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
@@ -75,12 +77,13 @@ function inRepository(given: string, words: Words, stdout: Output): void {
     `${listed("new", added)}${listed("changed", changed)}
 It runs already. Next:
   1. npm run build && npx coterie check ${name}
-  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md
+  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md;
+     its scenario expects messages by name: change it together with them, or nothing can be built
   3. npx vitest run ${code}.test.ts: the worked example, every property, and its violation without the assumption;
-     pin the number of states
+     pin the number of states, and write its log with --update
   4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
-  5. npm run pages draws its picture and writes every list, its row in docs/algorithms.md from the header;
-     npx vitest run test/tidy names what is missing
+  5. npm run pages -- ${PAGES} draws its picture and writes every list,
+     its row in docs/algorithms.md from the header. npx vitest run test/tidy names what is missing
 `,
   );
 }

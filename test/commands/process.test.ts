@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { CLI, coterie as coterieProcess } from "../e2e/cluster-under-test.ts";
@@ -51,4 +52,12 @@ test("in a checkout whose sources are newer than its build, it says so and runs"
   const { stdout, stderr } = await run();
   expect(stderr).toBe("coterie: this build is older than src/a.ts: run `npm run build`\n");
   expect(stdout).toContain("the four conditions hold");
+});
+
+test("from its sources a command computes in its own process, and says nothing of a build", async () => {
+  const words = ["check", "ricart-agrawala", "--nodes", "2", "--json"];
+  const main = fileURLToPath(new URL("../../src/cli/coterie.ts", import.meta.url));
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--import", "tsx", main, ...words]);
+  expect(withoutSeconds(stdout)).toBe(withoutSeconds((await coterie(...words)).stdout));
+  expect(stderr).toBe("");
 });

@@ -2,6 +2,7 @@
  * Words of the field, and one word for each thing. What grew otherwise is refused in identifiers, fields, flags, file names and
  * docs. A ratchet: where a word still stands, it may become rarer and not more frequent.
  */
+import { statSync } from "node:fs";
 import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, house, parsed } from "./house.ts";
@@ -243,10 +244,18 @@ function tooMany(files: readonly HouseFile[]): string[] {
     const { standard, atMost = 0 } = words[word] as Word;
     const sum = [...places.values()].reduce((a, b) => a + b, 0);
     if (sum <= atMost) return [];
-    const where = [...places].map(([path, times]) => `${path}: ${times}`).join(", ");
-    return [`“${word}” stands ${sum} times, at most ${atMost} are left over: say ${standard} (${where})`];
+    const latest = [...places].sort(([a], [b]) => writtenAt(b) - writtenAt(a));
+    const where = latest.slice(0, SHOWN).map(([path, times]) => `${path}: ${times}`);
+    const others = latest.length > SHOWN ? `, and ${latest.length - SHOWN} files that were written before` : "";
+    return [
+      `“${word}” stands ${sum} times, at most ${atMost} are left over: say ${standard} (${where.join(", ")}${others})`,
+    ];
   });
 }
+
+/** The file that added a word is most likely the one written last. */
+const SHOWN = 8;
+const writtenAt = (path: string): number => statSync(new URL(`../../${path}`, import.meta.url)).mtimeMs;
 
 describe("vocabulary", () => {
   it("what grew otherwise becomes rarer", () => {
