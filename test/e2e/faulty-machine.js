@@ -38,6 +38,7 @@ function shownWall() {
 const slow = (file) =>
   file && {
     ...file,
+    writeDurably: (bytes, at) => delayed(() => file.writeDurably(bytes, at)),
     datasync: () => delayed(() => file.datasync()),
     sync: () => delayed(() => file.sync()),
   };
