@@ -49,7 +49,7 @@ export interface NatsLogOptions {
   changed(): void;
   /** Whoever writes a record whose number is a multiple of it saves the state. */
   readonly saveEvery?: number;
-  /** And whoever writes one with which so many bytes have come since the last snapshot, or twice as many, and so on. */
+  /** So does who writes the record with which so many bytes have come since the last snapshot; while that is missing, again after as many. */
   readonly saveEveryBytes?: number;
 }
 

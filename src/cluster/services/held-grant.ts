@@ -38,8 +38,8 @@ export class HeldGrant extends OwnTenure<number> implements Grant {
 /** An end that is wished: nobody looks for its cause in a stack, which would take as long as half of the rest of a release. */
 function releasedAs(what: string): CoordinationError {
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
+  Reflect.set(Error, "stackTraceLimit", 0); // Frozen, it stays as it is.
   const reason = new CoordinationError("released", "released", `${what} has been released`);
-  Error.stackTraceLimit = stackTraceLimit;
+  Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   return reason;
 }

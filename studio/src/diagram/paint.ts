@@ -42,13 +42,14 @@ export function paintThings(surface: Surface, picture: Picture, { theme, inkOf }
   for (const mark of picture.marks) paintMark(surface, mark.shape, mark.x, mark.y, theme);
 }
 
-/** The words of what has happened, which lie above it. */
+/** The words of what has happened, which lie above it; beside what is wholly hidden, where an arrow ends, none. */
 export function paintWords(
   surface: Surface,
-  { letters }: Picture,
-  { theme, until = Number.POSITIVE_INFINITY }: Omit<Paint, "inkOf">,
+  { letters }: Pick<Picture, "letters">,
+  { theme, until = Number.POSITIVE_INFINITY, veil = VEIL }: Omit<Paint, "inkOf">,
 ): void {
-  for (const letter of letters) if (letter.of <= until) paintLetter(surface, letter, theme);
+  for (const letter of letters)
+    if (letter.of <= until && (veil < 1 || letter.x <= until)) paintLetter(surface, letter, theme);
 }
 
 const HALF_TICK_PX = 30;

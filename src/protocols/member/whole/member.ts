@@ -25,7 +25,7 @@ export interface MemberOptions {
   workload?: Partial<ProgramOptions>;
 }
 
-/** Whoever begins is to know who is suspected; a node that has started again is alive. */
+/** A lock that begins is to know who is suspected; a node that has started again is alive. */
 const detectorWires = (isNeverPutAway: boolean): WireTable => ({
   names: {
     ran(_event, give) {
