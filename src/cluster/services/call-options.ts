@@ -12,7 +12,7 @@ export const electionRules: Rules<ElectionOptions> = { ...mutexRules, rank: may.
 export const channelRules: Rules<ChannelOptions> = {
   order: may.needed(may.oneOf(...orders)),
   reliable: may.flag,
-  transport: may.oneOf("tcp", "udp"),
+  transport: may.oneOf("tcp", "udp", "log"),
 };
 
 export const noMulticast = (name: string): UsageError =>

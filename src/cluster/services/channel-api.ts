@@ -13,11 +13,14 @@ export interface ChannelOptions {
    * crashes. Default true.
    */
   readonly reliable?: boolean | undefined;
-  /** `udp`: real IP multicast, as `join({ multicast })` says where. Default `tcp`. */
+  /**
+   * `udp`: real IP multicast, as `join({ multicast })` says where. `log`: each message is an entry of the replicated log, on the disks
+   * of a majority; members that are added later take part, and the order is `total` or `causal-total`. Default `tcp`.
+   */
   readonly transport?: Transport | undefined;
 }
 
-export type Transport = "tcp" | "udp";
+export type Transport = "tcp" | "udp" | "log";
 
 /**
  * A place where every member's messages come to every member. What one call of `member.channel()` returns is this program's

@@ -296,13 +296,10 @@ export class JoinedMember extends Sharing implements Member {
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
     requireOptions("channel", given, channelRules);
     const { order, reliable = true, transport = "tcp" } = given;
+    if (transport === "log") return this.state.channel<T>(name, given);
     if (transport === "udp" && this.#udp === null) throw noMulticast(name);
-    const { local } = this.#use(
-      "channel",
-      name,
-      stackFor(order, reliable, transport).algorithm,
-      channelOptions(transport, this.#membership.timing),
-    );
+    const { algorithm } = stackFor(order, reliable, transport);
+    const { local } = this.#use("channel", name, algorithm, channelOptions(transport, this.#membership.timing));
     return (local as LocalChannel).use<T>();
   }
 
@@ -461,7 +458,7 @@ export class JoinedMember extends Sharing implements Member {
   async #close(): Promise<void> {
     this.#unwatch();
     this.#instances.stop();
-    this.state.host.stop();
+    this.state.stop();
     this.#shared.stop();
     this.#events.close();
     this.#resending.close();

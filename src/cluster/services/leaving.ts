@@ -33,7 +33,9 @@ export async function leaveInOrder(of: Leaving, reason: CoordinationError): Prom
   const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
   await Promise.race([worked, sleep(timers, LAST_WORK_MS, { ref: false })]);
   await lent; // Other processes rely on it.
-  const channels = instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
+  const channels = [...instances.all, ...state.channels].flatMap(({ local }) =>
+    local instanceof LocalChannel ? [local] : [],
+  );
   const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
   await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
   await state.leave(reason, shared.reachablePeers);

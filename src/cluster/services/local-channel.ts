@@ -5,6 +5,7 @@
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { type BackPressure, backPressure, slowAmong } from "../../protocols/index.ts";
+import type { Carrier } from "../../protocols/multicast/family/stacks.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Timer } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -72,16 +73,18 @@ export class LocalChannel implements LocalSide, UsedChannel {
   #retry: Timer | null = null;
   #onLeft: (() => void) | null = null;
 
-  constructor(engine: Engine) {
+  constructor(
+    engine: Engine,
+    { order, carrier }: { order: Order; carrier: Carrier | "log" } = stackNamed(engine.setting.algorithm),
+  ) {
     const { setting, self, peers, maxWaiters } = engine;
-    const { order, carrier } = stackNamed(setting.algorithm);
     this.#engine = engine;
     engine.platform.timers.after(EARLY_MS, () => this.#dropUnused()).unref();
     this.name = setting.name;
     this.#backlog = this.#reader();
     this.algorithm = setting.algorithm;
     this.order = order;
-    this.reliable = carrier === "views";
+    this.reliable = carrier === "views" || carrier === "log";
     this.transport = (JSON.parse(setting.options) as { transport: Transport }).transport;
     if (!this.reliable) {
       this.#view = 0;
@@ -96,7 +99,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
       bounds: engine.bounds(this.transport),
       settled: isOrdered || carrier === "links" ? "delivered" : "stable",
       // The message, and with an agreed order the number that was agreed.
-      carried: carrier === "links" ? null : isOrdered ? 2 : 1,
+      carried: carrier === "links" || carrier === "log" ? null : isOrdered ? 2 : 1,
       mayHand: () => this.#mayHand(),
       hand: (payload) => this.#engine.command({ type: "send", payload } as Tagged),
     });

@@ -48,6 +48,9 @@ export const logWires: WireTable = {
   },
 };
 
+/** Of the same, that nothing goes on while nobody leads the log: what programs are told, and nothing rests on. */
+export const stallWires: WireTable = { log: { led: ({ leader }, give) => give("multicast", { type: "led", leader }) } };
+
 /** @param log may be another form of Raft. */
 export const logMulticastSystem = (log?: AnyMaker): System => ({
   ...withService({ multicast: logMulticast }, logWires, log),

@@ -199,6 +199,9 @@ class ClusterSwarm implements Swarm {
     const member = world.member(listed[0] as number);
     if (new Set(this.#done).size < this.#done.length) throw new Error("an item was done twice");
     await this.work.requireAppended(member);
+    const heardBy = world.now() + 2_000;
+    const members = listed.map((id) => world.member(id));
+    await this.work.conversation.requireAlike(members, world.sleep, () => world.now() < heardBy);
     const end = await member.map<string>("state").put("end", "end", WITHIN);
     const alive = this.#present.filter(({ isAlive, id }) => isAlive && (id >= FIRST_CLIENT || listed.includes(id)));
     const limit = world.now() + 2_000;

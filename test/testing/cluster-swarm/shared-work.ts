@@ -2,6 +2,7 @@
 import type { Member, Replicated } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
 import type { ExclusiveUse } from "../exclusive-use.ts";
+import { Conversation } from "./conversation.ts";
 
 const PERMITS = 3;
 const PARTIES = 2;
@@ -13,7 +14,7 @@ const MAX_LARGE = 5;
 const WITHIN = { timeoutMs: 60_000 };
 
 /** Those that there may be; a seed has some of them. */
-export const workKinds = ["permits", "pages", "barrier", "machine", "large"] as const;
+export const workKinds = ["permits", "pages", "barrier", "machine", "large", "channel"] as const;
 export type WorkKind = (typeof workKinds)[number];
 
 type Appended = Replicated<readonly string[], string, number>;
@@ -25,6 +26,7 @@ const journal = {
 };
 
 export class SharedWork {
+  readonly conversation = new Conversation();
   readonly #exclusive: ExclusiveUse;
   readonly #runsStill: (member: Member) => boolean;
   readonly #kinds: readonly WorkKind[];
@@ -42,9 +44,10 @@ export class SharedWork {
     this.#kinds = kinds;
   }
 
-  /** How often members have passed the barrier, and have had commands acknowledged. */
-  get counts(): { readonly passed: number; readonly commands: number; readonly large: number } {
-    return { passed: this.#passed.size, commands: this.#appended.size, large: this.#largeDone.size };
+  /** How often members have passed the barrier, have had commands acknowledged, and so on. */
+  get counts(): Readonly<Record<string, number>> {
+    const { size: passed } = this.#passed;
+    return { passed, commands: this.#appended.size, large: this.#largeDone.size, ...this.conversation.counts };
   }
 
   /** Those of this seed, for one process. */
@@ -55,6 +58,7 @@ export class SharedWork {
       barrier: () => this.#arrive(member, tools),
       machine: () => this.#execute(member.replicated("journal", journal)),
       large: () => this.#passLarge(member, tools),
+      channel: this.conversation.speaker(member, tools),
     };
     return this.#kinds.map((kind) => kinds[kind]);
   }

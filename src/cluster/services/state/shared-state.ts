@@ -2,6 +2,7 @@
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { ElectionOptions, InstanceStatus, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
+import type { Channel, ChannelOptions, Order } from "../channel-api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { ElectionHandle } from "../handles.ts";
 import { requireName } from "../instance-name.ts";
@@ -12,6 +13,7 @@ import { limits } from "./limits.ts";
 import { LocalCounter } from "./local-counter.ts";
 import { LocalMap } from "./local-map.ts";
 import { LocalBarrier, LocalQueue } from "./local-queue.ts";
+import { LogChannel } from "./log-channel.ts";
 import { LogElection } from "./log-election.ts";
 import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "./named-grants.ts";
 import { LocalReplicated, type Machines } from "./replicated.ts";
@@ -57,6 +59,7 @@ export class SharedState implements StateApi {
   readonly waits: Waits;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
+  readonly #channels = new Map<string, LogChannel>();
 
   /** @param machines that the replicas look up. */
   constructor(options: SharedStateOptions, machines: Machines) {
@@ -102,19 +105,48 @@ export class SharedState implements StateApi {
     return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null);
   }
 
+  /** @throws UsageError as `map` does, and for what a log does not give. */
+  channel<T>(name: string, { order, reliable = true }: ChannelOptions): Channel<T> {
+    if (!reliable || (order !== "total" && order !== "causal-total"))
+      throw new UsageError(
+        "bad-option",
+        `expected order "total" or "causal-total" and reliable: true of a channel on the log, got ${JSON.stringify({ order, reliable })}: the log has one order for all`,
+      );
+    const known = this.#channels.get(this.#free("channel", name));
+    if (known !== undefined && known.order !== order)
+      throw new UsageError(
+        "other-setting",
+        `the channel "${name}" is in use here with ${unexpected("order", known.order, order)}`,
+      );
+    return (known ?? this.#openChannel(name, order)).local.use<T>();
+  }
+
+  #openChannel(name: string, order: Order): LogChannel {
+    this.#makeRoom(this.#channels, "channels");
+    const onUnused = (): void => {
+      this.#channels.get(name)?.retire();
+      this.#channels.delete(name);
+    };
+    const { trace, onFatal } = this.#options;
+    const channel = new LogChannel(this.host, { name, order, trace, onUnused, onFatal });
+    this.#channels.set(name, channel);
+    return channel;
+  }
+
   /** Whether this process uses that name on the log. */
   uses(kind: Kind, name: string): boolean {
     if (kind === "election") return this.#elections.get(name)?.isUsed === true;
+    if (kind === "channel") return this.#channels.has(name);
     return kind === "mutex" && this.waits.uses(`mutex/${name}`);
   }
 
-  /** Elections that are open here, and locks that this process waits for or holds. */
+  /** Elections and channels that are open here, and locks that this process waits for or holds. */
   get inUse(): readonly InstanceStatus[] {
     const locks = [...this.waits.locks].map(([name, use]) => {
       const role = use.isHeld ? "held" : "wanted";
       return { kind: "mutex", name, algorithm: LOG, role, leader: null, ...use } as const;
     });
-    return [...this.elections.map(({ status }) => status), ...locks];
+    return [...[...this.elections, ...this.channels].map(({ status }) => status), ...locks];
   }
 
   /** Those that are open here. */
@@ -122,11 +154,16 @@ export class SharedState implements StateApi {
     return [...this.#elections.values()];
   }
 
+  /** The same. */
+  get channels(): readonly LogChannel[] {
+    return [...this.#channels.values()];
+  }
+
   #election(name: string, note: string): LogElection {
     const known = this.#elections.get(name);
     if (known !== undefined && (known.isUsed || known.note === note)) return known;
     known?.retire();
-    this.#makeRoom();
+    this.#makeRoom(this.#elections, "elections");
     const sayLeader = (change: LeaderChange<number | null>): void =>
       this.#options.publish({ type: "leader-changed", election: name, ...change });
     const election = new LogElection(this.host, { name, note, sayLeader });
@@ -135,18 +172,18 @@ export class SharedState implements StateApi {
   }
 
   /** Where there is no room, what is not in use makes room. */
-  #makeRoom(): void {
+  #makeRoom(open: Map<string, LogElection | LogChannel>, what: string): void {
     const { maxInstances } = this.#options;
-    if (this.#elections.size < maxInstances) return;
-    for (const [name, election] of this.#elections) {
-      if (election.isUsed) continue;
-      election.retire();
-      this.#elections.delete(name);
+    if (open.size < maxInstances) return;
+    for (const [name, each] of open) {
+      if (each.isUsed) continue;
+      each.retire();
+      open.delete(name);
     }
-    if (this.#elections.size >= maxInstances)
+    if (open.size >= maxInstances)
       throw new EnvironmentError(
         "too-many-instances",
-        `this member has ${maxInstances} elections in use, and takes no more: raise limits.maxInstances or use fewer names at a time`,
+        `this member has ${maxInstances} ${what} in use, and takes no more: raise limits.maxInstances or use fewer names at a time`,
       );
   }
 
@@ -154,6 +191,11 @@ export class SharedState implements StateApi {
   async leave(reason: CoordinationError, peers: readonly NodeId[]): Promise<void> {
     this.host.close(reason);
     await this.host.depart(peers);
+  }
+
+  stop(): void {
+    for (const channel of this.channels) channel.stop();
+    this.host.stop();
   }
 
   semaphore(name: string, options: SemaphoreOptions): Semaphore {

@@ -1,0 +1,183 @@
+/** Members that speak on a channel of the log, and keep a state by what they hear: what has to hold of it, whoever comes and goes. */
+import type { Channel, Member } from "../../../src/index.ts";
+import { CoordinationError } from "../../../src/index.ts";
+import type { ProcessTools } from "../../../src/testing/index.ts";
+
+const OPTIONS = { order: "total", transport: "log" } as const;
+
+interface Heard {
+  readonly id: string;
+  readonly view: number;
+  readonly text: string;
+}
+
+/** One process, for as long as it lives. */
+interface Listener {
+  readonly name: string;
+  /** What it was delivered, from its first reading on. */
+  readonly heard: Heard[];
+  /** The views through which it has gone together with others: each with the next one. */
+  readonly passed: (readonly [view: number, next: number])[];
+  /** Of its state: all that has been said, as far as anybody remembers; null while it waits for one. */
+  line: string[] | null;
+}
+
+export class Conversation {
+  readonly #listeners: Listener[] = [];
+  /** What was acknowledged, with whom; and what was said never to be sent. */
+  readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
+  readonly #neverSent = new Set<string>();
+  /** After a message: what those that hold the state have. */
+  readonly #lines = new Map<string, string>();
+  #said = 0;
+  #states = 0;
+
+  /** How many messages were acknowledged, how many views were gone through together, and how many states were handed on. */
+  get counts(): { readonly said: number; readonly viewsPassed: number; readonly statesGiven: number } {
+    const viewsPassed = this.#listeners.reduce((sum, { passed }) => sum + passed.length, 0);
+    return { said: this.#sent.length, viewsPassed, statesGiven: this.#states };
+  }
+
+  /** What that process does again and again; from the first time on it listens. */
+  speaker(member: Member, tools: ProcessTools): () => Promise<void> {
+    let listener: Listener | null = null;
+    return () => {
+      listener ??= this.#listen(member);
+      return this.#say(member, listener, tools);
+    };
+  }
+
+  /** @throws Error where somebody was delivered what others were not, or a state differs. */
+  async requireAlike(
+    members: readonly Member[],
+    sleep: (ms: number) => Promise<void>,
+    mayWait: () => boolean,
+  ): Promise<void> {
+    const listeners = members.flatMap(
+      (member) => this.#listeners.findLast(({ name }) => name === nameOf(member)) ?? [],
+    );
+    const [first] = members;
+    if (listeners.length > 0 && first !== undefined) {
+      await room(first).send("the end", { timeoutMs: 10_000 });
+      const isThere = ({ line }: Listener): boolean => line?.includes("the end") === true;
+      while (!listeners.every(isThere) && mayWait()) await sleep(20);
+      const late = listeners.find((each) => !isThere(each));
+      if (late !== undefined) throw new Error(`${late.name} did not hear the end of the conversation`);
+    }
+    this.#judge();
+  }
+
+  #listen(member: Member): Listener {
+    const listener: Listener = { name: nameOf(member), heard: [], passed: [], line: null };
+    this.#listeners.push(listener);
+    const channel = room(member);
+    const unexpected = (error: unknown): void => {
+      if (!(error instanceof CoordinationError)) throw error;
+    };
+    this.#hear(channel, listener).catch(unexpected);
+    this.#look(channel, listener).catch(unexpected);
+    this.#keep(channel, listener).catch(unexpected);
+    return listener;
+  }
+
+  async #hear(channel: Channel<string>, { heard }: Listener): Promise<void> {
+    for await (const { id, view, payload } of channel) heard.push({ id, view, text: payload });
+  }
+
+  async #look(channel: Channel<string>, { passed }: Listener): Promise<void> {
+    let before: number | null = null;
+    for await (const { view, state } of channel.views()) {
+      if (state === "stalled" || view === null) continue;
+      if (state !== "member") before = null;
+      else if (before !== null && before !== view) passed.push([before, view]);
+      if (state === "member") before = view;
+    }
+  }
+
+  async #keep(channel: Channel<string>, listener: Listener): Promise<void> {
+    const own: string[] = [];
+    listener.line = own;
+    for await (const said of channel.read<string[]>({ state: () => listener.line ?? [] })) {
+      if ("state" in said) {
+        listener.line = said.state;
+        this.#states += 1;
+        continue;
+      }
+      listener.line = [...(listener.line ?? []), said.payload];
+      this.#note(said.id, listener);
+    }
+  }
+
+  /** All that hold the state after a message have the same. */
+  #note(id: string, { name, line }: Listener): void {
+    const text = (line ?? []).join();
+    const known = this.#lines.get(id) ?? text;
+    if (known !== text) throw new Error(`${name} has the state ${text} after ${id}, another has ${known}`);
+    this.#lines.set(id, text);
+  }
+
+  async #say(member: Member, by: Listener, { random }: ProcessTools): Promise<void> {
+    this.#said += 1;
+    const text = `${by.name} ${this.#said}`;
+    try {
+      const { id } = await room(member).send(text, { timeoutMs: 300 + random() * 1_500 });
+      this.#sent.push({ by, id, text });
+    } catch (error) {
+      if (error instanceof CoordinationError && error.phase === "never-sent") this.#neverSent.add(text);
+      throw error;
+    }
+  }
+
+  #judge(): void {
+    const texts = new Map<string, string>();
+    for (const { name, heard } of this.#listeners) {
+      let last = -1;
+      const had = new Set<string>();
+      for (const { id, view, text } of heard) {
+        const [, revision = "0"] = id.split(".");
+        if (Number(revision) < last) throw new Error(`${name} was delivered ${text} behind what came after it`);
+        last = Number(revision);
+        if (had.has(text)) throw new Error(`${name} was delivered ${text} twice`);
+        had.add(text);
+        if ((texts.get(id) ?? text) !== text)
+          throw new Error(`${id} is ${text} at ${name}, and ${texts.get(id)} elsewhere`);
+        texts.set(id, text);
+        if (this.#neverSent.has(text))
+          throw new Error(`${name} was delivered ${text}, which was said never to be sent`);
+        if (view > Number(revision)) throw new Error(`${text} was delivered in view ${view}, which came after it`);
+      }
+    }
+    for (const { by, id, text } of this.#sent)
+      if (!by.heard.some((each) => each.id === id && each.text === text))
+        throw new Error(`${text} was acknowledged as ${id}, and its sender was not delivered it`);
+    this.#holdViews();
+  }
+
+  /** Whoever has gone from one view to the next has been delivered the same in the one. */
+  #holdViews(): void {
+    const inView = new Map<string, string>();
+    for (const { name, heard, passed } of this.#listeners)
+      for (const [view, next] of passed) {
+        const place = `${view} to ${next}`;
+        const delivered = heard.flatMap((each) => (each.view === view ? [each.text] : [])).join();
+        const known = inView.get(place) ?? delivered;
+        if (known !== delivered)
+          throw new Error(`from view ${place} ${name} was delivered ${delivered}, another ${known}`);
+        inView.set(place, delivered);
+      }
+  }
+}
+
+const names = new WeakMap<Member, string>();
+let processes = 0;
+
+function nameOf(member: Member): string {
+  const known = names.get(member);
+  if (known !== undefined) return known;
+  processes += 1;
+  const name = `${member.id}/${processes}`;
+  names.set(member, name);
+  return name;
+}
+
+const room = (member: Member): Channel<string> => member.channel<string>("room", OPTIONS);
