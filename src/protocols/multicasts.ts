@@ -187,7 +187,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   "log-multicast": entry(
     multicast,
-    "multicast through a replicated log: everybody delivers in its order, whoever comes later or is not there",
+    "multicast through a replicated log: everybody delivers in its order, members that come later, too",
     logMulticastSystem(),
     {
       orders: [totalOrder, happenedBeforeOrder, virtualSynchrony],

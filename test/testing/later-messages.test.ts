@@ -1,6 +1,6 @@
 /**
- * Messages for members that are added later. Channels know the founders only; a map brings them the state, and then what is put in
- * one order: docs/membership.md.
+ * Messages for members that are added later, through a map: it brings them the state, and then what is put in one order. Channels over
+ * links know the founders only; `log-channels.test.ts` has those that know all.
  */
 import { describe, expect, test } from "vitest";
 import type { Member } from "../../src/index.ts";
@@ -70,7 +70,7 @@ describe("a member that is added while others speak", () => {
     await world.run(async () => {
       const fourth = await world.add(4);
       expect(() => fourth.channel("room", { order: "total" })).toThrow(
-        "expected a member that founded the cluster: who takes part in channels does not change, and member 4 came later: what is to reach it in one order goes through a map, which it reads and then watches",
+        'expected a member that founded the cluster: who takes part in channels between members does not change, and member 4 came later: channels with transport "log" have all members',
       );
       expect(() => fourth.mutex("a", { algorithm: "ricart-agrawala" })).toThrow(
         "only those on the log, the default, follow the list of members, and member 4 came later",

@@ -1,5 +1,5 @@
 /**
- * Channels on the replicated log: who is a member takes part, founder or not. Whoever reads with a state has it as of one place of the
+ * Channels on the replicated log: all members take part, founders or not. One that reads with a state has it as of one place of the
  * order, and then all that comes behind.
  */
 import { describe, expect, it } from "vitest";

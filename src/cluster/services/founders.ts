@@ -37,7 +37,7 @@ export function requireFounder({ id, founders }: Pick<Membership, "id" | "founde
   throw new UsageError(
     "members-fixed",
     kind === "channel"
-      ? `expected a member that founded the cluster: who takes part in channels between members does not change, and member ${id} came later: channels with transport "log" have whoever is a member`
+      ? `expected a member that founded the cluster: who takes part in channels between members does not change, and member ${id} came later: channels with transport "log" have all members`
       : `expected a member that founded the cluster: of locks and elections only those on the log, the default, follow the list of members, and member ${id} came later`,
   );
 }

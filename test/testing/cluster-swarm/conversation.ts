@@ -1,4 +1,4 @@
-/** Members that speak on a channel of the log, and keep a state by what they hear: what has to hold of it, whoever comes and goes. */
+/** Members that speak on a channel of the log, and keep a state by what they hear: what has to hold of it, while members come and go. */
 import type { Channel, Member } from "../../../src/index.ts";
 import { CoordinationError } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
@@ -24,7 +24,7 @@ interface Listener {
 
 export class Conversation {
   readonly #listeners: Listener[] = [];
-  /** What was acknowledged, with whom; and what was said never to be sent. */
+  /** What was acknowledged, and to which process; and what was said never to be sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
   /** After a message: what those that hold the state have. */
@@ -153,7 +153,7 @@ export class Conversation {
     this.#holdViews();
   }
 
-  /** Whoever has gone from one view to the next has been delivered the same in the one. */
+  /** All that have gone from one view to the next together have been delivered the same in the one. */
   #holdViews(): void {
     const inView = new Map<string, string>();
     for (const { name, heard, passed } of this.#listeners)

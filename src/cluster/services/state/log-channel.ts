@@ -180,7 +180,7 @@ export class LogChannel {
       });
   }
 
-  /** Whoever enters the group can be spoken to. */
+  /** Members that enter the group can be spoken to. */
   #meet(event: Told): void {
     if (event.type !== "grouped" || event.name !== this.#name) return;
     for (const { member } of event.members) if (member !== this.#service.self) this.#host.meet(member);

@@ -1,9 +1,19 @@
 /**
  * Total order by the replicated log of a coordination service: what is sent is said in a group of the service, and delivered where the
- * log has it. Whoever has missed some of the log, since its session is over or a snapshot took it past, enters the group anew.
+ * log has it. A node that has missed some of the log, since its session is over or a snapshot took it past, enters the group anew.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { list, natural, nullable, problem, type Shape, struct, text, variants } from "../../../core/shape.ts";
+import {
+  list,
+  natural,
+  nullable,
+  problem,
+  type Shape,
+  type Shapes,
+  struct,
+  text,
+  variants,
+} from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
 import {
   type GroupMember,
@@ -149,23 +159,7 @@ export function logOrder<P = string>(
         if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: String(revision) });
       },
     },
-    shapes: {
-      command: {
-        send: { payload },
-        leave: {},
-        began: { session: natural },
-        over: { session: natural },
-        led: { leader: nullable(natural) },
-        notDone: { operation: variants<GroupOperation>(groupOperationShapes) },
-        grouped: {
-          name: text(256),
-          view: natural,
-          members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MAX_MEMBERS),
-        },
-        said: { name: text(256), from: natural, text: text(MAX_VALUE_BYTES), revision: natural },
-        restored: {},
-      },
-    },
+    shapes: { command: commandShapes(payload) },
     source: "Schneider, ACM Computing Surveys 1990; Chandra & Toueg, JACM 1996, §7",
     assumes: [
       "crash-recovery nodes with a journal",
@@ -176,6 +170,22 @@ export function logOrder<P = string>(
     view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
   };
 }
+
+const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => ({
+  send: { payload },
+  leave: {},
+  began: { session: natural },
+  over: { session: natural },
+  led: { leader: nullable(natural) },
+  notDone: { operation: variants<GroupOperation>(groupOperationShapes) },
+  grouped: {
+    name: text(256),
+    view: natural,
+    members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MAX_MEMBERS),
+  },
+  said: { name: text(256), from: natural, text: text(MAX_VALUE_BYTES), revision: natural },
+  restored: {},
+});
 
 /** It comes from another node, so it may be anything: what is not a payload is nobody's message. */
 function read<P>(said: string, payload: Shape<P>): P | null {
