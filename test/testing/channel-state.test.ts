@@ -1,6 +1,6 @@
 /** Programs that keep a state by a channel, in virtual time: whatever fails, all come to one state, and nothing is in it twice. */
 import { describe, expect, test } from "vitest";
-import type { Channel, Member, NodeId } from "../../src/index.ts";
+import type { Channel, ChannelOptions, Member, NodeId } from "../../src/index.ts";
 import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
 
 const FAULTS_MS = 5_000;
@@ -12,7 +12,7 @@ interface Copy {
   states: number;
 }
 
-function replicas(seed: number, order: "total" | "causal-total", members = 3) {
+function replicas(seed: number, options: ChannelOptions, members = 3) {
   const copies = new Map<NodeId, Copy>();
   let isEnding = false;
   const read = async (channel: Channel<string>, copy: Copy): Promise<void> => {
@@ -36,7 +36,7 @@ function replicas(seed: number, order: "total" | "causal-total", members = 3) {
     async program(member, tools) {
       const copy: Copy = { line: [], states: 0 };
       copies.set(member.id, copy);
-      const channel = member.channel<string>("stock", { order });
+      const channel = member.channel<string>("stock", options);
       await Promise.all([read(channel, copy), write(channel, member, tools)]);
     },
   });
@@ -72,21 +72,23 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
 
 describe("a state that programs keep by a channel", () => {
   const title = "comes to be one, whatever fails: seed %d";
-  test.each([1, 2])(title, (seed) => comesToBeOne(seed));
+  const orderOf = (seed: number) => ({ order: seed % 2 === 0 ? "total" : "causal-total" }) as const;
+  const onLog = (seed: number) => ({ ...orderOf(seed), transport: "log" }) as const;
   const more = Array.from({ length: 40 }, (_, seed) => seed + 10);
-  test.each(more)(title, { tags: ["long"], timeout: 120_000 }, (seed) => comesToBeOne(seed));
+  test.each([1, 2])(title, (seed) => comesToBeOne(seed, orderOf(seed)));
+  test.each(more)(title, { tags: ["long"], timeout: 120_000 }, (seed) => comesToBeOne(seed, orderOf(seed)));
+  test.each([1, 2])(`on the log it ${title}`, (seed) => comesToBeOne(seed, onLog(seed)));
+  test.each(more)(`on the log it ${title}`, { tags: ["long"], timeout: 120_000 }, (seed) =>
+    comesToBeOne(seed, onLog(seed)),
+  );
 
-  async function comesToBeOne(seed: number): Promise<void> {
-    const { world, copies, end } = replicas(seed, seed % 2 === 0 ? "total" : "causal-total");
+  async function comesToBeOne(seed: number, options: ChannelOptions): Promise<void> {
+    const { world, copies, end } = replicas(seed, options);
     await world.run(async () => {
       await world.sleep(MENDED_MS);
       end();
       await world.sleep(3_000);
-      for (const id of copies.keys())
-        await world
-          .member(id)
-          .channel<string>("stock", { order: seed % 2 === 0 ? "total" : "causal-total" })
-          .send(`last of ${id}`);
+      for (const id of copies.keys()) await world.member(id).channel<string>("stock", options).send(`last of ${id}`);
       await agree(world, copies, copies.size);
     });
     const [first] = [...copies.values()];
@@ -94,12 +96,16 @@ describe("a state that programs keep by a channel", () => {
     expect(new Set(first?.line).size).toBe(first?.line.length);
   }
 
-  test("who comes later gets the state and then the messages, of 2 MB, too, and who opens it again gets it again", async () => {
+  const transports = ["tcp", "log"] as const;
+  const later =
+    "who comes later gets the state and then the messages, of 2 MB, too, and who opens it again gets it again";
+  test.each(transports)(`${later}: %s`, async (transport) => {
+    const options = { order: "total", transport } as const;
     const world = simulate({ members: 3, seed: 7 });
     await world.run(async () => {
       const big = "x".repeat(50_000);
       const line: string[] = [];
-      const one = world.member(1).channel<string>("stock", { order: "total" });
+      const one = world.member(1).channel<string>("stock", options);
       void (async () => {
         for await (const message of one.read({ state: () => line }))
           if ("payload" in message) line.push(message.payload);
@@ -107,7 +113,7 @@ describe("a state that programs keep by a channel", () => {
       for (let n = 0; n < 40; n++) await one.send(`${n} ${big}`);
       await until(world, () => line.length === 40);
       for (let again = 0; again < 2; again++) {
-        const other = world.member(2).channel<string>("stock", { order: "total" });
+        const other = world.member(2).channel<string>("stock", options);
         const got: string[] = [];
         let states = 0;
         void (async () => {

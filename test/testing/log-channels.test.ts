@@ -3,8 +3,8 @@
  * order, and then all that comes behind.
  */
 import { describe, expect, it } from "vitest";
-import type { Channel, Member } from "../../src/index.ts";
-import { simulate } from "../../src/testing/index.ts";
+import type { Channel, ChannelOptions, ChannelView, Member } from "../../src/index.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
 
 const LOG = { order: "total", transport: "log" } as const;
 
@@ -16,6 +16,33 @@ async function keep(member: Member, line: string[]): Promise<void> {
     if ("state" in said) line.splice(0, line.length, ...said.state);
     else line.push(said.payload);
   }
+}
+
+/** The state that a program at that member keeps: all that has been said. */
+function kept(world: World, id: number): string[] {
+  const line: string[] = [];
+  void keep(world.member(id), line);
+  return line;
+}
+
+/** How many messages, and how many states it was given. */
+function counted(world: World, id: number): { count: number; states: number } {
+  const sum = { count: 0, states: 0 };
+  void (async () => {
+    for await (const said of room(world.member(id)).read<number>({ state: () => sum.count })) {
+      if ("state" in said) Object.assign(sum, { count: said.state, states: sum.states + 1 });
+      else sum.count += 1;
+    }
+  })();
+  return sum;
+}
+
+function viewsOf(channel: Channel<string>): ChannelView[] {
+  const views: ChannelView[] = [];
+  void (async () => {
+    for await (const view of channel.views()) views.push(view);
+  })();
+  return views;
 }
 
 async function until(isTrue: () => boolean, sleep: (ms: number) => Promise<void>): Promise<void> {
@@ -53,6 +80,117 @@ describe("a channel on the log", () => {
       await room(world.member(3)).send("after the first has gone");
       await until(() => [2, 3, 4].every((id) => lines.get(id)?.length === 4), world.sleep);
       for (const id of [3, 4]) expect(lines.get(id)).toEqual(lines.get(2));
+    });
+  });
+
+  it("waits for nobody: a member that stands still is out once its session is over, and is told what it missed by a state", async () => {
+    const world = simulate({ members: 3, seed: 3 });
+    await world.run(async () => {
+      const lines = [1, 2, 3].map((id) => kept(world, id));
+      const views = viewsOf(room(world.member(1)));
+      await room(world.member(1)).send("all are there");
+      await until(() => views.at(-1)?.members.length === 3, world.sleep);
+      world.pause(3);
+      const began = world.now();
+      await room(world.member(1)).send("two are there");
+      expect(world.now() - began).toBeLessThan(500);
+      await until(() => views.at(-1)?.members.join() === "1,2", world.sleep);
+      expect(world.now() - began).toBeLessThan(10_000);
+      world.resume(3);
+      await until(() => views.at(-1)?.members.length === 3, world.sleep);
+      await room(world.member(3)).send("all are back");
+      await until(() => lines.every((line) => line.at(-1) === "all are back"), world.sleep);
+      for (const line of lines) expect(line).toEqual(["all are there", "two are there", "all are back"]);
+    });
+  });
+
+  it("a minority stands still, and sends what has waited once it is back", async () => {
+    const world = simulate({ members: 3, seed: 4 });
+    await world.run(async () => {
+      const lines = [1, 2, 3].map((id) => kept(world, id));
+      const states = viewsOf(room(world.member(3)));
+      await room(world.member(3)).send("before");
+      await until(() => lines.every((line) => line.length === 1), world.sleep);
+      world.partition([1, 2], [3]);
+      await until(() => states.at(-1)?.state === "stalled", world.sleep);
+      const late = room(world.member(3)).send("from the minority");
+      await room(world.member(1)).send("from the majority");
+      expect(lines[2]).toEqual(["before"]);
+      world.heal();
+      await late;
+      await until(() => lines.every((line) => line.length === 3), world.sleep);
+      for (const line of lines) expect(line).toEqual(["before", "from the majority", "from the minority"]);
+    });
+  });
+
+  it("a member that a snapshot took past what was sent enters anew, and gets the state", async () => {
+    const world = simulate({ members: 3, seed: 5 });
+    await world.run(async () => {
+      const counts = [1, 2, 3].map((id) => counted(world, id));
+      const states = viewsOf(room(world.member(3)));
+      await room(world.member(3)).send("before");
+      world.partition([1, 2], [3]);
+      const text = "x".repeat(50_000);
+      for (let n = 0; n < 120; n++) await room(world.member(1)).send(text); // More than the log keeps behind its snapshot.
+      world.heal();
+      await until(() => states.some(({ state }) => state === "outside"), world.sleep);
+      await room(world.member(3)).send("after");
+      await until(() => counts.every(({ count }) => count === 122), world.sleep);
+      expect(counts[2]?.states).toBeGreaterThan(0);
+    });
+  });
+
+  it("is left by who closes it, after a while, and by who leaves the cluster at once; and can be opened again", async () => {
+    const world = simulate({ members: 3, seed: 6 });
+    await world.run(async () => {
+      const [first, second, third] = [1, 2, 3].map((id) => room(world.member(id)));
+      const views = viewsOf(first as Channel<string>);
+      await until(() => views.at(-1)?.members.length === 3, world.sleep);
+      await second?.close();
+      await world.sleep(30_000);
+      expect(views.at(-1)?.members).toEqual([1, 3]);
+      await room(world.member(2)).send("here again");
+      expect(views.at(-1)?.members).toEqual([1, 2, 3]);
+      await expect(second?.send("closed")).rejects.toMatchObject({ code: "channel-closed", phase: "never-sent" });
+      const began = world.now();
+      await world.member(3).leave();
+      await until(() => views.at(-1)?.members.join() === "1,2", world.sleep);
+      expect(world.now() - began).toBeLessThan(1_000);
+      await expect(third?.send("left")).rejects.toMatchObject({ code: "member-left", phase: "never-sent" });
+    });
+  });
+
+  it("takes payloads up to 60,000 bytes, however much of them has to be escaped", async () => {
+    const world = simulate({ members: 3, seed: 7 });
+    await world.run(async () => {
+      const line = kept(world, 2);
+      await room(world.member(2)).send("first");
+      const quotes = '"'.repeat(29_999);
+      await room(world.member(1)).send(quotes);
+      await until(() => line.length === 2, world.sleep);
+      expect(line[1]).toBe(quotes);
+      await expect(room(world.member(1)).send(`"${quotes}`)).rejects.toMatchObject({ code: "payload-too-large" });
+    });
+  });
+
+  it("has one order, and one name: what else is asked for is refused", async () => {
+    const world = simulate({ members: 3, seed: 8 });
+    await world.run(async () => {
+      const member = world.member(1);
+      const open = (name: string, options: ChannelOptions) => () => member.channel(name, options);
+      const wanted = 'expected order "total" or "causal-total" and reliable: true of a channel on the log';
+      expect(open("a", { order: "fifo", transport: "log" })).toThrow(wanted);
+      expect(open("a", { order: "total", reliable: false, transport: "log" })).toThrow(wanted);
+      member.channel("room", LOG);
+      expect(open("room", { order: "causal-total", transport: "log" })).toThrow(
+        'expected the order of the channel "room" to be "total", as it is in use here, got "causal-total"',
+      );
+      expect(open("room", { order: "total" })).toThrow("room");
+      member.channel("links", { order: "total" });
+      expect(open("links", LOG)).toThrow("links");
+      expect(member.status().instances).toContainEqual(
+        expect.objectContaining({ kind: "channel", name: "room", algorithm: "log-multicast" }),
+      );
     });
   });
 });

@@ -116,7 +116,7 @@ export class SharedState implements StateApi {
     if (known !== undefined && known.order !== order)
       throw new UsageError(
         "other-setting",
-        `the channel "${name}" is in use here with ${unexpected("order", known.order, order)}`,
+        unexpected(`the order of the channel "${name}"`, `"${known.order}", as it is in use here`, order),
       );
     return (known ?? this.#openChannel(name, order)).local.use<T>();
   }

@@ -66,7 +66,7 @@ export function dropParts(data: Data, session: Session): void {
 }
 
 /** Those that carry values. A member looks at what a client puts to the log, and a part does not show what it will be. */
-const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "execute"]);
+const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "say", "execute"]);
 
 function read(text: string, isOfClient: boolean): { whole: Operation } | { result: Result } {
   let whole: unknown;
