@@ -1,15 +1,17 @@
 /** One process of `coterie bench services`: joins, does what it is asked to, and notes when it leads, holds a lock, has a view. */
 import { join } from "../src/cluster/join.ts";
 import type { Grant, Leadership } from "../src/cluster/services/api.ts";
-import type { Channel, Order } from "../src/cluster/services/channel-api.ts";
+import type { Channel } from "../src/cluster/services/channel-api.ts";
 import { loadOf } from "./cluster/load.ts";
 import type { Throughput, Work } from "./cluster/subject.ts";
 import {
   type Answers,
   type Ask,
   type Being,
+  type ChannelKind,
   type LockAlgorithm,
   type Note,
+  optionsOf,
   ROOM,
   type Standing,
   sharedNowMs,
@@ -37,10 +39,10 @@ let turns: { goOn: boolean; longestGapMs: number; over: Promise<void> } | null =
 
 const tell = (note: Note): void => void process.send?.(note);
 
-function open(name: string, order: Order): Channel<string> {
+function open(name: string, kind: ChannelKind): Channel<string> {
   const known = channels.get(name);
   if (known !== undefined) return known;
-  const channel = member.channel<string>(name, { order });
+  const channel = member.channel<string>(name, optionsOf(kind));
   channels.set(name, channel);
   void drain(channel);
   return channel;
@@ -242,19 +244,19 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
     case "pairs":
       return { pairs: await pairs(ask.algorithm, ask.clients, ask.ms) };
     case "open":
-      open(ask.name, ask.order);
+      open(ask.name, ask.kind);
       return null;
     case "close":
       await channels.get(ask.name)?.close();
       channels.delete(ask.name);
       return null;
     case "send-one-by-one":
-      return { tookMs: await sendOneByOne(open(ask.name, ask.order), ask.ms) };
+      return { tookMs: await sendOneByOne(open(ask.name, ask.kind), ask.ms) };
     case "send-many":
-      return { perSecond: await sendMany(open(ask.name, ask.order), ask.ms) };
+      return { perSecond: await sendMany(open(ask.name, ask.kind), ask.ms) };
     case "send-first": {
       const began = performance.now();
-      await open(ask.name, ask.order).send(PAYLOAD);
+      await open(ask.name, ask.kind).send(PAYLOAD);
       return { tookMs: performance.now() - began };
     }
     case "campaign":

@@ -1,5 +1,5 @@
 /** What the processes of `coterie bench services` are asked, what they answer, and what they note by themselves. */
-import type { Order } from "../../src/cluster/services/channel-api.ts";
+import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import type { Throughput, Work } from "../cluster/subject.ts";
 
@@ -18,17 +18,24 @@ export type LockAlgorithm = (typeof lockAlgorithms)[number];
 /** The channel whose views are looked at. */
 export const ROOM = "room";
 
+/** By its order: over links, but for the last. */
+export const channelKinds = ["none", "fifo", "causal", "total", "causal-total", "total, on the log"] as const;
+export type ChannelKind = (typeof channelKinds)[number];
+
+export const optionsOf = (kind: ChannelKind): ChannelOptions =>
+  kind === "total, on the log" ? { order: "total", transport: "log" } : { order: kind };
+
 export type Ask =
   | { ask: "standing" }
   /** So many clients take one lock in turn and give it back, for so long. */
   | { ask: "pairs"; algorithm: LockAlgorithm; clients: number; ms: number }
-  | { ask: "open" | "close"; name: string; order: Order }
+  | { ask: "open" | "close"; name: string; kind: ChannelKind }
   /** Sends for so long, and waits for each message before the next one is sent. */
-  | { ask: "send-one-by-one"; name: string; order: Order; ms: number }
+  | { ask: "send-one-by-one"; name: string; kind: ChannelKind; ms: number }
   /** Sends for so long, with many messages on their way. */
-  | { ask: "send-many"; name: string; order: Order; ms: number }
+  | { ask: "send-many"; name: string; kind: ChannelKind; ms: number }
   /** Opens a channel that is nowhere yet, and sends one message. */
-  | { ask: "send-first"; name: string; order: Order }
+  | { ask: "send-first"; name: string; kind: ChannelKind }
   | { ask: "campaign" | "want" | "resign" | "give-back"; name: string }
   /** Whether this member has the leadership and the lock of that name without a break. */
   | { ask: "tenures"; name: string }

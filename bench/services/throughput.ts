@@ -1,13 +1,11 @@
 /** Sections `locks` and `sends`: how many a second, and how long one takes. */
-import type { Order } from "../../src/cluster/services/channel-api.ts";
-import { lockAlgorithms } from "./asks.ts";
+import { channelKinds, lockAlgorithms } from "./asks.ts";
 import { quantile, Rows } from "./figures.ts";
 import type { Group } from "./group.ts";
 import type { Run } from "./run.ts";
 
 const CLIENTS = 16;
 const FIRST_SENDS = 5;
-const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 
 export async function locks(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
   const rows = new Rows("locks");
@@ -41,23 +39,23 @@ export async function locks(group: Group, { rounds, ms, progress }: Run): Promis
   return rows;
 }
 
-/** Reliable channels over TCP. The sender is another member in each round, since in some orders one of them decides. */
+/** Reliable channels. The sender is another member in each round, since in some orders one of them decides. */
 export async function sends(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
   const rows = new Rows("sends");
   for (let round = 0; round <= rounds; round++) {
     const sender = group.ids[round % group.ids.length] as number;
-    for (const order of ORDERS) {
-      progress(`sends, round ${round} of ${rounds}: ${order}`);
-      const name = `${order}-${round}`;
-      await group.all({ ask: "open", name, order });
-      await group.ask(sender, { ask: "send-one-by-one", name, order, ms: ms / 4 }); // Warms up.
-      const { tookMs } = await group.ask(sender, { ask: "send-one-by-one", name, order, ms });
-      const { perSecond } = await group.ask(sender, { ask: "send-many", name, order, ms });
-      await group.all({ ask: "close", name, order });
+    for (const kind of channelKinds) {
+      progress(`sends, round ${round} of ${rounds}: ${kind}`);
+      const name = `${kind}-${round}`;
+      await group.all({ ask: "open", name, kind });
+      await group.ask(sender, { ask: "send-one-by-one", name, kind, ms: ms / 4 }); // Warms up.
+      const { tookMs } = await group.ask(sender, { ask: "send-one-by-one", name, kind, ms });
+      const { perSecond } = await group.ask(sender, { ask: "send-many", name, kind, ms });
+      await group.all({ ask: "close", name, kind });
       if (round === 0) continue;
-      rows.add(`${order}, one at a time, median`, "ms", quantile(tookMs, 0.5));
-      rows.add(`${order}, one at a time, p99`, "ms", quantile(tookMs, 0.99));
-      rows.add(`${order}, in bulk, one sender`, "messages/s", perSecond);
+      rows.add(`${kind}, one at a time, median`, "ms", quantile(tookMs, 0.5));
+      rows.add(`${kind}, one at a time, p99`, "ms", quantile(tookMs, 0.99));
+      rows.add(`${kind}, in bulk, one sender`, "messages/s", perSecond);
     }
   }
   await firstSends(group, rows, { rounds, progress });
@@ -67,12 +65,12 @@ export async function sends(group: Group, { rounds, ms, progress }: Run): Promis
 async function firstSends(group: Group, rows: Rows, { rounds, progress }: Omit<Run, "ms">): Promise<void> {
   for (let round = 0; round < rounds * FIRST_SENDS; round++) {
     const sender = group.ids[round % group.ids.length] as number;
-    for (const order of ORDERS) {
-      progress(`sends, first on a new channel, ${round + 1} of ${rounds * FIRST_SENDS}: ${order}`);
-      const name = `first-${order}-${round}`;
-      const { tookMs } = await group.ask(sender, { ask: "send-first", name, order });
-      await group.ask(sender, { ask: "close", name, order });
-      rows.add(`${order}, first on a new channel`, "ms", tookMs);
+    for (const kind of channelKinds) {
+      progress(`sends, first on a new channel, ${round + 1} of ${rounds * FIRST_SENDS}: ${kind}`);
+      const name = `first-${kind}-${round}`;
+      const { tookMs } = await group.ask(sender, { ask: "send-first", name, kind });
+      await group.ask(sender, { ask: "close", name, kind });
+      rows.add(`${kind}, first on a new channel`, "ms", tookMs);
     }
   }
 }
