@@ -8,7 +8,7 @@ import { figure } from "../experiment/paragraph.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import type { ParsedScenario, Progress } from "../experiment/scenario/index.ts";
 import { labelled } from "../experiment/scenario/labels.ts";
-import { asVariant } from "../experiment/scenario/variants.ts";
+import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
 import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
