@@ -1,6 +1,5 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { Experiment } from "../experiment/experiment.ts";
@@ -21,6 +20,7 @@ import { runLogger } from "../trace/log.ts";
 import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { makeAllYoung } from "./many-runs.ts";
+import { contentOf } from "./read-file.ts";
 import { replayCommand } from "./replay-command.ts";
 import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
@@ -146,18 +146,9 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
   const { parseScenario } = await import("../experiment/scenario/parse.ts"); // It loads a parser of YAML.
-  const { scenario: written, place } = parseScenario(textOf(subject), subject);
+  const { scenario: written, place } = parseScenario(contentOf(subject, "the scenario", "bad-scenario"), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-scenario", `${unexpected("the scenario", "a readable file", file)} (${code})`);
-  }
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
