@@ -15,7 +15,7 @@ import { Redis, redisVersion } from "./cluster/redis.ts";
 import { Servers } from "./cluster/servers.ts";
 import type { EtcdWork, Loaded, Subject } from "./cluster/subject.ts";
 import { isZookeeperInstalled, Zookeeper } from "./cluster/zookeeper.ts";
-import { beforeSignalsEnd, commandLine } from "./command-line.ts";
+import { beforeSignalsEnd, commandLine, isWatched, progress } from "./command-line.ts";
 import { Group } from "./services/group.ts";
 
 /** By what the members are loaded: `join()` in one of them, or etcd's API. */
@@ -68,10 +68,6 @@ const api = isApi(values.api) ? values.api : refuse(`expected --api to be join o
 const known: readonly Section[] = SECTIONS_OF[api];
 const sections = values.only === undefined ? known : someOf("only", values.only, known);
 
-const isWatched = process.stderr.isTTY;
-const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
 const endAll = (): void => {
   Group.endAll();
   Servers.endAll();

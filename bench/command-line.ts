@@ -119,3 +119,9 @@ export function beforeSignalsEnd(deed: () => void): void {
       process.exit(code);
     });
 }
+
+/** Whether a person sees how far it has come: on one line then, which each text replaces. */
+export const isWatched = process.stderr.isTTY;
+export const progress = (text: string): void => {
+  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
+};

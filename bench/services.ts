@@ -5,7 +5,7 @@
  *     node build/bench/services.js [--only locks --quick]
  */
 import { type Timing, timings } from "../src/cluster/services/timing.ts";
-import { beforeSignalsEnd, commandLine } from "./command-line.ts";
+import { beforeSignalsEnd, commandLine, isWatched, progress } from "./command-line.ts";
 import { failOvers, STALLS_MS, stalls } from "./services/absences.ts";
 import { print, type Row } from "./services/figures.ts";
 import { Group } from "./services/group.ts";
@@ -38,10 +38,6 @@ const stallsMs = wholes("stalls", values.stalls ?? (values.quick ? QUICK_STALLS_
 const sections = someOf("only", values.only, SECTIONS);
 const chosen: Timing[] = someOf("timing", values.timing, timings);
 
-const isWatched = process.stderr.isTTY;
-const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
 const run: Run = { rounds, ms, progress };
 
 beforeSignalsEnd(() => Group.endAll());
