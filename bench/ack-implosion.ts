@@ -16,13 +16,13 @@ done after: from the sending until the sender is done with the last acknowledgem
 –: no acknowledgement comes. Where all speak, each says in its own messages what it has received.`;
 
 const { values, refuse, wholes } = commandLine("ack-implosion", {
-  nodes: { such: "3,7,16", says: `how many members; ${SIZES.join(", ")} if not said` },
+  nodes: { such: "3,7,16", help: `how many members; ${SIZES.join(", ")} if not said` },
   processing: {
     such: "P",
-    says: `how long a node is busy with one message, in message times, ${PROCESSING} by default`,
+    help: `how long a node is busy with one message, in message times, ${PROCESSING} by default`,
   },
-  json: { says: "one object for each figure, as a list" },
-  picture: { such: "FILE", says: "draws them, as SVG" },
+  json: { help: "one object for each figure, as a list" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
 const sizes = values.nodes === undefined ? SIZES : wholes("nodes", values.nodes, 2, MAX_NODES);

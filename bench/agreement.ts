@@ -19,11 +19,11 @@ type Name = (typeof PROTOCOLS)[number];
 const { values, amount, whole, wholes } = commandLine(
   "agreement",
   {
-    nodes: { such: "4,7", default: "4,7", says: "how many members (default: 4,7)" },
-    rounds: { such: "5", says: "how many rounds of each (default: 5; quick: 1)" },
-    seconds: { such: "2", says: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
-    quick: { says: "one short round of each" },
-    json: { says: "one object with the rows and what signatures cost" },
+    nodes: { such: "4,7", default: "4,7", help: "how many members (default: 4,7)" },
+    rounds: { such: "5", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
+    quick: { help: "one short round of each" },
+    json: { help: "one object with the rows and what signatures cost" },
   },
   { note: "With its defaults it takes about four minutes." },
 );

@@ -10,10 +10,10 @@ const { values } = commandLine("campaign", {
   seeds: {
     such: "<n>",
     default: "100000",
-    says: "of simulated elections by epoch-bully with five nodes (default: 100000)",
+    help: "of simulated elections by epoch-bully with five nodes (default: 100000)",
   },
-  rounds: { such: "<n>", default: "2", says: "each on one thread and then on two; the best counts (default: 2)" },
-  json: { says: "print the figures as JSON" },
+  rounds: { such: "<n>", default: "2", help: "each on one thread and then on two; the best counts (default: 2)" },
+  json: { help: "print the figures as JSON" },
 });
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));

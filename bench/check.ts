@@ -185,10 +185,10 @@ export async function benchCheck(args: readonly string[]): Promise<void> {
   const { values } = commandLine(
     "check",
     {
-      quick: { says: "models of up to a million states, one round each" },
-      rounds: { such: "<n>", says: "how often each model is explored, in turns" },
-      json: { says: "the figures as JSON" },
-      explore: { such: "<n>", says: null }, // For its own process.
+      quick: { help: "models of up to a million states, one round each" },
+      rounds: { such: "<n>", help: "how often each model is explored, in turns" },
+      json: { help: "the figures as JSON" },
+      explore: { such: "<n>", help: null }, // For its own process.
     },
     { args },
   );

@@ -44,20 +44,20 @@ const { values, refuse, amount, whole, someOf } = commandLine(
     api: {
       such: "etcd",
       default: "join",
-      says: "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
+      help: "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
     },
     only: {
       such: "writes",
-      says: `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
+      help: `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
     },
     peers: {
       such: "etcd",
-      says: `some of ${PEERS.join(", ")}, or none; with --api etcd it is etcd (default: those that are installed)`,
+      help: `some of ${PEERS.join(", ")}, or none; with --api etcd it is etcd (default: those that are installed)`,
     },
-    rounds: { such: "10", says: "how many rounds of each (default: 5; quick: 1)" },
-    seconds: { such: "2", says: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
-    quick: { says: "one short round of each" },
-    json: { says: "one object with the peers and their versions, and one row for each figure" },
+    rounds: { such: "10", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
+    quick: { help: "one short round of each" },
+    json: { help: "one object with the peers and their versions, and one row for each figure" },
   },
   { note: "With its defaults it takes about ten minutes." },
 );

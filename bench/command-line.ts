@@ -1,10 +1,10 @@
-/** The command line of a benchmark: each word stands once, with what it says in the help. */
+/** The command line of a benchmark: each word stands once, with its line of the help. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { fitted, wrapped } from "../src/experiment/paragraph.ts";
 
 interface Word {
   /** Null: it is not for people. */
-  readonly says: string | null;
+  readonly help: string | null;
   /** How its value looks, such as `3,5`; a word that has none is a switch. */
   readonly such?: string;
   readonly default?: string;
@@ -100,10 +100,10 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
 }
 
 function rows(words: Readonly<Record<string, Word>>): string {
-  const all: [string, Word][] = [...Object.entries(words), ["help", { says: "this text" }]];
+  const all: [string, Word][] = [...Object.entries(words), ["help", { help: "this text" }]];
   return all
-    .flatMap(([word, { such = "", says }]) =>
-      says === null ? [] : `  ${`--${word} ${such}`.trimEnd().padEnd(18)}${wrapped(says, 20)}`,
+    .flatMap(([word, { such = "", help }]) =>
+      help === null ? [] : `  ${`--${word} ${such}`.trimEnd().padEnd(18)}${wrapped(help, 20)}`,
     )
     .join("\n");
 }

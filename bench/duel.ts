@@ -10,9 +10,9 @@ import { measured, NODES, quantile, settings, UNTIL_MS } from "./duel/figures.ts
 import { picture } from "./duel/picture.ts";
 
 const { values, refuse } = commandLine("duel", {
-  seeds: { such: "K", says: "at most so many for each setting" },
-  json: { says: "one object for each setting, as a list" },
-  picture: { such: "FILE", says: "draws them, as SVG" },
+  seeds: { such: "K", help: "at most so many for each setting" },
+  json: { help: "one object for each setting, as a list" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
 const most = values.seeds === undefined ? Number.POSITIVE_INFINITY : Number(values.seeds);

@@ -13,9 +13,9 @@ const TRIALS = 1_000;
 const MAX_TRIALS = 100_000;
 
 const { values, whole } = commandLine("election-timeouts", {
-  trials: { such: "N", default: String(TRIALS), says: `how many leaders crash for each line, ${TRIALS} by default` },
-  json: { says: "for machines" },
-  picture: { such: "FILE", says: "draws the figure, as SVG" },
+  trials: { such: "N", default: String(TRIALS), help: `how many leaders crash for each line, ${TRIALS} by default` },
+  json: { help: "for machines" },
+  picture: { such: "FILE", help: "draws the figure, as SVG" },
 });
 
 const trials = whole("trials", values.trials, 1, MAX_TRIALS);

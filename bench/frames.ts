@@ -19,11 +19,11 @@ import { quantile } from "./services/figures.ts";
 const { values, refuse, someOf, whole } = commandLine(
   "frames",
   {
-    protocol: { such: "<a,b>", default: protocolNames.join(), says: "which protocols (default: all)" },
-    nodes: { such: "<n>", default: "5", says: "how many nodes (default: 5)" },
-    commands: { such: "<n>", default: "300", says: "how many commands make the burst (default: 300)" },
-    long: { says: "also a run of 100,000 events in the laboratory" },
-    json: { says: "one object for each protocol, a line each" },
+    protocol: { such: "<a,b>", default: protocolNames.join(), help: "which protocols (default: all)" },
+    nodes: { such: "<n>", default: "5", help: "how many nodes (default: 5)" },
+    commands: { such: "<n>", default: "300", help: "how many commands make the burst (default: 300)" },
+    long: { help: "also a run of 100,000 events in the laboratory" },
+    json: { help: "one object for each protocol, a line each" },
   },
   {
     note: "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about ten minutes.",

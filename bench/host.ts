@@ -12,8 +12,8 @@ import { commandLine } from "./command-line.ts";
 import { MESSAGE_BYTES, type PingPongHost, pingPongHost } from "./ping-pong.ts";
 
 const { values } = commandLine("host", {
-  seconds: { such: "<s>", default: "1", says: "how long each measurement takes (default: 1)" },
-  rounds: { such: "<n>", default: "7", says: "how many measurements of each, in turns (default: 7)" },
+  seconds: { such: "<s>", default: "1", help: "how long each measurement takes (default: 1)" },
+  rounds: { such: "<n>", default: "7", help: "how many measurements of each, in turns (default: 7)" },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);

@@ -14,9 +14,9 @@ import { commandLine } from "./command-line.ts";
 import { spread } from "./figures.ts";
 
 const { values } = commandLine("journal", {
-  seconds: { such: "<s>", default: "1", says: "how long each measurement takes (default: 1)" },
-  rounds: { such: "<n>", default: "7", says: "how many measurements of each, in turns (default: 7)" },
-  directory: { such: "<dir>", default: ".", says: "on the disk that is measured (default: here)" },
+  seconds: { such: "<s>", default: "1", help: "how long each measurement takes (default: 1)" },
+  rounds: { such: "<n>", default: "7", help: "how many measurements of each, in turns (default: 7)" },
+  directory: { such: "<dir>", default: ".", help: "on the disk that is measured (default: here)" },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);

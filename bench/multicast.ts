@@ -24,15 +24,15 @@ const PACE_MS = 5;
 const { values, amount, someOf, whole, wholes } = commandLine(
   "multicast",
   {
-    processes: { such: "3,5", default: "3,5,7", says: "how many members (default: 3,5,7)" },
-    order: { such: "total", default: ORDERS.join(), says: `some of ${ORDERS.join(", ")} (default: all)` },
-    kind: { such: "reliable", default: KINDS.join(), says: "textbook, or reliable, or both (default)" },
-    transport: { such: "udp", default: TRANSPORTS.join(), says: "tcp, or udp, or both (default)" },
-    bytes: { such: "100", default: "100,1024", says: "length of a payload (default: 100,1024)" },
-    senders: { such: "one", default: SENDERS.join(), says: "one, or all, or both (default)" },
-    seconds: { such: "2", default: "1", says: "for how long members send in a round (default: 1)" },
-    rounds: { such: "5", default: "3", says: "how many rounds of each (default: 3)" },
-    json: { says: "one object for each figure, as a list" },
+    processes: { such: "3,5", default: "3,5,7", help: "how many members (default: 3,5,7)" },
+    order: { such: "total", default: ORDERS.join(), help: `some of ${ORDERS.join(", ")} (default: all)` },
+    kind: { such: "reliable", default: KINDS.join(), help: "textbook, or reliable, or both (default)" },
+    transport: { such: "udp", default: TRANSPORTS.join(), help: "tcp, or udp, or both (default)" },
+    bytes: { such: "100", default: "100,1024", help: "length of a payload (default: 100,1024)" },
+    senders: { such: "one", default: SENDERS.join(), help: "one, or all, or both (default)" },
+    seconds: { such: "2", default: "1", help: "for how long members send in a round (default: 1)" },
+    rounds: { such: "5", default: "3", help: "how many rounds of each (default: 3)" },
+    json: { help: "one object for each figure, as a list" },
   },
   {
     note: `With its defaults it takes about 40 minutes; shorter, two or three:

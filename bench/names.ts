@@ -96,9 +96,9 @@ function standing(member: Member, wrong: number): Answer {
 
 async function measure(): Promise<void> {
   const { values, whole } = commandLine("names", {
-    names: { such: "N", default: "100000", says: "how many names (100000)" },
-    "at-once": { such: "N", default: "1", says: "how many are in use at a time (1)" },
-    channels: { such: "N", default: "1000", says: "how many channels are opened and closed then (1000)" },
+    names: { such: "N", default: "100000", help: "how many names (100000)" },
+    "at-once": { such: "N", default: "1", help: "how many are in use at a time (1)" },
+    channels: { such: "N", default: "1000", help: "how many channels are opened and closed then (1000)" },
   });
   const names = whole("names", values.names, 1, MOST);
   const atOnce = whole("at-once", values["at-once"], 1, MOST);

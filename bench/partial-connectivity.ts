@@ -10,8 +10,8 @@ import { breakages, FOR_MS, measured, SEEDS, settings } from "./partial-connecti
 const MAX_SEEDS = 10_000;
 
 const { values, whole } = commandLine("partial-connectivity", {
-  seeds: { such: "N", default: String(SEEDS), says: `how many runs of each, ${SEEDS} by default` },
-  json: { says: "one object for each row, as a list" },
+  seeds: { such: "N", default: String(SEEDS), help: `how many runs of each, ${SEEDS} by default` },
+  json: { help: "one object for each row, as a list" },
 });
 
 const seeds = whole("seeds", values.seeds, 1, MAX_SEEDS);

@@ -18,13 +18,13 @@ const QUICK_STALLS_MS = [100, 2_000];
 const { values, amount, someOf, whole, wholes } = commandLine(
   "services",
   {
-    only: { such: "locks", default: SECTIONS.join(), says: `some of ${SECTIONS.join(", ")} (default: all)` },
-    timing: { such: "fast", default: timings.join(), says: `for stalls: some of ${timings.join(", ")} (default: all)` },
-    stalls: { such: "100,400", says: `how many milliseconds a member is stopped (default: ${STALLS_MS.join()})` },
-    rounds: { such: "10", says: "how many rounds of each (default: 5; quick: 1)" },
-    seconds: { such: "2", says: "for how long locks are taken and messages sent in a round (default: 1; quick: 0.2)" },
-    quick: { says: "one short round of each, and two stalls" },
-    json: { says: "one object for each figure, as a list" },
+    only: { such: "locks", default: SECTIONS.join(), help: `some of ${SECTIONS.join(", ")} (default: all)` },
+    timing: { such: "fast", default: timings.join(), help: `for stalls: some of ${timings.join(", ")} (default: all)` },
+    stalls: { such: "100,400", help: `how many milliseconds a member is stopped (default: ${STALLS_MS.join()})` },
+    rounds: { such: "10", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long locks are taken and messages sent in a round (default: 1; quick: 0.2)" },
+    quick: { help: "one short round of each, and two stalls" },
+    json: { help: "one object for each figure, as a list" },
   },
   {
     note: `With its defaults it takes about 12 minutes; shorter, a few seconds:

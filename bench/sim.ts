@@ -145,8 +145,8 @@ export async function benchSim(args: readonly string[]): Promise<void> {
   const { values } = commandLine(
     "sim",
     {
-      quick: { says: "fewer rounds and messages" },
-      json: { says: "the figures as JSON" },
+      quick: { help: "fewer rounds and messages" },
+      json: { help: "the figures as JSON" },
     },
     { args },
   );

@@ -19,11 +19,11 @@ import { FrameCounter, type Frames } from "./studio/frames.ts";
 const { values, refuse, amount, someOf } = commandLine(
   "studio",
   {
-    protocol: { such: "<a,b>", default: protocolNames.join(), says: "which protocols (default: all)" },
-    nodes: { such: "<n>", default: "5", says: "how many members (default: 5)" },
-    seconds: { such: "<s>", default: "5", says: "how long each measurement takes (default: 5)" },
-    commands: { such: "<n>", default: "300", says: "how many commands make the burst (default: 300)" },
-    json: { says: "one object for each protocol, a line each" },
+    protocol: { such: "<a,b>", default: protocolNames.join(), help: "which protocols (default: all)" },
+    nodes: { such: "<n>", default: "5", help: "how many members (default: 5)" },
+    seconds: { such: "<s>", default: "5", help: "how long each measurement takes (default: 5)" },
+    commands: { such: "<n>", default: "300", help: "how many commands make the burst (default: 300)" },
+    json: { help: "one object for each protocol, a line each" },
   },
   {
     note: "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about eight minutes.",

@@ -16,11 +16,11 @@ const QUICK = 1_000;
 const LIMIT = 2;
 
 const { values, refuse, whole } = commandLine("super-peers", {
-  nodes: { such: "N", says: `how many there are, ${FULL} by default` },
-  share: { such: "S", default: "0.01", says: "how many of them should be super-peers, 0.01 by default" },
-  quick: { says: `${QUICK} nodes` },
-  json: { says: "for machines" },
-  picture: { such: "FILE", says: "draws them, as SVG" },
+  nodes: { such: "N", help: `how many there are, ${FULL} by default` },
+  share: { such: "S", default: "0.01", help: "how many of them should be super-peers, 0.01 by default" },
+  quick: { help: `${QUICK} nodes` },
+  json: { help: "for machines" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
 const count = whole("nodes", values.nodes ?? String(values.quick ? QUICK : FULL), 20, 50_000);

@@ -94,10 +94,10 @@ const { values, positionals, refuse, wholes } = commandLine(
   {
     nodes: {
       such: "3,7,16",
-      says: `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
+      help: `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
     },
-    full: { says: "a table for each cost, with what the formula gives below what was measured" },
-    json: { says: "one object for each figure, as a list" },
+    full: { help: "a table for each cost, with what the formula gives below what was measured" },
+    json: { help: "one object for each figure, as a list" },
   },
   { positionals: "mutex|election|multicast|consensus" },
 );

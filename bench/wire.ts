@@ -10,8 +10,8 @@ import { commandLine } from "./command-line.ts";
 import { type Place, trustingDecoder } from "./trusting-decoder.ts";
 
 const { values } = commandLine("wire", {
-  rounds: { such: "<n>", default: "15", says: "how many measurements of each, in turns (default: 15)" },
-  messages: { such: "<n>", default: "20000", says: "how many messages each takes (default: 20000)" },
+  rounds: { such: "<n>", default: "15", help: "how many measurements of each, in turns (default: 15)" },
+  messages: { such: "<n>", default: "20000", help: "how many messages each takes (default: 20000)" },
 });
 const rounds = Number(values.rounds);
 const messages = Number(values.messages);
