@@ -5,42 +5,27 @@
  *     node build/bench/ack-implosion.js [--nodes 3,7] [--processing P] [--json] [--picture FILE]
  */
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { type Figures, measured, methods } from "./ack-implosion/figures.ts";
 import { picture } from "./ack-implosion/picture.ts";
 import { PROCESSING, SIZES } from "./ack-implosion/settings.ts";
-import { helpIfAsked } from "./usage.ts";
+import { commandLine } from "./command-line.ts";
 
 const MAX_NODES = 10_000;
 const KEY = `
 done after: from the sending until the sender is done with the last acknowledgement that comes to it.
 –: no acknowledgement comes. Where all speak, each says in its own messages what it has received.`;
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: "string" },
-    processing: { type: "string" },
-    json: { type: "boolean" },
-    picture: { type: "string" },
-    help: { type: "boolean" },
+const { values, refuse, wholes } = commandLine("ack-implosion", {
+  nodes: { such: "3,7,16", help: `how many members; ${SIZES.join(", ")} if not said` },
+  processing: {
+    such: "P",
+    help: `how long a node is busy with one message, in message times, ${PROCESSING} by default`,
   },
-});
-helpIfAsked(values.help === true, "ack-implosion", {
-  "--nodes 3,7,16": `how many members; ${SIZES.join(", ")} if not said`,
-  "--processing P": `how long a node is busy with one message, in message times, ${PROCESSING} by default`,
-  "--json": "one object for each figure, as a list",
-  "--picture FILE": "draws them, as SVG",
+  json: { help: "one object for each figure, as a list" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
-function refuse(message: string): never {
-  console.error(`coterie bench ack-implosion: ${message}`);
-  process.exit(2);
-}
-
-const sizes = values.nodes === undefined ? SIZES : values.nodes.split(",").map(Number);
-const isSound = (size: number): boolean => Number.isSafeInteger(size) && size >= 2 && size <= MAX_NODES;
-if (!sizes.every(isSound))
-  refuse(`expected --nodes to be whole numbers from 2 to ${MAX_NODES}, such as 3,7,16, got ${values.nodes}`);
+const sizes = values.nodes === undefined ? SIZES : wholes("nodes", values.nodes, 2, MAX_NODES);
 const processing = values.processing === undefined ? PROCESSING : Number(values.processing);
 if (!(processing >= 0 && processing <= 100))
   refuse(`expected --processing to be from 0 to 100, got ${values.processing}`);

@@ -6,58 +6,33 @@
  *     node build/bench/agreement.js [--nodes 4 --quick]
  */
 import { loadavg } from "node:os";
-import { parseArgs } from "node:util";
 import { AgreementGroup, type Load } from "./agreement/group.ts";
 import { measureSignatures, signaturesOfOneDecision } from "./agreement/signatures.ts";
+import { beforeSignalsEnd, commandLine } from "./command-line.ts";
 import { median, spread } from "./figures.ts";
-import { helpIfAsked } from "./usage.ts";
 
 /** With fewer, PBFT does not go on without one. */
 const FAULT_TOLERANT = 4;
 const PROTOCOLS = ["pbft", "raft"] as const;
 type Name = (typeof PROTOCOLS)[number];
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: "string", default: "4,7" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    quick: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values, amount, whole, wholes } = commandLine(
+  "agreement",
+  {
+    nodes: { such: "4,7", default: "4,7", help: "how many members (default: 4,7)" },
+    rounds: { such: "5", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
+    quick: { help: "one short round of each" },
+    json: { help: "one object with the rows and what signatures cost" },
   },
-});
-const options = {
-  "--nodes 4,7": "how many members (default: 4,7)",
-  "--rounds 5": "how many rounds of each (default: 5; quick: 1)",
-  "--seconds 2": "for how long each load lasts in a round (default: 2; quick: 0.3)",
-  "--quick": "one short round of each",
-  "--json": "one object with the rows and what signatures cost",
-};
-helpIfAsked(values.help, "agreement", options, "With its defaults it takes about four minutes.");
+  { note: "With its defaults it takes about four minutes." },
+);
 
-function refuse(message: string): never {
-  console.error(`coterie bench agreement: ${message}`);
-  process.exit(2);
-}
+const rounds = whole("rounds", values.rounds ?? (values.quick ? "1" : "5"), 1, 100);
+const ms = amount("seconds", values.seconds ?? (values.quick ? "0.3" : "2"), 60) * 1_000;
+const sizes = wholes("nodes", values.nodes, 1, 16);
 
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-if (!(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100))
-  refuse(`expected --rounds to be a whole number from 1 to 100, got ${values.rounds}`);
-const ms = Number(values.seconds ?? (values.quick ? 0.3 : 2)) * 1_000;
-if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
-const sizes = values.nodes.split(",").map(Number);
-if (!sizes.every((size) => Number.isInteger(size) && size >= 1 && size <= 16))
-  refuse(`expected --nodes to be whole numbers from 1 to 16, got ${values.nodes}`);
-
-for (const [signal, code] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-] as const)
-  process.once(signal, () => {
-    AgreementGroup.endAll();
-    process.exit(code);
-  });
+beforeSignalsEnd(() => AgreementGroup.endAll());
 
 interface Row {
   readonly nodes: number;

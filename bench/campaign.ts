@@ -4,21 +4,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
-import { helpIfAsked } from "./usage.ts";
+import { commandLine } from "./command-line.ts";
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "100000" },
-    rounds: { type: "string", default: "2" },
-    json: { type: "boolean" },
-    help: { type: "boolean" },
+const { values } = commandLine("campaign", {
+  seeds: {
+    such: "<n>",
+    default: "100000",
+    help: "of simulated elections by epoch-bully with five nodes (default: 100000)",
   },
-});
-helpIfAsked(values.help === true, "campaign", {
-  "--seeds <n>": "of simulated elections by epoch-bully with five nodes (default: 100000)",
-  "--rounds <n>": "each on one thread and then on two; the best counts (default: 2)",
-  "--json": "print the figures as JSON",
+  rounds: { such: "<n>", default: "2", help: "each on one thread and then on two; the best counts (default: 2)" },
+  json: { help: "print the figures as JSON" },
 });
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));

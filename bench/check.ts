@@ -10,12 +10,12 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { type ExploreOptions, explore } from "../src/check/explore.ts";
 import { ringModel } from "../src/check/models/chang-roberts.ts";
 import { mutexModel } from "../src/check/models/ricart-agrawala.ts";
+import { commandLine } from "./command-line.ts";
 import { median, spread } from "./figures.ts";
-import { helpIfAsked } from "./usage.ts";
 
 type System = "chang-roberts" | "ricart-agrawala";
 
@@ -182,21 +182,16 @@ function table(comparisons: readonly Comparison[]): string {
 
 /** @throws Error if a count is not what it must be. */
 export async function benchCheck(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      rounds: { type: "string" },
-      explore: { type: "string" },
-      help: { type: "boolean", default: false },
+  const { values } = commandLine(
+    "check",
+    {
+      quick: { help: "models of up to a million states, one round each" },
+      rounds: { such: "<n>", help: "how often each model is explored, in turns" },
+      json: { help: "the figures as JSON" },
+      explore: { such: "<n>", help: null }, // For its own process.
     },
-  });
-  helpIfAsked(values.help, "check", {
-    "--quick": "models of up to a million states, one round each",
-    "--rounds <n>": "how often each model is explored, in turns",
-    "--json": "the figures as JSON",
-  });
+    { args },
+  );
   if (values.explore !== undefined) return exploreAlone(values.explore);
   const hasSpin = isThere("spin") && isThere("gcc");
   if (!hasSpin) console.error("spin or gcc is not installed: Coterie runs alone");

@@ -6,7 +6,6 @@
  *
  *     node build/bench/cluster.js [--only writes --quick]
  */
-import { parseArgs } from "node:util";
 import { Coterie } from "./cluster/coterie.ts";
 import { CoterieServingEtcd } from "./cluster/coterie-etcd.ts";
 import { Etcd, etcdMissing } from "./cluster/etcd.ts";
@@ -16,8 +15,8 @@ import { Redis, redisVersion } from "./cluster/redis.ts";
 import { Servers } from "./cluster/servers.ts";
 import type { EtcdWork, Loaded, Subject } from "./cluster/subject.ts";
 import { isZookeeperInstalled, Zookeeper } from "./cluster/zookeeper.ts";
+import { beforeSignalsEnd, commandLine, isWatched, progress } from "./command-line.ts";
 import { Group } from "./services/group.ts";
-import { helpIfAsked } from "./usage.ts";
 
 /** By what the members are loaded: `join()` in one of them, or etcd's API. */
 const SECTIONS_OF = {
@@ -36,64 +35,44 @@ const IN_FLIGHT: Readonly<Record<LoadSection, readonly number[]>> = {
 };
 const PEERS = ["etcd", "zookeeper", "redis"] as const;
 type Peer = (typeof PEERS)[number];
+const isApi = (text: string): text is keyof typeof SECTIONS_OF => Object.hasOwn(SECTIONS_OF, text);
 const MIB = 1_048_576;
 
-const { values } = parseArgs({
-  options: {
-    api: { type: "string", default: "join" },
-    only: { type: "string" },
-    peers: { type: "string" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    quick: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values, refuse, amount, whole, someOf } = commandLine(
+  "cluster",
+  {
+    api: {
+      such: "etcd",
+      default: "join",
+      help: "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
+    },
+    only: {
+      such: "writes",
+      help: `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
+    },
+    peers: {
+      such: "etcd",
+      help: `some of ${PEERS.join(", ")}, or none; with --api etcd it is etcd (default: those that are installed)`,
+    },
+    rounds: { such: "10", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long each load lasts in a round (default: 2; quick: 0.3)" },
+    quick: { help: "one short round of each" },
+    json: { help: "one object with the peers and their versions, and one row for each figure" },
   },
-});
-const options = {
-  "--api etcd":
-    "our members serve etcd's API, and the same client in Go loads both (default: join, by join() in our leader)",
-  "--only writes": `some of ${SECTIONS_OF.join.join(", ")}; with --api etcd of ${SECTIONS_OF.etcd.join(", ")} (default: all)`,
-  "--peers etcd": `some of ${PEERS.join(", ")}, or none; with --api etcd it is etcd (default: those that are installed)`,
-  "--rounds 10": "how many rounds of each (default: 5; quick: 1)",
-  "--seconds 2": "for how long each load lasts in a round (default: 2; quick: 0.3)",
-  "--quick": "one short round of each",
-  "--json": "one object with the peers and their versions, and one row for each figure",
-};
-helpIfAsked(values.help, "cluster", options, "With its defaults it takes about ten minutes.");
+  { note: "With its defaults it takes about ten minutes." },
+);
 
-function refuse(message: string): never {
-  console.error(`coterie bench cluster: ${message}`);
-  process.exit(2);
-}
+const rounds = whole("rounds", values.rounds ?? (values.quick ? "1" : "5"), 1, 100);
+const ms = amount("seconds", values.seconds ?? (values.quick ? "0.3" : "2"), 60) * 1_000;
+const api = isApi(values.api) ? values.api : refuse(`expected --api to be join or etcd, got ${values.api}`);
+const known: readonly Section[] = SECTIONS_OF[api];
+const sections = values.only === undefined ? known : someOf("only", values.only, known);
 
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-if (!(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100))
-  refuse(`expected --rounds to be a whole number from 1 to 100, got ${values.rounds}`);
-const ms = Number(values.seconds ?? (values.quick ? 0.3 : 2)) * 1_000;
-if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
-if (values.api !== "join" && values.api !== "etcd") refuse(`expected --api to be join or etcd, got ${values.api}`);
-const known: readonly Section[] = SECTIONS_OF[values.api];
-const sections = (values.only?.split(",") ?? known) as readonly Section[];
-const stray = sections.find((section) => !known.includes(section));
-if (stray !== undefined) refuse(`expected --only to be some of ${known.join(", ")}, got ${stray}`);
-
-const isWatched = process.stderr.isTTY;
-const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
 const endAll = (): void => {
   Group.endAll();
   Servers.endAll();
 };
-for (const [signal, code] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-] as const)
-  process.once(signal, () => {
-    endAll();
-    process.exit(code);
-  });
+beforeSignalsEnd(endAll);
 
 const works: Readonly<Record<LoadSection, EtcdWork>> = {
   writes: "write",
@@ -194,7 +173,7 @@ async function byEtcd(): Promise<Systems> {
 }
 
 try {
-  const { systems, led } = values.api === "join" ? await byJoin() : await byEtcd();
+  const { systems, led } = api === "join" ? await byJoin() : await byEtcd();
   const all: Row[] = [];
   for (const section of sections) {
     const able = section === "watches" ? systems.filter(({ hasWatches }) => hasWatches !== false) : systems;

@@ -5,30 +5,19 @@
  *     node build/bench/duel.js [--seeds K] [--json] [--picture FILE]
  */
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { commandLine } from "./command-line.ts";
 import { measured, NODES, quantile, settings, UNTIL_MS } from "./duel/figures.ts";
 import { picture } from "./duel/picture.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string" },
-    json: { type: "boolean" },
-    picture: { type: "string" },
-    help: { type: "boolean" },
-  },
-});
-helpIfAsked(values.help === true, "duel", {
-  "--seeds K": "at most so many for each setting",
-  "--json": "one object for each setting, as a list",
-  "--picture FILE": "draws them, as SVG",
+const { values, refuse } = commandLine("duel", {
+  seeds: { such: "K", help: "at most so many for each setting" },
+  json: { help: "one object for each setting, as a list" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
 const most = values.seeds === undefined ? Number.POSITIVE_INFINITY : Number(values.seeds);
-if (values.seeds !== undefined && !(Number.isSafeInteger(most) && most >= 1)) {
-  console.error(`coterie bench duel: expected --seeds to be a whole number > 0, got ${values.seeds}`);
-  process.exit(2);
-}
+if (values.seeds !== undefined && !(Number.isSafeInteger(most) && most >= 1))
+  refuse(`expected --seeds to be a whole number > 0, got ${values.seeds}`);
 
 const figures = settings.map((setting) => measured({ ...setting, seeds: Math.min(setting.seeds, most) }));
 if (values.picture !== undefined) writeFileSync(values.picture, picture(figures));

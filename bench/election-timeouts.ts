@@ -5,35 +5,20 @@
  *     node build/bench/election-timeouts.js [--trials N] [--json] [--picture FILE]
  */
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { commandLine } from "./command-line.ts";
 import { line, nameOf, published, scales, spreads } from "./election-timeouts/figures.ts";
 import { picture } from "./election-timeouts/picture.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const TRIALS = 1_000;
 const MAX_TRIALS = 100_000;
 
-const { values } = parseArgs({
-  options: {
-    trials: { type: "string", default: String(TRIALS) },
-    json: { type: "boolean" },
-    picture: { type: "string" },
-    help: { type: "boolean" },
-  },
-});
-helpIfAsked(values.help === true, "election-timeouts", {
-  "--trials N": `how many leaders crash for each line, ${TRIALS} by default`,
-  "--json": "for machines",
-  "--picture FILE": "draws the figure, as SVG",
+const { values, whole } = commandLine("election-timeouts", {
+  trials: { such: "N", default: String(TRIALS), help: `how many leaders crash for each line, ${TRIALS} by default` },
+  json: { help: "for machines" },
+  picture: { such: "FILE", help: "draws the figure, as SVG" },
 });
 
-const trials = Number(values.trials);
-if (!Number.isSafeInteger(trials) || trials < 1 || trials > MAX_TRIALS) {
-  console.error(
-    `coterie bench election-timeouts: expected --trials to be from 1 to ${MAX_TRIALS}, got ${values.trials}`,
-  );
-  process.exit(2);
-}
+const trials = whole("trials", values.trials, 1, MAX_TRIALS);
 const above = spreads.map((timeouts) => line(timeouts, trials));
 const below = scales.map((timeouts) => line(timeouts, trials));
 if (values.picture !== undefined) writeFileSync(values.picture, picture(above, below));

@@ -9,48 +9,31 @@
 import { existsSync } from "node:fs";
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
+import { commandLine } from "./command-line.ts";
 import { type Frames, firstPaint, framesWhile, MEASURES_MEMORY, memoryOf, openPage, sizes } from "./frames/pages.ts";
 import { BEFORE_MS, BURST_MS, REST_MS, recorded } from "./frames/recorded.ts";
 import { quantile } from "./services/figures.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    protocol: { type: "string", default: protocolNames.join() },
-    nodes: { type: "string", default: "5" },
-    commands: { type: "string", default: "300" },
-    long: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
-helpIfAsked(
-  values.help,
+const { values, refuse, someOf, whole } = commandLine(
   "frames",
   {
-    "--protocol <a,b>": "which protocols (default: all)",
-    "--nodes <n>": "how many nodes (default: 5)",
-    "--commands <n>": "how many commands make the burst (default: 300)",
-    "--long": "also a run of 100,000 events in the laboratory",
-    "--json": "one object for each protocol, a line each",
+    protocol: { such: "<a,b>", default: protocolNames.join(), help: "which protocols (default: all)" },
+    nodes: { such: "<n>", default: "5", help: "how many nodes (default: 5)" },
+    commands: { such: "<n>", default: "300", help: "how many commands make the burst (default: 300)" },
+    long: { help: "also a run of 100,000 events in the laboratory" },
+    json: { help: "one object for each protocol, a line each" },
   },
-  "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about ten minutes.",
+  {
+    note: "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about ten minutes.",
+  },
 );
 
 const executablePath = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
-const protocols = values.protocol.split(",");
-const [nodes, commands] = [Number(values.nodes), Number(values.commands)];
-const refuse = (message: string): never => {
-  console.error(`coterie bench frames: ${message}`);
-  process.exit(2);
-};
-const stranger = protocols.find((name) => !protocolNames.includes(name));
-if (stranger !== undefined) refuse(`expected --protocol to be some of ${protocolNames.join(", ")}, got ${stranger}`);
-if (!(nodes >= 1 && nodes <= 32)) refuse(`expected --nodes to be 1 to 32, got ${values.nodes}`);
-if (!(commands >= 1 && commands <= 100_000)) refuse(`expected --commands to be 1 to 100000, got ${values.commands}`);
+const protocols = someOf("protocol", values.protocol, protocolNames);
+const nodes = whole("nodes", values.nodes, 1, 32);
+const commands = whole("commands", values.commands, 1, 100_000);
 if (!existsSync(executablePath)) refuse(`expected Chromium at ${executablePath}: set COTERIE_CHROMIUM to where it is`);
 
 interface Measured {

@@ -7,21 +7,13 @@
 import { fork } from "node:child_process";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { type EchoStyle, onEcho } from "./bare-echo.ts";
+import { commandLine } from "./command-line.ts";
 import { MESSAGE_BYTES, type PingPongHost, pingPongHost } from "./ping-pong.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "1" },
-    rounds: { type: "string", default: "7" },
-    help: { type: "boolean", default: false },
-  },
-});
-helpIfAsked(values.help, "host", {
-  "--seconds <s>": "how long each measurement takes (default: 1)",
-  "--rounds <n>": "how many measurements of each, in turns (default: 7)",
+const { values } = commandLine("host", {
+  seconds: { such: "<s>", default: "1", help: "how long each measurement takes (default: 1)" },
+  rounds: { such: "<n>", default: "7", help: "how many measurements of each, in turns (default: 7)" },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);

@@ -7,25 +7,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { natural, struct, text } from "../src/core/shape.ts";
 import { openJournal } from "../src/runtime/journal/disk-journal.ts";
 import { realPlatform } from "../src/runtime/platform/real.ts";
+import { commandLine } from "./command-line.ts";
 import { spread } from "./figures.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "1" },
-    rounds: { type: "string", default: "7" },
-    directory: { type: "string", default: "." },
-    help: { type: "boolean", default: false },
-  },
-});
-helpIfAsked(values.help, "journal", {
-  "--seconds <s>": "how long each measurement takes (default: 1)",
-  "--rounds <n>": "how many measurements of each, in turns (default: 7)",
-  "--directory <dir>": "on the disk that is measured (default: here)",
+const { values } = commandLine("journal", {
+  seconds: { such: "<s>", default: "1", help: "how long each measurement takes (default: 1)" },
+  rounds: { such: "<n>", default: "7", help: "how many measurements of each, in turns (default: 7)" },
+  directory: { such: "<dir>", default: ".", help: "on the disk that is measured (default: here)" },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);

@@ -5,11 +5,10 @@
  *
  *     node build/bench/multicast.js [--processes 3 --order total --seconds 2]
  */
-import { parseArgs } from "node:util";
 import type { Order, Transport } from "../src/cluster/services/channel-api.ts";
+import { commandLine } from "./command-line.ts";
 import { type Cell, type Figure, type Named, planned, sameOrder, say, title } from "./multicast/figures.ts";
 import { Group } from "./multicast/group.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 /** With these every member delivers the same sequence. */
@@ -22,66 +21,36 @@ const MAX_BYTES = 60_000;
 /** How often a sender sends while delays are measured. */
 const PACE_MS = 5;
 
-const { values } = parseArgs({
-  options: {
-    processes: { type: "string", default: "3,5,7" },
-    order: { type: "string", default: ORDERS.join() },
-    kind: { type: "string", default: KINDS.join() },
-    transport: { type: "string", default: TRANSPORTS.join() },
-    bytes: { type: "string", default: "100,1024" },
-    senders: { type: "string", default: SENDERS.join() },
-    seconds: { type: "string", default: "1" },
-    rounds: { type: "string", default: "3" },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values, amount, someOf, whole, wholes } = commandLine(
+  "multicast",
+  {
+    processes: { such: "3,5", default: "3,5,7", help: "how many members (default: 3,5,7)" },
+    order: { such: "total", default: ORDERS.join(), help: `some of ${ORDERS.join(", ")} (default: all)` },
+    kind: { such: "reliable", default: KINDS.join(), help: "textbook, or reliable, or both (default)" },
+    transport: { such: "udp", default: TRANSPORTS.join(), help: "tcp, or udp, or both (default)" },
+    bytes: { such: "100", default: "100,1024", help: "length of a payload (default: 100,1024)" },
+    senders: { such: "one", default: SENDERS.join(), help: "one, or all, or both (default)" },
+    seconds: { such: "2", default: "1", help: "for how long members send in a round (default: 1)" },
+    rounds: { such: "5", default: "3", help: "how many rounds of each (default: 3)" },
+    json: { help: "one object for each figure, as a list" },
   },
-});
-const options = {
-  "--processes 3,5": "how many members (default: 3,5,7)",
-  "--order total": `some of ${ORDERS.join(", ")} (default: all)`,
-  "--kind reliable": "textbook, or reliable, or both (default)",
-  "--transport udp": "tcp, or udp, or both (default)",
-  "--bytes 100": "length of a payload (default: 100,1024)",
-  "--senders one": "one, or all, or both (default)",
-  "--seconds 2": "for how long members send in a round (default: 1)",
-  "--rounds 5": "how many rounds of each (default: 3)",
-  "--json": "one object for each figure, as a list",
-};
-const note = `With its defaults it takes about 40 minutes; shorter, two or three:
-  coterie bench multicast --processes 3 --order total --transport tcp`;
-helpIfAsked(values.help, "multicast", options, note);
+  {
+    note: `With its defaults it takes about 40 minutes; shorter, two or three:
+  coterie bench multicast --processes 3 --order total --transport tcp`,
+  },
+);
 
-function refuse(message: string): never {
-  console.error(`coterie bench multicast: ${message}`);
-  process.exit(2);
-}
-
-function words<W extends string>(option: string, text: string, known: readonly W[]): W[] {
-  const given = text.split(",");
-  const stray = given.find((word) => !known.some((each) => each === word));
-  if (stray !== undefined) refuse(`expected --${option} to be some of ${known.join(", ")}, got ${stray}`);
-  return given as W[];
-}
-
-function numbers(option: string, text: string, least: number, most: number): number[] {
-  const given = text.split(",").map(Number);
-  if (!given.every((each) => Number.isInteger(each) && each >= least && each <= most))
-    refuse(`expected --${option} to be whole numbers from ${least} to ${most}, got ${text}`);
-  return given;
-}
-
-const ms = Number(values.seconds) * 1_000;
-if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
-const [rounds = 1] = numbers("rounds", values.rounds, 1, 100);
-const sizes = numbers("processes", values.processes, 2, MAX_PROCESSES);
-const lengths = numbers("bytes", values.bytes, 32, MAX_BYTES);
-const senders = words("senders", values.senders, SENDERS);
+const ms = amount("seconds", values.seconds, 60) * 1_000;
+const rounds = whole("rounds", values.rounds, 1, 100);
+const sizes = wholes("processes", values.processes, 2, MAX_PROCESSES);
+const lengths = wholes("bytes", values.bytes, 32, MAX_BYTES);
+const senders = someOf("senders", values.senders, SENDERS);
 
 function channels(): Named[] {
   const [orders, kinds, transports] = [
-    words("order", values.order, ORDERS),
-    words("kind", values.kind, KINDS),
-    words("transport", values.transport, TRANSPORTS),
+    someOf("order", values.order, ORDERS),
+    someOf("kind", values.kind, KINDS),
+    someOf("transport", values.transport, TRANSPORTS),
   ];
   return orders.flatMap((order) =>
     kinds.flatMap((kind) =>

@@ -8,10 +8,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { join } from "../src/cluster/join.ts";
 import type { Member } from "../src/cluster/services/api.ts";
-import { helpIfAsked } from "./usage.ts";
+import { commandLine } from "./command-line.ts";
 
 interface Being {
   readonly id: number;
@@ -33,6 +32,7 @@ const CHANNELS_AT_ONCE = 50;
 /** Members keep a channel for ten seconds, for programs that start late. */
 const CHANNELS_GO_MS = 20_000;
 const LOOK_MS = 2_000;
+const MOST = 10_000_000;
 
 const [mode = "", being = ""] = process.argv.slice(2);
 if (mode === "--member") await serve(JSON.parse(being) as Being);
@@ -95,22 +95,14 @@ function standing(member: Member, wrong: number): Answer {
 }
 
 async function measure(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      names: { type: "string", default: "100000" },
-      "at-once": { type: "string", default: "1" },
-      channels: { type: "string", default: "1000" },
-      help: { type: "boolean", default: false },
-    },
+  const { values, whole } = commandLine("names", {
+    names: { such: "N", default: "100000", help: "how many names (100000)" },
+    "at-once": { such: "N", default: "1", help: "how many are in use at a time (1)" },
+    channels: { such: "N", default: "1000", help: "how many channels are opened and closed then (1000)" },
   });
-  helpIfAsked(values.help, "names", {
-    "--names N": "how many names (100000)",
-    "--at-once N": "how many are in use at a time (1)",
-    "--channels N": "how many channels are opened and closed then (1000)",
-  });
-  const names = whole("--names", values.names);
-  const atOnce = whole("--at-once", values["at-once"]);
-  const channelCount = whole("--channels", values.channels);
+  const names = whole("names", values.names, 1, MOST);
+  const atOnce = whole("at-once", values["at-once"], 1, MOST);
+  const channelCount = whole("channels", values.channels, 1, MOST);
   const folder = mkdtempSync(path(tmpdir(), "coterie-names-"));
   const children = new Map<number, ChildProcess>();
   const end = (): void => {
@@ -228,11 +220,4 @@ async function freePorts(count: number): Promise<number[]> {
   const ports = servers.map((server) => (server.address() as { port: number }).port);
   for (const server of servers) server.close();
   return ports;
-}
-
-function whole(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  process.stderr.write(`expected ${name} to be a whole number > 0, got ${text}\n`);
-  process.exit(2);
 }

@@ -3,31 +3,18 @@
  *
  *     node build/bench/partial-connectivity.js [--seeds N] [--json]
  */
-import { parseArgs } from "node:util";
+
+import { commandLine } from "./command-line.ts";
 import { breakages, FOR_MS, measured, SEEDS, settings } from "./partial-connectivity/figures.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const MAX_SEEDS = 10_000;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: String(SEEDS) },
-    json: { type: "boolean" },
-    help: { type: "boolean" },
-  },
-});
-helpIfAsked(values.help === true, "partial-connectivity", {
-  "--seeds N": `how many runs of each, ${SEEDS} by default`,
-  "--json": "one object for each row, as a list",
+const { values, whole } = commandLine("partial-connectivity", {
+  seeds: { such: "N", default: String(SEEDS), help: `how many runs of each, ${SEEDS} by default` },
+  json: { help: "one object for each row, as a list" },
 });
 
-const seeds = Number(values.seeds);
-if (!Number.isSafeInteger(seeds) || seeds < 1 || seeds > MAX_SEEDS) {
-  console.error(
-    `coterie bench partial-connectivity: expected --seeds to be from 1 to ${MAX_SEEDS}, got ${values.seeds}`,
-  );
-  process.exit(2);
-}
+const seeds = whole("seeds", values.seeds, 1, MAX_SEEDS);
 
 const rows = breakages.flatMap((breakage) => settings.map((setting) => measured(setting, breakage, seeds)));
 if (values.json === true) console.log(JSON.stringify(rows));

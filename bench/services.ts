@@ -4,84 +4,43 @@
  *
  *     node build/bench/services.js [--only locks --quick]
  */
-import { parseArgs } from "node:util";
 import { type Timing, timings } from "../src/cluster/services/timing.ts";
+import { beforeSignalsEnd, commandLine, isWatched, progress } from "./command-line.ts";
 import { failOvers, STALLS_MS, stalls } from "./services/absences.ts";
 import { print, type Row } from "./services/figures.ts";
 import { Group } from "./services/group.ts";
 import type { Run } from "./services/run.ts";
 import { locks, sends } from "./services/throughput.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const SECTIONS = ["locks", "sends", "fail-over", "stalls"] as const;
 const QUICK_STALLS_MS = [100, 2_000];
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string", default: SECTIONS.join() },
-    timing: { type: "string", default: timings.join() },
-    stalls: { type: "string" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    quick: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values, amount, someOf, whole, wholes } = commandLine(
+  "services",
+  {
+    only: { such: "locks", default: SECTIONS.join(), help: `some of ${SECTIONS.join(", ")} (default: all)` },
+    timing: { such: "fast", default: timings.join(), help: `for stalls: some of ${timings.join(", ")} (default: all)` },
+    stalls: { such: "100,400", help: `how many milliseconds a member is stopped (default: ${STALLS_MS.join()})` },
+    rounds: { such: "10", help: "how many rounds of each (default: 5; quick: 1)" },
+    seconds: { such: "2", help: "for how long locks are taken and messages sent in a round (default: 1; quick: 0.2)" },
+    quick: { help: "one short round of each, and two stalls" },
+    json: { help: "one object for each figure, as a list" },
   },
-});
-const options = {
-  "--only locks": `some of ${SECTIONS.join(", ")} (default: all)`,
-  "--timing fast": `for stalls: some of ${timings.join(", ")} (default: all)`,
-  "--stalls 100,400": `how many milliseconds a member is stopped (default: ${STALLS_MS.join()})`,
-  "--rounds 10": "how many rounds of each (default: 5; quick: 1)",
-  "--seconds 2": "for how long locks are taken and messages sent in a round (default: 1; quick: 0.2)",
-  "--quick": "one short round of each, and two stalls",
-  "--json": "one object for each figure, as a list",
-};
-const note = `With its defaults it takes about 12 minutes; shorter, a few seconds:
-  coterie bench services --only locks --quick`;
-helpIfAsked(values.help, "services", options, note);
+  {
+    note: `With its defaults it takes about 12 minutes; shorter, a few seconds:
+  coterie bench services --only locks --quick`,
+  },
+);
 
-function refuse(message: string): never {
-  console.error(`coterie bench services: ${message}`);
-  process.exit(2);
-}
+const ms = amount("seconds", values.seconds ?? (values.quick ? "0.2" : "1"), 60) * 1_000;
+const rounds = whole("rounds", values.rounds ?? (values.quick ? "1" : "5"), 1, 100);
+const stallsMs = wholes("stalls", values.stalls ?? (values.quick ? QUICK_STALLS_MS : STALLS_MS).join(), 1, 30_000);
+const sections = someOf("only", values.only, SECTIONS);
+const chosen: Timing[] = someOf("timing", values.timing, timings);
 
-function words<W extends string>(option: string, text: string, known: readonly W[]): W[] {
-  const given = text.split(",");
-  const stray = given.find((word) => !known.some((each) => each === word));
-  if (stray !== undefined) refuse(`expected --${option} to be some of ${known.join(", ")}, got ${stray}`);
-  return given as W[];
-}
-
-function wholes(option: string, text: string, most: number): number[] {
-  const given = text.split(",").map(Number);
-  if (!given.every((each) => Number.isInteger(each) && each >= 1 && each <= most))
-    refuse(`expected --${option} to be whole numbers from 1 to ${most}, got ${text}`);
-  return given;
-}
-
-const ms = Number(values.seconds ?? (values.quick ? 0.2 : 1)) * 1_000;
-if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
-const [rounds = 1] = wholes("rounds", values.rounds ?? (values.quick ? "1" : "5"), 100);
-const stallsMs = wholes("stalls", values.stalls ?? (values.quick ? QUICK_STALLS_MS : STALLS_MS).join(), 30_000);
-const sections = words("only", values.only, SECTIONS);
-const chosen: Timing[] = words("timing", values.timing, timings);
-
-const isWatched = process.stderr.isTTY;
-const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
 const run: Run = { rounds, ms, progress };
 
-for (const [signal, code] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-] as const) {
-  process.once(signal, () => {
-    Group.endAll();
-    process.exit(code);
-  });
-}
+beforeSignalsEnd(() => Group.endAll());
 
 const titles: Readonly<Record<(typeof SECTIONS)[number], string>> = {
   locks:

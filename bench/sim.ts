@@ -7,11 +7,11 @@
  */
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import type { TraceEntry } from "../src/trace/entry.ts";
+import { commandLine } from "./command-line.ts";
 import { median, spread } from "./figures.ts";
 import { barely, type RingOrder, type Run, ringOf, simulatedElection } from "./sim-ring.ts";
-import { helpIfAsked } from "./usage.ts";
 
 interface Size {
   readonly ring: number;
@@ -142,15 +142,14 @@ function rowText({ nodes, order, messages, nsPerMessage, bareNsPerMessage, setUp
 
 /** Runs the benchmark and prints it. */
 export async function benchSim(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
+  const { values } = commandLine(
+    "sim",
+    {
+      quick: { help: "fewer rounds and messages" },
+      json: { help: "the figures as JSON" },
     },
-  });
-  helpIfAsked(values.help, "sim", { "--quick": "fewer rounds and messages", "--json": "the figures as JSON" });
+    { args },
+  );
   const size = values.quick ? quick : full;
   const say = (line: string): void => {
     if (!values.json) console.log(line);

@@ -10,53 +10,32 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { type Browser, chromium } from "playwright-core";
 import { protocolNames } from "../src/protocols/index.ts";
+import { commandLine } from "./command-line.ts";
 import { Cluster } from "./studio/cluster.ts";
 import { FrameCounter, type Frames } from "./studio/frames.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    protocol: { type: "string", default: protocolNames.join() },
-    nodes: { type: "string", default: "5" },
-    seconds: { type: "string", default: "5" },
-    commands: { type: "string", default: "300" },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
-  },
-});
-helpIfAsked(
-  values.help,
+const { values, refuse, amount, someOf } = commandLine(
   "studio",
   {
-    "--protocol <a,b>": "which protocols (default: all)",
-    "--nodes <n>": "how many members (default: 5)",
-    "--seconds <s>": "how long each measurement takes (default: 5)",
-    "--commands <n>": "how many commands make the burst (default: 300)",
-    "--json": "one object for each protocol, a line each",
+    protocol: { such: "<a,b>", default: protocolNames.join(), help: "which protocols (default: all)" },
+    nodes: { such: "<n>", default: "5", help: "how many members (default: 5)" },
+    seconds: { such: "<s>", default: "5", help: "how long each measurement takes (default: 5)" },
+    commands: { such: "<n>", default: "300", help: "how many commands make the burst (default: 300)" },
+    json: { help: "one object for each protocol, a line each" },
   },
-  "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about eight minutes.",
+  {
+    note: "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about eight minutes.",
+  },
 );
 
 const executablePath = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
 
-function refuse(message: string): never {
-  console.error(`coterie bench studio: ${message}`);
-  process.exit(2);
-}
-
-function number(option: "nodes" | "seconds" | "commands", most: number): number {
-  const given = Number(values[option]);
-  if (given > 0 && given <= most) return given;
-  return refuse(`expected --${option} to be above 0 and at most ${most}, got ${values[option]}`);
-}
-
-const protocols = values.protocol.split(",");
-const stranger = protocols.find((name) => !protocolNames.includes(name));
-if (stranger !== undefined) refuse(`expected --protocol to be some of ${protocolNames.join(", ")}, got ${stranger}`);
-const [nodes, seconds, commands] = [number("nodes", 32), number("seconds", 600), number("commands", 100_000)];
+const protocols = someOf("protocol", values.protocol, protocolNames);
+const nodes = amount("nodes", values.nodes, 32);
+const seconds = amount("seconds", values.seconds, 600);
+const commands = amount("commands", values.commands, 100_000);
 if (!existsSync(executablePath)) refuse(`expected Chromium at ${executablePath}: set COTERIE_CHROMIUM to where it is`);
 
 /** In the source tree as in `build/`, where this is compiled to. */

@@ -5,44 +5,26 @@
  *     node build/bench/super-peers.js [--nodes N] [--share S] [--quick] [--json] [--picture FILE]
  */
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { commandLine } from "./command-line.ts";
 import type { Figures } from "./super-peers/figures.ts";
 import { byLotInSpace, byLotOnRing, dht, tokens, type Wanted } from "./super-peers/methods.ts";
 import { picture } from "./super-peers/picture.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const FULL = 10_000;
 const QUICK = 1_000;
 /** A super-peer should serve at most so many times the mean. */
 const LIMIT = 2;
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: "string" },
-    share: { type: "string", default: "0.01" },
-    quick: { type: "boolean" },
-    json: { type: "boolean" },
-    picture: { type: "string" },
-    help: { type: "boolean" },
-  },
-});
-helpIfAsked(values.help === true, "super-peers", {
-  "--nodes N": `how many there are, ${FULL} by default`,
-  "--share S": "how many of them should be super-peers, 0.01 by default",
-  "--quick": `${QUICK} nodes`,
-  "--json": "for machines",
-  "--picture FILE": "draws them, as SVG",
+const { values, refuse, whole } = commandLine("super-peers", {
+  nodes: { such: "N", help: `how many there are, ${FULL} by default` },
+  share: { such: "S", default: "0.01", help: "how many of them should be super-peers, 0.01 by default" },
+  quick: { help: `${QUICK} nodes` },
+  json: { help: "for machines" },
+  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
-function refuse(message: string): never {
-  console.error(`coterie bench super-peers: ${message}`);
-  process.exit(2);
-}
-
-const count = values.nodes === undefined ? (values.quick === true ? QUICK : FULL) : Number(values.nodes);
+const count = whole("nodes", values.nodes ?? String(values.quick ? QUICK : FULL), 20, 50_000);
 const share = Number(values.share);
-if (!Number.isSafeInteger(count) || count < 20 || count > 50_000)
-  refuse(`expected --nodes to be a whole number from 20 to 50000, got ${values.nodes}`);
 if (!(share > 0 && share <= 0.5 && share * count >= 2))
   refuse(`expected --share to be at most 0.5, and at least two nodes, got ${values.share}`);
 

@@ -4,14 +4,13 @@
  *
  *     node build/bench/table.js mutex|election|multicast|consensus [--nodes 3,7] [--full] [--json]
  */
-import { parseArgs } from "node:util";
 import { wrapped } from "../src/experiment/paragraph.ts";
+import { commandLine } from "./command-line.ts";
 import { consensusCosts } from "./table/consensus.ts";
 import { electionCosts } from "./table/election.ts";
 import { type Cost, type Figure, measured } from "./table/figure.ts";
 import { multicastCosts } from "./table/multicast.ts";
 import { mutexCosts } from "./table/mutex.ts";
-import { helpIfAsked } from "./usage.ts";
 
 const tables: Readonly<Record<string, readonly Cost[]>> = {
   mutex: mutexCosts,
@@ -25,20 +24,6 @@ const FEW = [3, 7, 16];
 const MAX_NODES = 10_000;
 
 const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
-
-function refuse(message: string): never {
-  console.error(`coterie bench table: ${message}`);
-  process.exit(2);
-}
-
-function sizesFrom(text: string | undefined, isFull: boolean): readonly number[] {
-  if (text === undefined) return isFull ? SIZES : FEW;
-  const sizes = text.split(",").map(Number);
-  const isSound = (size: number): boolean => Number.isSafeInteger(size) && size >= 3 && size <= MAX_NODES;
-  if (!sizes.every(isSound))
-    refuse(`expected --nodes to be whole numbers from 3 to ${MAX_NODES}, such as 3,7,16, got ${text}`);
-  return sizes;
-}
 
 const span = ([least, most]: readonly [number, number]): string =>
   least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
@@ -104,27 +89,28 @@ function show(figures: readonly Figure[]): void {
   if (wrong.length > 0) console.log(`  does not fit for N = ${wrong.join(", ")}`);
 }
 
-const { values, positionals } = parseArgs({
-  options: {
-    nodes: { type: "string" },
-    full: { type: "boolean" },
-    json: { type: "boolean" },
-    help: { type: "boolean" },
+const { values, positionals, refuse, wholes } = commandLine(
+  "table",
+  {
+    nodes: {
+      such: "3,7,16",
+      help: `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
+    },
+    full: { help: "a table for each cost, with what the formula gives below what was measured" },
+    json: { help: "one object for each figure, as a list" },
   },
-  allowPositionals: true,
-});
-helpIfAsked(values.help === true, "table mutex|election|multicast|consensus", {
-  "--nodes 3,7,16": `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
-  "--full": "a table for each cost, with what the formula gives below what was measured",
-  "--json": "one object for each figure, as a list",
-});
+  { positionals: "mutex|election|multicast|consensus" },
+);
 const [name] = positionals;
-const costs = name === undefined ? undefined : Object.entries(tables).find(([known]) => known === name)?.[1];
-if (costs === undefined || positionals.length > 1)
-  refuse(`expected one of ${Object.keys(tables).join(", ")}, got ${positionals.join(" ") || "nothing"}`);
+const found = Object.entries(tables).find(([known]) => known === name);
+const [, costs] =
+  found !== undefined && positionals.length === 1
+    ? found
+    : refuse(`expected one of ${Object.keys(tables).join(", ")}, got ${positionals.join(" ") || "nothing"}`);
 
 const isFull = values.full === true || values.json === true;
-const sizes = sizesFrom(values.nodes, isFull);
+const usual = isFull ? SIZES : FEW;
+const sizes = values.nodes === undefined ? usual : wholes("nodes", values.nodes, 3, MAX_NODES);
 const byCost = costs.map((cost) => {
   const figures = sizes.flatMap((nodes) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${cost.protocol}: ${cost.what}, N = ${nodes}`);

@@ -4,22 +4,14 @@
  *
  *     npm run bench:wire [-- --rounds 15 --messages 20000]
  */
-import { parseArgs } from "node:util";
 import { list, natural, nullable, oneOf, problem, real, struct, text, variants } from "../src/core/shape.ts";
 import { codecOf, Reader, Writer } from "../src/runtime/wire.ts";
+import { commandLine } from "./command-line.ts";
 import { type Place, trustingDecoder } from "./trusting-decoder.ts";
-import { helpIfAsked } from "./usage.ts";
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "15" },
-    messages: { type: "string", default: "20000" },
-    help: { type: "boolean", default: false },
-  },
-});
-helpIfAsked(values.help, "wire", {
-  "--rounds <n>": "how many measurements of each, in turns (default: 15)",
-  "--messages <n>": "how many messages each takes (default: 20000)",
+const { values } = commandLine("wire", {
+  rounds: { such: "<n>", default: "15", help: "how many measurements of each, in turns (default: 15)" },
+  messages: { such: "<n>", default: "20000", help: "how many messages each takes (default: 20000)" },
 });
 const rounds = Number(values.rounds);
 const messages = Number(values.messages);

@@ -13,7 +13,7 @@ import { raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { declared, type Formula } from "./declared.ts";
+import { costOf, declared, exactly, type Formula } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { roundsCosts } from "./rounds.ts";
 import { range } from "./sections.ts";
@@ -36,7 +36,6 @@ export interface Agreement {
 
 const logCommand = (node: NodeId): Tagged =>
   ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
-const exactly = (count: number): Formula => ({ formula: String(count), expected: () => count });
 /** Each node writes so often. */
 const each = (times: number): Formula => ({ formula: times === 1 ? "N" : `${times}N`, expected: (n) => times * n });
 const minority: Formula = { formula: "⌊(N − 1) / 2⌋", expected: (n) => n - majority(n) };
@@ -254,43 +253,15 @@ function inWords(messages: (nodes: number) => number): string {
 }
 
 export function costsOf(agreement: Agreement): Cost[] {
-  const { name: protocol, make, cost, delays, writes, tolerated } = agreement;
-  const expected = declared(make(), cost);
-  const messages: Formula = { formula: inWords(expected), expected };
-  const few = { maxNodes: 64 };
+  const { name, make, cost: when, delays, writes, tolerated } = agreement;
+  const cost = costOf(name);
+  const expected = declared(make(), when);
+  const after = (n: number): number => undisturbed(agreement, n).decidedAfter() ?? Number.NaN;
   return [
-    {
-      protocol,
-      what: cost,
-      unit: "messages",
-      ...messages,
-      measure: (n) => undisturbed(agreement, n).messages(),
-      ...few,
-    },
-    {
-      protocol,
-      what: "until the proposer knows",
-      unit: "message times",
-      ...delays,
-      measure: (n) => undisturbed(agreement, n).decidedAfter() ?? Number.NaN,
-      ...few,
-    },
-    {
-      protocol,
-      what: "all nodes together",
-      unit: "durable writes",
-      ...writes,
-      measure: (n) => undisturbed(agreement, n).writes(),
-      ...few,
-    },
-    {
-      protocol,
-      what: "tolerated, the proposer alive",
-      unit: "crashes",
-      ...tolerated,
-      measure: (n) => toleratedBy(agreement, n),
-      maxNodes: 13,
-    },
+    cost(when, "messages", { formula: inWords(expected), expected }, (n) => undisturbed(agreement, n).messages(), 64),
+    cost("until the proposer knows", "message times", delays, after, 64),
+    cost("all nodes together", "durable writes", writes, (n) => undisturbed(agreement, n).writes(), 64),
+    cost("tolerated, the proposer alive", "crashes", tolerated, (n) => toleratedBy(agreement, n), 13),
   ];
 }
 

@@ -20,3 +20,12 @@ export const declaredFormula = (protocol: Declares, when: string, formula: strin
 };
 
 export type Formula = Pick<Cost, "formula" | "expected">;
+
+export const exactly = (count: number): Formula => ({ formula: String(count), expected: () => count });
+
+/** The rows of one algorithm. */
+export const costOf =
+  (protocol: string) =>
+  (what: string, unit: Cost["unit"], formula: Formula, measure: Cost["measure"], maxNodes?: number): Cost => {
+    return { protocol, what, unit, ...formula, measure, ...(maxNodes === undefined ? {} : { maxNodes }) };
+  };

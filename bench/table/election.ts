@@ -9,7 +9,7 @@ import { extendedChangRoberts } from "../../src/protocols/election/chang-roberts
 import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
 import { extendedRing } from "../../src/protocols/election/ring/extended-ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { declaredFormula } from "./declared.ts";
+import { costOf, declaredFormula, exactly } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 
@@ -66,44 +66,33 @@ const T_PROCESS = 1;
 const T = 2 + T_PROCESS;
 
 function bullyCosts(): Cost[] {
-  const protocol = "bully";
+  const cost = costOf("bully");
   const make = () => bully({ maxDelayMs: 1, processMs: T_PROCESS });
   const best = (n: number): Run =>
     elected(make(), range(0, n - 1), [n - 1], [[n - 2, { type: "suspect", node: n - 1 }], call(n - 2)]);
   const worst = (n: number): Run => elected(make(), range(0, n - 1), [n - 1], [call(0)]);
   return [
-    {
-      protocol,
-      what: "the second-highest notices",
-      unit: "messages",
-      ...declaredFormula(make(), "the second-highest notices the crash of the highest", "N − 2"),
-      measure: (n) => best(n).messages,
-    },
-    {
-      protocol,
-      what: "the second-highest notices: turnaround",
-      unit: "message times",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => best(n).time,
-    },
-    {
-      protocol,
-      what: "the lowest calls, the highest has crashed",
-      unit: "messages",
-      ...declaredFormula(make(), "the lowest calls, the highest has crashed", "N² − N − 1"),
-      measure: (n) => worst(n).messages,
-      maxNodes: 64,
-    },
-    {
-      protocol,
-      what: "the lowest calls, the highest has crashed: turnaround",
-      unit: "message times",
-      formula: "1 + T + 1, T = 2·T_max + T_process",
-      expected: () => T + 2,
-      measure: (n) => worst(n).time,
-      maxNodes: 64,
-    },
+    cost(
+      "the second-highest notices",
+      "messages",
+      declaredFormula(make(), "the second-highest notices the crash of the highest", "N − 2"),
+      (n) => best(n).messages,
+    ),
+    cost("the second-highest notices: turnaround", "message times", exactly(1), (n) => best(n).time),
+    cost(
+      "the lowest calls, the highest has crashed",
+      "messages",
+      declaredFormula(make(), "the lowest calls, the highest has crashed", "N² − N − 1"),
+      (n) => worst(n).messages,
+      64,
+    ),
+    cost(
+      "the lowest calls, the highest has crashed: turnaround",
+      "message times",
+      { formula: "1 + T + 1, T = 2·T_max + T_process", expected: () => T + 2 },
+      (n) => worst(n).time,
+      64,
+    ),
   ];
 }
 
@@ -130,89 +119,81 @@ function meanOverRings(nodes: number): number {
 }
 
 function changRobertsCosts(): Cost[] {
-  const protocol = "chang-roberts";
+  const cost = costOf("chang-roberts");
   const descending = (n: number): NodeId[] => range(0, n - 1).reverse();
   const on = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
     elected(extendedChangRoberts({ ring }), ring, [], callers.map(call));
   return [
-    {
-      protocol,
-      what: "the highest calls",
-      unit: "messages",
-      ...declaredFormula(extendedChangRoberts(), "the highest calls", "2N"),
-      measure: (n) => on(range(0, n - 1), [n - 1]).messages,
-    },
-    {
-      protocol,
-      what: "the highest calls: turnaround",
-      unit: "message times",
-      formula: "2N",
-      expected: (n) => 2 * n,
-      measure: (n) => on(range(0, n - 1), [n - 1]).time,
-    },
-    {
-      protocol,
-      what: "the node after the highest calls",
-      unit: "messages",
-      ...declaredFormula(extendedChangRoberts(), "the node after the highest calls", "3N − 1"),
-      measure: (n) => on(range(0, n - 1), [0]).messages,
-    },
-    {
-      protocol,
-      what: "the node after the highest calls: turnaround",
-      unit: "message times",
-      formula: "3N − 1",
-      expected: (n) => 3 * n - 1,
-      measure: (n) => on(range(0, n - 1), [0]).time,
-    },
-    {
-      protocol,
-      what: "all call, ids descend",
-      unit: "messages",
-      ...declaredFormula(extendedChangRoberts(), "all call, ids descend clockwise", "N(N + 1)/2 + N"),
-      measure: (n) => on(descending(n), descending(n)).messages,
-    },
-    {
-      protocol,
-      what: "all call, random rings: mean",
-      unit: "messages",
-      formula: "N·H(N) + N, within 5 %, within 1 % for N = 1,000",
-      expected(n) {
-        const mean = n * harmonic(n) + n;
-        const share = n >= 1_000 ? 0.01 : 0.05;
-        return [(1 - share) * mean, (1 + share) * mean];
+    cost(
+      "the highest calls",
+      "messages",
+      declaredFormula(extendedChangRoberts(), "the highest calls", "2N"),
+      (n) => on(range(0, n - 1), [n - 1]).messages,
+    ),
+    cost(
+      "the highest calls: turnaround",
+      "message times",
+      { formula: "2N", expected: (n) => 2 * n },
+      (n) => on(range(0, n - 1), [n - 1]).time,
+    ),
+    cost(
+      "the node after the highest calls",
+      "messages",
+      declaredFormula(extendedChangRoberts(), "the node after the highest calls", "3N − 1"),
+      (n) => on(range(0, n - 1), [0]).messages,
+    ),
+    cost(
+      "the node after the highest calls: turnaround",
+      "message times",
+      { formula: "3N − 1", expected: (n) => 3 * n - 1 },
+      (n) => on(range(0, n - 1), [0]).time,
+    ),
+    cost(
+      "all call, ids descend",
+      "messages",
+      declaredFormula(extendedChangRoberts(), "all call, ids descend clockwise", "N(N + 1)/2 + N"),
+      (n) => on(descending(n), descending(n)).messages,
+    ),
+    cost(
+      "all call, random rings: mean",
+      "messages",
+      {
+        formula: "N·H(N) + N, within 5 %, within 1 % for N = 1,000",
+        expected: (n) => {
+          const mean = n * harmonic(n) + n;
+          const share = n >= 1_000 ? 0.01 : 0.05;
+          return [(1 - share) * mean, (1 + share) * mean];
+        },
       },
-      measure: meanOverRings,
-    },
+      meanOverRings,
+    ),
   ];
 }
 
 function resignationCosts(): Cost[] {
-  const protocol = "chang-roberts";
+  const cost = costOf("chang-roberts");
   const resigned = (ring: readonly NodeId[]): Run => {
     const leader = ring.length - 1;
     return elected(extendedChangRoberts({ ring }), ring, [], [resign(leader)], { leader });
   };
   return [
-    {
-      protocol,
-      what: "the leader resigns, its successor is next",
-      unit: "messages",
-      ...declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is next on the ring", "2N + 1"),
-      measure: (n) => resigned(range(0, n - 1).reverse()).messages,
-    },
-    {
-      protocol,
-      what: "the leader resigns, its successor is last",
-      unit: "messages",
-      ...declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is last on the ring", "3N − 1"),
-      measure: (n) => resigned(range(0, n - 1)).messages,
-    },
+    cost(
+      "the leader resigns, its successor is next",
+      "messages",
+      declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is next on the ring", "2N + 1"),
+      (n) => resigned(range(0, n - 1).reverse()).messages,
+    ),
+    cost(
+      "the leader resigns, its successor is last",
+      "messages",
+      declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is last on the ring", "3N − 1"),
+      (n) => resigned(range(0, n - 1)).messages,
+    ),
   ];
 }
 
 function ringCosts(): Cost[] {
-  const protocol = "ring";
+  const cost = costOf("ring");
   const counted = ["election", "coordinator"]; // As the books count: without receipts.
   const make = () => extendedRing({ maxDelayMs: 1, processMs: 1 });
   const on = (nodes: number, callers: readonly NodeId[]): Run =>
@@ -220,78 +201,67 @@ function ringCosts(): Cost[] {
   const past = (nodes: number): Run => elected(make(), range(0, nodes), [nodes], [call(0)], { counted });
   const maxNodes = 64;
   return [
-    {
-      protocol,
-      what: "one calls",
-      unit: "messages",
-      ...declaredFormula(make(), "one calls, without receipts", "2N"),
-      measure: (n) => on(n, [0]).messages,
+    cost(
+      "one calls",
+      "messages",
+      declaredFormula(make(), "one calls, without receipts", "2N"),
+      (n) => on(n, [0]).messages,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "one calls: turnaround",
-      unit: "message times",
-      formula: "2N",
-      expected: (n) => 2 * n,
-      measure: (n) => on(n, [0]).time,
+    ),
+    cost(
+      "one calls: turnaround",
+      "message times",
+      { formula: "2N", expected: (n) => 2 * n },
+      (n) => on(n, [0]).time,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "two call at once",
-      unit: "messages",
-      ...declaredFormula(make(), "two call at once, without receipts", "4N"),
-      measure: (n) => on(n, [0, 1]).messages,
+    ),
+    cost(
+      "two call at once",
+      "messages",
+      declaredFormula(make(), "two call at once, without receipts", "4N"),
+      (n) => on(n, [0, 1]).messages,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "one calls, one more has crashed",
-      unit: "messages",
-      formula: "2N + 1",
-      expected: (n) => 2 * n + 1,
-      measure: (n) => past(n).messages,
+    ),
+    cost(
+      "one calls, one more has crashed",
+      "messages",
+      { formula: "2N + 1", expected: (n) => 2 * n + 1 },
+      (n) => past(n).messages,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "the leader resigns",
-      unit: "messages",
-      ...declaredFormula(make(), "the leader resigns, without receipts", "2N"),
-      measure: (n) => elected(make(), range(0, n - 1), [], [resign(n - 1)], { counted, leader: n - 1 }).messages,
+    ),
+    cost(
+      "the leader resigns",
+      "messages",
+      declaredFormula(make(), "the leader resigns, without receipts", "2N"),
+      (n) => elected(make(), range(0, n - 1), [], [resign(n - 1)], { counted, leader: n - 1 }).messages,
       maxNodes,
-    },
+    ),
   ];
 }
 
 function epochBullyCosts(): Cost[] {
-  const protocol = "epoch-bully";
+  const cost = costOf("epoch-bully");
   const once = (nodes: number, until: number): Run =>
     elected(epochBully(), range(0, nodes - 1), [], [call(nodes - 1)], { until });
   return [
-    {
-      protocol,
-      what: "an undisturbed election",
-      unit: "messages",
-      ...declaredFormula(epochBully(), "one undisturbed election", "6(N − 1)"),
-      measure: (n) => once(n, 50).messages,
-    },
-    {
-      protocol,
-      what: "an undisturbed election: turnaround",
-      unit: "message times",
-      formula: "5, and 1 to confirm",
-      expected: () => 6,
-      measure: (n) => once(n, 50).time,
-    },
-    {
-      protocol,
-      what: "a round of renewals",
-      unit: "messages",
-      ...declaredFormula(epochBully(), "one round of renewals", "2(N − 1)"),
-      measure: (n) => once(n, 150).messages - once(n, 50).messages,
-    },
+    cost(
+      "an undisturbed election",
+      "messages",
+      declaredFormula(epochBully(), "one undisturbed election", "6(N − 1)"),
+      (n) => once(n, 50).messages,
+    ),
+    cost(
+      "an undisturbed election: turnaround",
+      "message times",
+      { formula: "5, and 1 to confirm", expected: () => 6 },
+      (n) => once(n, 50).time,
+    ),
+    cost(
+      "a round of renewals",
+      "messages",
+      declaredFormula(epochBully(), "one round of renewals", "2(N − 1)"),
+      (n) => once(n, 150).messages - once(n, 50).messages,
+    ),
   ];
 }
 

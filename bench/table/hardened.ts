@@ -3,14 +3,14 @@ import type { NodeId } from "../../src/core/protocol.ts";
 import { electedServer } from "../../src/protocols/mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
-import { declaredFormula } from "./declared.ts";
+import { costOf, declaredFormula, exactly } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";
 import { type Section, section, usedSection } from "./sections.ts";
 
 /** The hardened central server: the messages of the lock service; what its election costs stands in the other table. */
 function electedServerCosts(): Cost[] {
-  const protocol = "elected-server";
+  const cost = costOf("elected-server");
   /** Inside for less than a renewal takes. */
   const stay = 150;
   function served(nodes: number) {
@@ -45,56 +45,23 @@ function electedServerCosts(): Cost[] {
   }
   const maxNodes = 64;
   return [
-    {
-      protocol,
-      what: "entry",
-      unit: "messages",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => enter(n).messages,
+    cost("entry", "messages", exactly(2), (n) => enter(n).messages, maxNodes),
+    cost("client delay", "message times", exactly(2), (n) => enter(n).time, maxNodes),
+    cost("hand-over", "messages", exactly(2), (n) => handOver(n).messages, maxNodes),
+    cost("hand-over", "message times", exactly(2), (n) => handOver(n).time, maxNodes),
+    cost(
+      "bandwidth",
+      "messages",
+      declaredFormula(electedServer(), "one entry and exit of a node that does not serve, within renewMs", "3"),
+      bandwidth,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => enter(n).time,
-      maxNodes,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => handOver(n).messages,
-      maxNodes,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => handOver(n).time,
-      maxNodes,
-    },
-    {
-      protocol,
-      what: "bandwidth",
-      unit: "messages",
-      ...declaredFormula(electedServer(), "one entry and exit of a node that does not serve, within renewMs", "3"),
-      measure: bandwidth,
-      maxNodes,
-    },
+    ),
   ];
 }
 
 /** The hardened token ring, where a round takes less time than a renewal. */
 function epochTokenRingCosts(): Cost[] {
-  const protocol = "epoch-token-ring";
+  const cost = costOf("epoch-token-ring");
   const ring = (nodes: number, stay: number) =>
     section(epochTokenRing({ idleMs: HARDLY, renewMs: 1_000_000, leaseMs: 3_000_000 }), nodes, {
       mustStart: true,
@@ -126,49 +93,40 @@ function epochTokenRingCosts(): Cost[] {
   }
   const maxNodes = 64;
   return [
-    {
-      protocol,
-      what: "entry",
-      unit: "messages",
-      formula: "0 … N",
-      expected: (n) => [0, n],
-      measure: (n) => entries(n).map(({ messages }) => messages),
+    cost(
+      "entry",
+      "messages",
+      { formula: "0 … N", expected: (n) => [0, n] },
+      (n) => entries(n).map(({ messages }) => messages),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "0 … N, and 2 until a majority has confirmed",
-      expected: (n) => [0, n + 2],
-      measure: (n) => entries(n).map(({ time }) => time),
+    ),
+    cost(
+      "client delay",
+      "message times",
+      { formula: "0 … N, and 2 until a majority has confirmed", expected: (n) => [0, n + 2] },
+      (n) => entries(n).map(({ time }) => time),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
-      formula: "1 … N − 1",
-      expected: (n) => [1, n - 1],
-      measure: (n) => handOvers(n).map(({ messages }) => messages),
+    ),
+    cost(
+      "hand-over",
+      "messages",
+      { formula: "1 … N − 1", expected: (n) => [1, n - 1] },
+      (n) => handOvers(n).map(({ messages }) => messages),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "1 … N − 1, and 2 until a majority has confirmed",
-      expected: (n) => [3, n + 1],
-      measure: (n) => handOvers(n).map(({ time }) => time),
+    ),
+    cost(
+      "hand-over",
+      "message times",
+      { formula: "1 … N − 1, and 2 until a majority has confirmed", expected: (n) => [3, n + 1] },
+      (n) => handOvers(n).map(({ time }) => time),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "a new token",
-      unit: "messages",
-      ...declaredFormula(epochTokenRing(), "a new token, or an entry after a slow round", "2(N − 1)"),
-      measure: toMakeAToken,
-    },
+    ),
+    cost(
+      "a new token",
+      "messages",
+      declaredFormula(epochTokenRing(), "a new token, or an entry after a slow round", "2(N − 1)"),
+      toMakeAToken,
+    ),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** How entry, hand-over and bandwidth of a mutual exclusion are measured, alike for all. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
-import type { Formula } from "./declared.ts";
+import { costOf, exactly, type Formula } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { range, section } from "./sections.ts";
 
@@ -62,13 +62,13 @@ export function costsAtRest<M extends Mutex>(
   make: () => Protocol<M>,
   { pair, entry, handOver, handOverTime, bandwidth }: FormulasAtRest,
 ): Cost[] {
-  const delay: Formula = { formula: "2", expected: () => 2 };
+  const cost = costOf(protocol);
   const handed = (n: number) => handOverOf(make, n, pair(n));
   return [
-    { protocol, what: "entry", unit: "messages", ...entry, measure: (n) => entryOf(make, n).messages },
-    { protocol, what: "client delay", unit: "message times", ...delay, measure: (n) => entryOf(make, n).time },
-    { protocol, what: "hand-over", unit: "messages", ...handOver, measure: (n) => handed(n).messages },
-    { protocol, what: "hand-over", unit: "message times", ...handOverTime, measure: (n) => handed(n).time },
-    { protocol, what: "bandwidth", unit: "messages", ...bandwidth, measure: (n) => bandwidthOf(make, n) },
+    cost("entry", "messages", entry, (n) => entryOf(make, n).messages),
+    cost("client delay", "message times", exactly(2), (n) => entryOf(make, n).time),
+    cost("hand-over", "messages", handOver, (n) => handed(n).messages),
+    cost("hand-over", "message times", handOverTime, (n) => handed(n).time),
+    cost("bandwidth", "messages", bandwidth, (n) => bandwidthOf(make, n)),
   ];
 }

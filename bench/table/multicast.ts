@@ -7,7 +7,7 @@ import { unwrapped } from "../../src/core/wrapping.ts";
 import { multicast as family } from "../../src/protocols/family.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { declaredFormula } from "./declared.ts";
+import { costOf, declaredFormula, exactly } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 import { viewCosts } from "./views.ts";
@@ -77,28 +77,26 @@ const ofType = (run: Run, type: string): number => run.sim.messages.byType[type]
 
 /** Nobody crashes, nothing is lost: all messages that one multicast causes, and when the last node has delivered it. */
 function undisturbed(protocol: string, formula: string, times: number): Cost[] {
+  const cost = costOf(protocol);
   const [name = protocol, variant] = protocol.split(", ");
   const setting = variant === undefined ? {} : { variant };
   const when = variant === "acknowledged" ? "one multicast, acknowledged" : "one multicast";
   const maxNodes = 1_000;
   return [
-    {
-      protocol,
-      what: "a multicast",
-      unit: "messages",
-      ...declaredFormula(protocolOf(name, setting), when, formula),
-      measure: (n) => total(sent(name, n, setting)),
+    cost(
+      "a multicast",
+      "messages",
+      declaredFormula(protocolOf(name, setting), when, formula),
+      (n) => total(sent(name, n, setting)),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "until all have delivered",
-      unit: "message times",
-      formula: `${times}`,
-      expected: () => times,
-      measure: (n) => sent(name, n, setting).delivered,
+    ),
+    cost(
+      "until all have delivered",
+      "message times",
+      exactly(times),
+      (n) => sent(name, n, setting).delivered,
       maxNodes,
-    },
+    ),
   ];
 }
 
@@ -107,44 +105,34 @@ const AGREED = "3(N − 1)";
 
 function basicCosts(): Cost[] {
   const protocol = "basic-multicast, acknowledged";
+  const cost = costOf(protocol);
   return [
     ...undisturbed("basic-multicast", TO_EACH, 1),
     ...undisturbed(protocol, "2(N − 1)", 1),
-    {
-      protocol,
-      what: "acknowledgements at the sender",
-      unit: "messages",
-      formula: "N − 1",
-      expected: (n) => n - 1,
-      measure: (n) => ofType(sent("basic-multicast", n, { variant: "acknowledged" }), "acknowledgement"),
-      maxNodes: 1_000,
-    },
+    cost(
+      "acknowledgements at the sender",
+      "messages",
+      { formula: "N − 1", expected: (n) => n - 1 },
+      (n) => ofType(sent("basic-multicast", n, { variant: "acknowledged" }), "acknowledgement"),
+      1_000,
+    ),
   ];
 }
 
 function reliableCosts(): Cost[] {
   const protocol = "reliable-multicast";
+  const cost = costOf(protocol);
   const half = (n: number): Run => sent(protocol, n, { crashAfter: 1 });
   return [
     ...undisturbed(protocol, "N(N − 1)", 1),
-    {
-      protocol,
-      what: "a multicast whose sender crashes after its first message",
-      unit: "messages",
-      formula: "1 + (N − 1)²",
-      expected: (n) => 1 + (n - 1) ** 2,
-      measure: (n) => total(half(n)),
-      maxNodes: 64,
-    },
-    {
-      protocol,
-      what: "the same, until all have delivered",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => half(n).delivered,
-      maxNodes: 64,
-    },
+    cost(
+      "a multicast whose sender crashes after its first message",
+      "messages",
+      { formula: "1 + (N − 1)²", expected: (n) => 1 + (n - 1) ** 2 },
+      (n) => total(half(n)),
+      64,
+    ),
+    cost("the same, until all have delivered", "message times", exactly(2), (n) => half(n).delivered, 64),
   ];
 }
 
@@ -172,6 +160,7 @@ function inTurn(nodes: number): Run {
 
 function ipCosts(): Cost[] {
   const protocol = "ip-multicast";
+  const cost = costOf(protocol);
   const maxNodes = 64;
   const last = (n: number): NodeId => n - 1;
   /** The last node misses the message, and finds that out by the next. */
@@ -185,54 +174,44 @@ function ipCosts(): Cost[] {
     });
   const datagramsOf = (run: Run, n: number, type: string): number => ofType(run, type) / (n - 1);
   return [
-    {
-      protocol,
-      what: "a multicast, until all have delivered",
-      unit: "datagrams",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => sent(protocol, n).datagrams,
+    cost(
+      "a multicast, until all have delivered",
+      "datagrams",
+      exactly(1),
+      (n) => sent(protocol, n).datagrams,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "a multicast, until all have delivered",
-      unit: "message times",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => sent(protocol, n).delivered,
+    ),
+    cost(
+      "a multicast, until all have delivered",
+      "message times",
+      exactly(1),
+      (n) => sent(protocol, n).delivered,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "a multicast where all speak in turn, acknowledgements included",
-      unit: "datagrams",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => inTurn(n).datagrams / (ROUNDS * n),
+    ),
+    cost(
+      "a multicast where all speak in turn, acknowledgements included",
+      "datagrams",
+      exactly(1),
+      (n) => inTurn(n).datagrams / (ROUNDS * n),
       maxNodes,
-    },
-    {
-      protocol,
-      what: "a multicast where nobody else speaks, acknowledgements included",
-      unit: "datagrams",
-      formula: "1 + (N − 1)",
-      expected: (n) => n,
-      measure: (n) => sent(protocol, n).sim.datagrams,
+    ),
+    cost(
+      "a multicast where nobody else speaks, acknowledgements included",
+      "datagrams",
+      { formula: "1 + (N − 1)", expected: (n) => n },
+      (n) => sent(protocol, n).sim.datagrams,
       maxNodes,
-    },
-    {
-      protocol,
-      what: "a loss: a negative acknowledgement and a repair",
-      unit: "datagrams",
-      formula: "1 + 1",
-      expected: () => 2,
-      measure(n) {
+    ),
+    cost(
+      "a loss: a negative acknowledgement and a repair",
+      "datagrams",
+      { formula: "1 + 1", expected: () => 2 },
+      (n) => {
         const run = lost(n);
         return datagramsOf(run, n, "nack") + datagramsOf(run, n, "repair");
       },
       maxNodes,
-    },
+    ),
   ];
 }
 

@@ -11,7 +11,7 @@ import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala/ricart
 import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/roucairol-carvalho.ts";
 import { suzukiKasami } from "../../src/protocols/mutex/suzuki-kasami.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
-import { declared, declaredFormula } from "./declared.ts";
+import { costOf, declared, declaredFormula, exactly } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { hardenedCosts } from "./hardened.ts";
 import { CROWD, costsAtRest, crowdedOf, HARDLY, places } from "./measures.ts";
@@ -21,14 +21,14 @@ import { votingCosts } from "./voting.ts";
 const centralServerCosts = (): Cost[] =>
   costsAtRest("central-server", () => centralServer(), {
     pair: (nodes) => [nodes - 1, nodes - 2],
-    entry: { formula: "2", expected: () => 2 },
-    handOver: { formula: "2", expected: () => 2 },
-    handOverTime: { formula: "2", expected: () => 2 },
+    entry: exactly(2),
+    handOver: exactly(2),
+    handOverTime: exactly(2),
     bandwidth: declaredFormula(centralServer(), "one entry and exit of a node that does not serve", "3"),
   });
 
 function tokenRingCosts(): Cost[] {
-  const protocol = "token-ring";
+  const cost = costOf("token-ring");
   const ring = (nodes: number) => section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true });
   const enter = (nodes: number, place: number) => ring(nodes).enter(place);
   function handOver(nodes: number, place: number) {
@@ -53,54 +53,20 @@ function tokenRingCosts(): Cost[] {
   }
   const all = (nodes: number): number[] => places(nodes);
   return [
-    {
-      protocol,
-      what: "entry",
-      unit: "messages",
-      formula: "0 … N",
-      expected: (n) => [0, n],
-      measure: (n) => [0, ...all(n)].map((place) => enter(n, place).messages),
-    },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "0 … N",
-      expected: (n) => [0, n],
-      measure: (n) => [0, ...all(n)].map((place) => enter(n, place).time),
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
-      formula: "1 … N − 1",
-      expected: (n) => [1, n - 1],
-      measure: (n) => all(n).map((place) => handOver(n, place).messages),
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "1 … N − 1",
-      expected: (n) => [1, n - 1],
-      measure: (n) => all(n).map((place) => handOver(n, place).time),
-    },
-    {
-      protocol,
-      what: "hand-over to the last holder itself",
-      unit: "messages",
-      formula: "N",
-      expected: (n) => n,
-      measure: comeBack,
-    },
-    {
-      protocol,
-      what: "bandwidth while one is inside",
-      unit: "messages",
-      formula: "0",
-      expected: () => 0,
-      measure: whileInside,
-    },
+    cost("entry", "messages", { formula: "0 … N", expected: (n) => [0, n] }, (n) =>
+      [0, ...all(n)].map((place) => enter(n, place).messages),
+    ),
+    cost("client delay", "message times", { formula: "0 … N", expected: (n) => [0, n] }, (n) =>
+      [0, ...all(n)].map((place) => enter(n, place).time),
+    ),
+    cost("hand-over", "messages", { formula: "1 … N − 1", expected: (n) => [1, n - 1] }, (n) =>
+      all(n).map((place) => handOver(n, place).messages),
+    ),
+    cost("hand-over", "message times", { formula: "1 … N − 1", expected: (n) => [1, n - 1] }, (n) =>
+      all(n).map((place) => handOver(n, place).time),
+    ),
+    cost("hand-over to the last holder itself", "messages", { formula: "N", expected: (n) => n }, comeBack),
+    cost("bandwidth while one is inside", "messages", exactly(0), whileInside),
   ];
 }
 
@@ -117,6 +83,7 @@ function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: numb
 
 function ricartAgrawalaCosts(): Cost[] {
   const protocol = "ricart-agrawala";
+  const cost = costOf(protocol);
   const make = (): ReturnType<typeof ricartAgrawala> => ricartAgrawala();
   const formula = "2(N − 1)";
   const expected = declared(make(), "one entry and exit");
@@ -125,41 +92,27 @@ function ricartAgrawalaCosts(): Cost[] {
     ...costsAtRest(protocol, make, {
       pair: () => [0, 1],
       entry: { formula, expected },
-      handOver: { formula: "1", expected: () => 1 },
-      handOverTime: { formula: "1", expected: () => 1 },
+      handOver: exactly(1),
+      handOverTime: exactly(1),
       bandwidth: { formula, expected },
     }),
-    {
-      protocol,
-      what: `bandwidth, ${CROWD}`,
-      unit: "messages an entry",
-      formula,
-      expected,
-      measure: (n) => crowdedOf(make, n),
-      maxNodes: 64,
-    },
-    {
-      protocol: "ricart-agrawala, roucairol-carvalho",
-      what: `bandwidth, ${CROWD}`,
-      unit: "messages an entry",
-      formula: "0 … 2(N − 1)",
-      expected: (n) => [0, unkept(n)],
-      measure: (n) => crowdedOf(() => roucairolCarvalho(), n),
-      maxNodes: 64,
-    },
-    {
-      protocol: "ricart-agrawala, roucairol-carvalho",
-      what: "bandwidth, the same node again",
-      unit: "messages",
-      formula: "0",
-      expected: () => 0,
-      measure: (n) => bandwidthAgainOf(() => roucairolCarvalho(), n),
-    },
+    cost(`bandwidth, ${CROWD}`, "messages an entry", { formula, expected }, (n) => crowdedOf(make, n), 64),
+    costOf("ricart-agrawala, roucairol-carvalho")(
+      `bandwidth, ${CROWD}`,
+      "messages an entry",
+      { formula: "0 … 2(N − 1)", expected: (n) => [0, unkept(n)] },
+      (n) => crowdedOf(() => roucairolCarvalho(), n),
+      64,
+    ),
+    costOf("ricart-agrawala, roucairol-carvalho")("bandwidth, the same node again", "messages", exactly(0), (n) =>
+      bandwidthAgainOf(() => roucairolCarvalho(), n),
+    ),
   ];
 }
 
 function suzukiKasamiCosts(): Cost[] {
   const protocol = "suzuki-kasami";
+  const cost = costOf(protocol);
   const make = (): ReturnType<typeof suzukiKasami> => suzukiKasami();
   const formula = "N";
   const expected = declared(make(), "one entry and exit of a node without the privilege");
@@ -167,27 +120,18 @@ function suzukiKasamiCosts(): Cost[] {
     ...costsAtRest(protocol, make, {
       pair: () => [0, 1],
       entry: { formula, expected },
-      handOver: { formula: "1", expected: () => 1 },
-      handOverTime: { formula: "1", expected: () => 1 },
+      handOver: exactly(1),
+      handOverTime: exactly(1),
       bandwidth: { formula, expected },
     }),
-    {
-      protocol,
-      what: `bandwidth, ${CROWD}`,
-      unit: "messages an entry",
-      formula: "0 … N",
-      expected: (n) => [0, expected(n)],
-      measure: (n) => crowdedOf(make, n),
-      maxNodes: 64,
-    },
-    {
-      protocol,
-      what: "bandwidth, the same node again",
-      unit: "messages",
-      formula: "0",
-      expected: () => 0,
-      measure: (n) => bandwidthAgainOf(make, n),
-    },
+    cost(
+      `bandwidth, ${CROWD}`,
+      "messages an entry",
+      { formula: "0 … N", expected: (n) => [0, expected(n)] },
+      (n) => crowdedOf(make, n),
+      64,
+    ),
+    cost("bandwidth, the same node again", "messages", exactly(0), (n) => bandwidthAgainOf(make, n)),
   ];
 }
 

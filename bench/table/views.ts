@@ -9,6 +9,7 @@ import {
 } from "../../src/protocols/multicast/parts/flush.ts";
 import { viewSynchrony } from "../../src/protocols/multicast/view-synchrony.ts";
 import { simulation } from "../../src/sim/simulation.ts";
+import { costOf, exactly, type Formula } from "./declared.ts";
 import type { Cost } from "./figure.ts";
 import { range } from "./sections.ts";
 
@@ -48,45 +49,30 @@ function sentInView(make: () => unknown, nodes: number): Run {
 
 const MAX_NODES = 64;
 
-interface Formula {
-  readonly formula: string;
-  expected(nodes: number): number;
-}
-
 function inView(protocol: string, make: () => unknown, datagrams: Formula, times: number): Cost[] {
   const what = "a multicast, until all have delivered";
   const measured = (n: number): Run => sentInView(make, n);
+  const cost = costOf(protocol);
   return [
-    { protocol, what, unit: "datagrams", ...datagrams, measure: (n) => measured(n).datagrams, maxNodes: MAX_NODES },
-    {
-      protocol,
-      what,
-      unit: "message times",
-      formula: `${times}`,
-      expected: () => times,
-      measure: (n) => measured(n).time,
-      maxNodes: MAX_NODES,
-    },
+    cost(what, "datagrams", datagrams, (n) => measured(n).datagrams, MAX_NODES),
+    cost(what, "message times", exactly(times), (n) => measured(n).time, MAX_NODES),
   ];
 }
 
-const once: Formula = { formula: "1", expected: () => 1 };
 /** The message, the proposals of the others, which go to its sender alone, and what is agreed. */
 const agreed: Formula = { formula: "1 + (N − 1) + 1", expected: (n) => n + 1 };
 
 export const viewCosts: readonly Cost[] = [
-  ...inView("view-synchrony", () => viewSynchrony(), once, 1),
-  {
-    protocol: "view-synchrony",
-    what: "agreement on the first view",
-    unit: "messages",
-    formula: "3(N − 1)",
-    expected: (n) => 3 * (n - 1),
-    measure: (n) => sentInView(() => viewSynchrony(), n).agreement,
-    maxNodes: MAX_NODES,
-  },
-  ...inView("fifo, flush", () => flushFifo(), once, 1),
-  ...inView("causal, flush", () => flushCausal(), once, 1),
+  ...inView("view-synchrony", () => viewSynchrony(), exactly(1), 1),
+  costOf("view-synchrony")(
+    "agreement on the first view",
+    "messages",
+    { formula: "3(N − 1)", expected: (n) => 3 * (n - 1) },
+    (n) => sentInView(() => viewSynchrony(), n).agreement,
+    MAX_NODES,
+  ),
+  ...inView("fifo, flush", () => flushFifo(), exactly(1), 1),
+  ...inView("causal, flush", () => flushCausal(), exactly(1), 1),
   ...inView("isis, flush", () => flushIsis(), agreed, 3),
   ...inView("fifo-total, flush", () => flushFifoTotal(), agreed, 3),
   ...inView("causal-total, flush", () => flushCausalTotal(), agreed, 3),

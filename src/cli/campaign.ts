@@ -19,6 +19,7 @@ import { campaignText } from "./campaign-report.ts";
 import { type Hands, Threads } from "./campaign-threads.ts";
 import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
+import { contentOf } from "./read-file.ts";
 import { paintFor } from "./terminal.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -169,11 +170,11 @@ async function handsHere(source: CampaignSource): Promise<Hands> {
 }
 
 function sourceOf(file: string, chosen: string | undefined): CampaignSource {
-  const whole = textOf(file, "the campaign");
+  const whole = contentOf(file, "the campaign", "bad-campaign");
   const text = chosen === undefined ? whole : only(whole, file, chosen);
   const scenarios = scenarioFilesOf(text, file).map((path) => [
     path,
-    textOf(resolve(dirname(file), path), `the scenario ${path}`),
+    contentOf(resolve(dirname(file), path), `the scenario ${path}`, "bad-campaign"),
   ]);
   return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
 }
@@ -191,15 +192,6 @@ function codeHash(): Hash {
   const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /[.][jt]s$/.test(file));
   for (const file of files.sort()) hash.update(`${file.split(sep).join("/")}\n`).update(readFileSync(join(root, file)));
   return hash;
-}
-
-function textOf(file: string, what: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-campaign", `${unexpected(what, "a readable file", file)} (${code})`);
-  }
 }
 
 function writeReport(folder: string, summary: CampaignSummary, seconds: number): void {

@@ -1,5 +1,5 @@
 /** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { answerTo, type HistoryAnswer, type HistoryRequest } from "../check/linearizability/answer.ts";
 import { type History, modelNamed, modelNames, readHistory } from "../check/linearizability/index.ts";
@@ -8,6 +8,7 @@ import { figure } from "../experiment/paragraph.ts";
 import { workApart } from "./interruptible.ts";
 import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
+import { contentOf } from "./read-file.ts";
 import { type Paint, paintFor } from "./terminal.ts";
 
 interface CheckHistoryOptions {
@@ -120,13 +121,7 @@ function inFile(file: string, error: unknown): unknown {
 }
 
 function read(file: string, { model, format, keyed }: CheckHistoryOptions): History {
-  let content: string;
-  try {
-    content = readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-history", `${unexpected("the history", "a readable file", file)} (${code})`);
-  }
+  const content = contentOf(file, "the history", "bad-history");
   const options = { calls: Object.keys(modelNamed(model).calls), ...(keyed === true ? { keyed } : {}) };
   try {
     return readHistory(content, format, options);

@@ -1,6 +1,5 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { Experiment } from "../experiment/experiment.ts";
@@ -8,7 +7,7 @@ import { figure } from "../experiment/paragraph.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import type { ParsedScenario, Progress } from "../experiment/scenario/index.ts";
 import { labelled } from "../experiment/scenario/labels.ts";
-import { asVariant } from "../experiment/scenario/variants.ts";
+import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
 import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
@@ -21,6 +20,7 @@ import { runLogger } from "../trace/log.ts";
 import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { makeAllYoung } from "./many-runs.ts";
+import { contentOf } from "./read-file.ts";
 import { replayCommand } from "./replay-command.ts";
 import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
@@ -146,18 +146,9 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
   const { parseScenario } = await import("../experiment/scenario/parse.ts"); // It loads a parser of YAML.
-  const { scenario: written, place } = parseScenario(textOf(subject), subject);
+  const { scenario: written, place } = parseScenario(contentOf(subject, "the scenario", "bad-scenario"), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-scenario", `${unexpected("the scenario", "a readable file", file)} (${code})`);
-  }
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {

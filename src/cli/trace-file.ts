@@ -1,6 +1,6 @@
 /** Trace files, and pictures of traces: read and written. */
 
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { drawnAs } from "../protocols/drawn-as.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -8,16 +8,11 @@ import { excerptOf } from "../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
+import { contentOf } from "./read-file.ts";
 
 /** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
 export function readTraceFile(file: string): ReadTrace {
-  let content: string;
-  try {
-    content = readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-trace", `${unexpected("the trace", "a readable file", file)} (${code})`);
-  }
+  const content = contentOf(file === "-" ? 0 : file, "the trace", "bad-trace");
   try {
     return readTrace(content);
   } catch (error) {

@@ -1,11 +1,11 @@
 /** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
-import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import type { Invocation, Output } from "./invocation.ts";
+import { contentOf } from "./read-file.ts";
 import { paintFor } from "./terminal.ts";
 
 interface Options {
@@ -36,7 +36,7 @@ With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", 
 Exit codes: 0 it proves that the culprit has cheated; 1 it proves nothing; 2 wrong arguments, or a file that is no proof.`;
 
 function verify(file: string, options: Options, stdout: Output): void {
-  const proof = inFile(file, () => readProofFile(contentOf(file, "the proof")));
+  const proof = inFile(file, () => readProofFile(contentOf(file, "the proof", "bad-proof")));
   const { culprit, why } = inFile(file, () => verdictOnFile(proof));
   if (options.keys !== undefined) compareKeys(proof, options.keys);
   const { game } = proof;
@@ -57,7 +57,7 @@ function verify(file: string, options: Options, stdout: Output): void {
 function compareKeys({ keys }: ProofFile, pattern: string): void {
   for (const [player, key] of Object.entries(keys)) {
     const path = pattern.replaceAll("{id}", player);
-    const known = contentOf(path, `the public key of player ${player}`);
+    const known = contentOf(path, `the public key of player ${player}`, "bad-proof");
     if (!inFile(path, () => isSame(known, key)))
       throw new UsageError("bad-proof", `expected the key of player ${player} to be the one in ${path}, got another`);
   }
@@ -68,15 +68,6 @@ function isSame(known: string, key: string): boolean {
     return isSameKey(known, key);
   } catch {
     throw new UsageError("bad-key", "expected a public key as PEM");
-  }
-}
-
-function contentOf(file: string, what: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-proof", `${unexpected(what, "a readable file", file)} (${code})`);
   }
 }
 

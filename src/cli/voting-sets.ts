@@ -1,10 +1,10 @@
 /** `coterie voting-sets`: Maekawa's voting sets for so many nodes, or the check of sets that somebody has made. */
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { type JudgedSets, judgedSets, MAX_VOTERS, readSets } from "../experiment/voting-sets.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
+import { contentOf } from "./read-file.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
@@ -34,7 +34,11 @@ interface Options {
 function run(nodes: number | undefined, { file, json }: Options, stdout: Output): void {
   if ((nodes === undefined) === (file === undefined))
     throw new UsageError("bad-argument", "expected either a number of nodes, such as 7, or --file with sets to check");
-  const answer = judgedSets(file === undefined ? (nodes as number) : readSets(contentOf(file), file));
+  const answer = judgedSets(
+    file === undefined
+      ? (nodes as number)
+      : readSets(contentOf(file, "--file", "bad-argument", "a JSON file that can be read"), file),
+  );
   stdout.write(`${json === true ? JSON.stringify(answer) : text(answer)}\n`);
   if (answer.problem !== null) throw new InvariantViolation("violated", `these are no voting sets: ${answer.problem}`);
 }
@@ -43,13 +47,4 @@ function text({ sets, size, problem }: JudgedSets): string {
   const lines = sets.map((set, node) => `${node}: ${set.join(" ")}`);
   const verdict = problem ?? `the four conditions hold: any two sets meet, K = M = ${size}`;
   return [...lines, verdict].join("\n");
-}
-
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected("--file", "a JSON file that can be read", file)} (${code})`);
-  }
 }

@@ -6,7 +6,7 @@ import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.t
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { controllerForMany, onAbort } from "../cluster/services/on-abort.ts";
+import { onAbort } from "../cluster/services/on-abort.ts";
 import type { Service } from "../cluster/services/state/service.ts";
 import type { StateApi } from "../cluster/services/state/state-api.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -101,10 +101,7 @@ export const serviceOf = (client: Client): Service => (client as RemoteClient).s
 
 class RemoteClient extends NamedCalls implements Client {
   declare readonly service: RemoteService;
-  readonly #controller = controllerForMany();
   readonly #endpoints: readonly string[];
-  #changed: () => void = () => {};
-  #closing: Promise<void> | null = null;
 
   constructor(platform: Pick<Platform, "clock" | "timers" | "random">, dial: Dial, options: ConnectOptions) {
     super(
@@ -113,15 +110,11 @@ class RemoteClient extends NamedCalls implements Client {
         endpoints: options.endpoints,
         token: options.token ?? null,
         dial,
-        onChange: () => this.#look(),
+        onChange: () => this.look(),
       }),
     );
     this.#endpoints = options.endpoints;
     if (options.discover !== false) followEndpoints(this.service, options.endpoints);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   async open(timeoutMs: number): Promise<void> {
@@ -129,13 +122,13 @@ class RemoteClient extends NamedCalls implements Client {
     await new Promise<void>((resolve, reject) => {
       const timer = platform.timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
         const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms`;
-        this.#fail(new CoordinationError("no-endpoint", "never-sent", text));
+        this.fail(new CoordinationError("no-endpoint", "never-sent", text));
       });
-      this.#changed = () => {
+      this.changed = () => {
         const { closed } = this.service;
         if (closed === null && !link.isUp) return;
         platform.timers.cancel(timer);
-        this.#changed = () => {};
+        this.changed = () => {};
         if (closed === null) resolve();
         else reject(closed);
       };
@@ -157,33 +150,10 @@ class RemoteClient extends NamedCalls implements Client {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#leave();
-    return this.#closing;
+    return this.depart("this client has been closed");
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #leave(): Promise<void> {
-    const reason = new CoordinationError("client-closed", "lost", "this client has been closed");
-    await this.stopLeading(reason);
-    this.service.close(reason);
-    this.#controller.abort(this.service.closed);
-    await this.service.depart();
-  }
-
-  #look(): void {
-    const { closed } = this.service;
-    this.#changed();
-    if (closed !== null && !this.#controller.signal.aborted) this.#fail(closed);
-  }
-
-  #fail(reason: CoordinationError): void {
-    this.service.close(reason);
-    this.#changed();
-    this.#controller.abort(reason);
-    void this.stopLeading(reason);
-    this.#closing ??= this.service.depart();
   }
 }

@@ -1,11 +1,12 @@
 /** What a program that is no member calls by name, over whatever serves it: a cluster of members, or an engine that others run. */
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
-import type { CoordinationError } from "../cluster/services/coordination-error.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { ElectionHandle } from "../cluster/services/handles.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { requireOptions } from "../cluster/services/known-options.ts";
 import type { LocalElection } from "../cluster/services/local-election.ts";
+import { controllerForMany } from "../cluster/services/on-abort.ts";
 import { limits } from "../cluster/services/state/limits.ts";
 import { LocalCounter } from "../cluster/services/state/local-counter.ts";
 import { LocalMap } from "../cluster/services/state/local-map.ts";
@@ -33,16 +34,30 @@ import { Waits } from "../cluster/services/state/waits.ts";
 const count = may.needed(may.positive);
 const MAX_ELECTIONS = 1_000;
 
+/** A service that a program leaves. */
+interface Departing extends Service {
+  close(reason: CoordinationError): void;
+  depart(): Promise<void>;
+}
+
 export class NamedCalls implements Omit<StateApi, "replicated"> {
-  readonly service: Service;
+  readonly service: Departing;
   readonly #waits: Waits;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
+  readonly #controller = controllerForMany();
+  /** What waits for a change of the service. */
+  protected changed: () => void = () => {};
+  #departing: Promise<void> | null = null;
 
-  constructor(service: Service) {
+  constructor(service: Departing) {
     this.service = service;
     this.#waits = new Waits(service);
     this.#grants = new Grants(service, this.#waits);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
   }
 
   map<T>(name: string): SharedMap<T> {
@@ -88,8 +103,37 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
   }
 
+  /** @param why for those who hold something or call afterwards */
+  protected depart(why: string): Promise<void> {
+    this.#departing ??= this.#depart(new CoordinationError("client-closed", "lost", why));
+    return this.#departing;
+  }
+
+  async #depart(reason: CoordinationError): Promise<void> {
+    await this.#stopLeading(reason);
+    this.service.close(reason);
+    this.changed();
+    this.#controller.abort(this.service.closed);
+    await this.service.depart();
+  }
+
+  /** To be called when the service has changed. */
+  protected look(): void {
+    const { closed } = this.service;
+    this.changed();
+    if (closed !== null && !this.signal.aborted) this.fail(closed);
+  }
+
+  protected fail(reason: CoordinationError): void {
+    this.service.close(reason);
+    this.changed();
+    this.#controller.abort(reason);
+    void this.#stopLeading(reason);
+    this.#departing ??= this.service.depart();
+  }
+
   /** Resolves once nobody in this process leads any more. */
-  protected async stopLeading(reason: CoordinationError): Promise<void> {
+  async #stopLeading(reason: CoordinationError): Promise<void> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 

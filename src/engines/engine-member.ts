@@ -4,7 +4,7 @@ import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { controllerForMany, onAbort } from "../cluster/services/on-abort.ts";
+import { onAbort } from "../cluster/services/on-abort.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
@@ -45,12 +45,9 @@ export async function joinStore(
 class JoinedEngine extends NamedCalls implements EngineMember {
   declare readonly service: EngineService;
   readonly engine: string;
-  readonly #controller = controllerForMany();
-  #changed: () => void = () => {};
-  #leaving: Promise<void> | null = null;
 
   constructor(platform: Pick<Platform, "clock" | "timers" | "random">, store: Store, ttlMs: number) {
-    super(new EngineService({ platform, store, ttlMs, onChange: () => this.#look() }));
+    super(new EngineService({ platform, store, ttlMs, onChange: () => this.look() }));
     this.engine = store.name;
   }
 
@@ -60,10 +57,6 @@ class JoinedEngine extends NamedCalls implements EngineMember {
 
   get hasSession(): boolean {
     return this.service.closed === null && this.service.session !== null;
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** @throws CoordinationError `no-endpoint` if the engine gives no session in time; the reason of `signal` */
@@ -76,12 +69,12 @@ class JoinedEngine extends NamedCalls implements EngineMember {
         const cause = this.service.lastFailure;
         const why = cause === null ? "" : `: ${reasonOf(cause, this.engine)}`;
         const text = `${this.engine} gave no session within ${timeoutMs} ms${why}`;
-        this.#end(new CoordinationError("no-endpoint", "never-sent", text, cause === null ? {} : { cause }));
+        this.fail(new CoordinationError("no-endpoint", "never-sent", text, cause === null ? {} : { cause }));
       });
-      this.#changed = () => {
+      this.changed = () => {
         if (this.service.closed === null && this.service.session === null) return;
         timers.cancel(timer);
-        this.#changed = () => {};
+        this.changed = () => {};
         resolve();
       };
       this.service.start();
@@ -91,35 +84,11 @@ class JoinedEngine extends NamedCalls implements EngineMember {
   }
 
   leave(): Promise<void> {
-    this.#leaving ??= this.#leave();
-    return this.#leaving;
+    return this.depart("this member of an engine has left");
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.leave();
-  }
-
-  async #leave(): Promise<void> {
-    const reason = new CoordinationError("client-closed", "lost", "this member of an engine has left");
-    await this.stopLeading(reason);
-    this.service.close(reason);
-    this.#changed();
-    this.#controller.abort(this.service.closed);
-    await this.service.depart();
-  }
-
-  #look(): void {
-    const { closed } = this.service;
-    this.#changed();
-    if (closed !== null && !this.#controller.signal.aborted) this.#end(closed);
-  }
-
-  #end(reason: CoordinationError): void {
-    this.service.close(reason);
-    this.#changed();
-    this.#controller.abort(reason);
-    void this.stopLeading(reason);
-    this.#leaving ??= this.service.depart();
   }
 }
 

@@ -4,5 +4,4 @@ export { type CheckAnswer, type CheckProgress, explore } from "./explore.ts";
 export * from "./scenario/index.ts";
 export { simulate } from "./simulate.ts";
 export { scenarioOf } from "./simulation.ts";
-export type { PropertyVerdict } from "./verdicts.ts";
 export { flagOf, type Word, words } from "./words.ts";

@@ -7,9 +7,9 @@ import type { Trace } from "../trace/file.ts";
 import { type Experiment, requireWordsOf } from "./experiment.ts";
 import { type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
-import { type Progress, playScenario, type Result, runScenario } from "./scenario/run.ts";
+import type { Result } from "./scenario/result.ts";
+import { type Cast, cast, type Progress, playScenario, runScenario } from "./scenario/run.ts";
 import type { Scenario } from "./scenario/schema.ts";
-import { type Cast, cast } from "./scenario/soundness.ts";
 import { continuationOf, scenarioOf } from "./simulation.ts";
 import { MAX_SEED } from "./words.ts";
 

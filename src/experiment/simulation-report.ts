@@ -3,7 +3,7 @@ import type { Cost, NodeId } from "../core/protocol.ts";
 import type { Outcome } from "../protocols/index.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { liarsIn } from "./recording-header.ts";
-import type { Result } from "./scenario/run.ts";
+import type { Result } from "./scenario/result.ts";
 import { askWords, type Scenario } from "./scenario/schema.ts";
 import type { Staged } from "./simulate.ts";
 

@@ -5,8 +5,8 @@ import { type Family, hasToStart, protocolNamed, variantNamed } from "../protoco
 import type { Delay } from "../sim/delay.ts";
 import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
 import type { Point, RecordedPoint } from "./recording.ts";
+import { cast } from "./scenario/run.ts";
 import { type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
-import { cast } from "./scenario/soundness.ts";
 
 /** All but the protocol, where that is known. */
 type Words = Omit<Experiment, "protocol">;

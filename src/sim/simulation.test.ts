@@ -5,7 +5,7 @@ import { list, natural } from "../core/shape.ts";
 import { extendedChangRoberts } from "../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { ipMulticast } from "../protocols/multicast/ip-multicast/ip-multicast.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { simulation } from "./simulation.ts";
+import { patience, simulation } from "./simulation.ts";
 
 /** Sends numbers to everybody, a few at a time, with random pauses. */
 type Counting = {
@@ -309,5 +309,21 @@ describe("the simulator", () => {
       sim.start(0);
       expect(rounds(sim)).toEqual([1, 2, 3, 4]);
     });
+  });
+});
+
+describe("the patience with a run", () => {
+  it("ends where it does not come to rest", () => {
+    const happened = patience(3, Number.POSITIVE_INFINITY, 2);
+    happened();
+    happened();
+    expect(happened).toThrow(
+      "expected the run to come to rest within 2 happenings, but it goes on: say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code",
+    );
+  });
+
+  it("has no end where the run has one", () => {
+    const happened = patience(3, 100, 2);
+    for (let i = 0; i < 10; i++) expect(happened).not.toThrow();
   });
 });

@@ -57,7 +57,7 @@ test("for people: a median with least and most, or how many rounds survive", () 
 test.each([
   ["--only", "some", "some of locks, sends, fail-over, stalls, got some"],
   ["--timing", "slow", "some of fast, default, patient, got slow"],
-  ["--rounds", "0", "whole numbers from 1 to 100, got 0"],
+  ["--rounds", "0", "a whole number from 1 to 100, got 0"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
 ])("refuses %s %s, in one sentence", async (option, value, words) => {
   const { code, stdout, stderr } = await coterie("bench", "services", option, value);

@@ -62,7 +62,7 @@ const number = z
 const revision = whole.describe("grows from change to change, over all keys and maps");
 const value = z.json("JSON data").describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
-const timeoutMs = z
+export const timeoutMs = z
   .number("a number of milliseconds")
   .positive("a number of milliseconds above 0")
   .max(600_000)

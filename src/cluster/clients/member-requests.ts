@@ -1,15 +1,10 @@
 /** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
 import { z } from "zod";
 import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
-import { type HttpRequest, ofQuery } from "./http-requests.ts";
+import { type Given, type HttpRequest, ofQuery, type Served, timeoutMs } from "./http-requests.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const address = z.string('"host:port"').describe("host:port, where the other members reach it");
-const timeoutMs = z
-  .number("a number of milliseconds")
-  .positive("a number of milliseconds above 0")
-  .max(600_000)
-  .optional();
 const within = z.strictObject({ timeoutMs }, "an object");
 const member = z.object({
   id,
@@ -22,7 +17,21 @@ const change = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("promote"), id }),
   z.strictObject({ type: z.literal("remove"), id }),
 ]);
-const otherwise = { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." };
+
+/** What changes the members, and answers when it is done. */
+const changing = (
+  request: Pick<HttpRequest, "method" | "path" | "id" | "summary" | "body">,
+  does: (members: Served["members"], given: Given) => Promise<unknown>,
+): HttpRequest => ({
+  role: "admin",
+  answer: z.object({}),
+  otherwise: { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." },
+  ...request,
+  async answered({ members }, given) {
+    await does(members, given);
+    return {};
+  },
+});
 
 export const memberRequests: readonly HttpRequest[] = [
   {
@@ -34,41 +43,35 @@ export const memberRequests: readonly HttpRequest[] = [
     answer: z.object({ members: z.array(member) }),
     answered: async ({ members }) => ({ members: await members.members() }),
   },
-  {
-    method: "POST",
-    path: "/v1/members",
-    id: "addMember",
-    summary: "Puts a member on the list; with replaces another leaves in the same step.",
-    role: "admin",
-    body: z.strictObject(
-      { id, address, learner: z.boolean().optional(), replaces: id.optional(), timeoutMs },
-      "an object",
-    ),
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { body: { id: newcomer, address: at, learner, replaces, ...call } }) {
+  changing(
+    {
+      method: "POST",
+      path: "/v1/members",
+      id: "addMember",
+      summary: "Puts a member on the list; with replaces another leaves in the same step.",
+      body: z.strictObject(
+        { id, address, learner: z.boolean().optional(), replaces: id.optional(), timeoutMs },
+        "an object",
+      ),
+    },
+    (members, { body: { id: newcomer, address: at, learner, replaces, ...call } }) => {
       const by = { id: newcomer, address: at };
-      await (replaces === undefined ? members.add(by, { learner, ...call }) : members.replace(replaces, by, call));
-      return {};
+      return replaces === undefined ? members.add(by, { learner, ...call }) : members.replace(replaces, by, call);
     },
-  },
-  {
-    method: "POST",
-    path: "/v1/members/changes",
-    id: "changeMembers",
-    summary: "Several changes at once, all or none: who votes changes in one step.",
-    role: "admin",
-    body: z.strictObject(
-      { changes: z.array(change, "a list of changes").min(1).max(MAX_STEPS), timeoutMs },
-      "an object",
-    ),
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { body: { changes, ...call } }) {
-      await members.change(changes, call);
-      return {};
+  ),
+  changing(
+    {
+      method: "POST",
+      path: "/v1/members/changes",
+      id: "changeMembers",
+      summary: "Several changes at once, all or none: who votes changes in one step.",
+      body: z.strictObject(
+        { changes: z.array(change, "a list of changes").min(1).max(MAX_STEPS), timeoutMs },
+        "an object",
+      ),
     },
-  },
+    (members, { body: { changes, ...call } }) => members.change(changes, call),
+  ),
   {
     method: "POST",
     path: "/v1/members/settled",
@@ -82,62 +85,46 @@ export const memberRequests: readonly HttpRequest[] = [
       return {};
     },
   },
-  {
-    method: "POST",
-    path: "/v1/members/{member}/removal",
-    id: "removeMember",
-    summary: "Takes a member from the list, for good.",
-    role: "admin",
-    body: within,
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { params, body }) {
-      await members.remove(idIn(params), body);
-      return {};
+  changing(
+    {
+      method: "POST",
+      path: "/v1/members/{member}/removal",
+      id: "removeMember",
+      summary: "Takes a member from the list, for good.",
+      body: within,
     },
-  },
-  {
-    method: "POST",
-    path: "/v1/members/{member}/promotion",
-    id: "promoteMember",
-    summary: "A learner is to vote.",
-    role: "admin",
-    body: within,
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { params, body }) {
-      await members.promote(idIn(params), body);
-      return {};
+    (members, { params, body }) => members.remove(idIn(params), body),
+  ),
+  changing(
+    {
+      method: "POST",
+      path: "/v1/members/{member}/promotion",
+      id: "promoteMember",
+      summary: "A learner is to vote.",
+      body: within,
     },
-  },
-  {
-    method: "PUT",
-    path: "/v1/members/{member}/address",
-    id: "moveMember",
-    summary: "A member is at another address.",
-    role: "admin",
-    body: z.strictObject({ address, timeoutMs }, "an object"),
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { params, body: { address: at, ...call } }) {
-      await members.move(idIn(params), at, call);
-      return {};
+    (members, { params, body }) => members.promote(idIn(params), body),
+  ),
+  changing(
+    {
+      method: "PUT",
+      path: "/v1/members/{member}/address",
+      id: "moveMember",
+      summary: "A member is at another address.",
+      body: z.strictObject({ address, timeoutMs }, "an object"),
     },
-  },
-  {
-    method: "POST",
-    path: "/v1/members/{member}/leadership",
-    id: "transfer",
-    summary: "Has a member lead the log. Answers when it does.",
-    role: "admin",
-    body: within,
-    answer: z.object({}),
-    otherwise,
-    async answered({ members }, { params, body }) {
-      await members.transfer(idIn(params), body);
-      return {};
+    (members, { params, body: { address: at, ...call } }) => members.move(idIn(params), at, call),
+  ),
+  changing(
+    {
+      method: "POST",
+      path: "/v1/members/{member}/leadership",
+      id: "transfer",
+      summary: "Has a member lead the log. Answers when it does.",
+      body: within,
     },
-  },
+    (members, { params, body }) => members.transfer(idIn(params), body),
+  ),
   {
     method: "GET",
     path: "/v1/snapshot",

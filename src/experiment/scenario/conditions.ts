@@ -3,7 +3,7 @@ import type { TraceEntry } from "../../trace/entry.ts";
 import type { Condition } from "./schema.ts";
 import { isTimer, typeOf } from "./words.ts";
 
-/** Counts how often a condition came true since it was set. */
+/** Counts how often a condition came true since it is looked for. */
 export class Watch {
   #awaited: Condition | undefined;
   #left = 0;
@@ -25,7 +25,7 @@ export class Watch {
   }
 
   /** From now on this is looked for; undefined: nothing is. @param then what is done at the very moment in which it is met */
-  set(condition: Condition | undefined, then: () => void = () => undefined): void {
+  lookFor(condition: Condition | undefined, then: () => void = () => undefined): void {
     this.#awaited = condition;
     this.#met = then;
     this.#left = condition?.occurrence ?? 0;

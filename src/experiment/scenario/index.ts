@@ -3,13 +3,13 @@ export type { Judged } from "./expectations.ts";
 export { labelled } from "./labels.ts";
 export { type ParsedScenario, parseScenario } from "./parse.ts";
 export type { Path } from "./problem.ts";
+export type { PropertyVerdict, Result } from "./result.ts";
 export {
+  type Cast,
+  cast,
   type Progress,
   playScenario,
-  type Result,
   type RunHooks,
   runScenario,
 } from "./run.ts";
-export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
-export { type Cast, cast } from "./soundness.ts";
-export { asVariant } from "./variants.ts";
+export { asVariant, jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";

@@ -3,7 +3,7 @@ import type { TraceEntry } from "../../trace/entry.ts";
 import { labelled } from "./labels.ts";
 import { parseScenario } from "./parse.ts";
 import { runScenario } from "./run.ts";
-import { asVariant } from "./variants.ts";
+import { asVariant } from "./schema.ts";
 
 const { scenario } = parseScenario(
   `name: x

@@ -2,35 +2,25 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
-import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
+import {
+  type AnyProtocol,
+  type Emitted,
+  type Family,
+  hasToStart,
+  protocolNamed,
+  variantNamed,
+} from "../../protocols/index.ts";
 import type { Draws } from "../../sim/draws.ts";
-import { patience } from "../../sim/rest.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { patience, type Simulation, simulation } from "../../sim/simulation.ts";
 import { mergeInto } from "../../trace/differing-state.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
-import { type PropertyVerdict, verdictsOf } from "../verdicts.ts";
 import { conditionText, Watch } from "./conditions.ts";
-import { type Judged, judge } from "./expectations.ts";
+import type { Judged } from "./expectations.ts";
 import { fieldName, type Path } from "./problem.ts";
+import { type Result, resultOf } from "./result.ts";
 import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
-import { type Cast, cast } from "./soundness.ts";
 import { addressed } from "./words.ts";
-
-export interface Result {
-  /** When the last thing happened, in virtual milliseconds. */
-  readonly timeMs: number;
-  /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
-  readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
-  /** As how many datagrams they went out if one reaches all others at once. */
-  readonly datagrams: number;
-  /** How many of them were lost: on the way, or since their receiver was down. */
-  readonly lost: number;
-  readonly outcome: Outcome;
-  readonly properties: readonly PropertyVerdict[];
-  readonly nodesAlive: readonly NodeId[];
-  readonly expectations: readonly Judged[];
-}
 
 export interface RunHooks {
   /** Receives every entry of the trace. */
@@ -47,6 +37,18 @@ export interface RunHooks {
   readonly cast?: Cast;
   /** `at the end` is faster with many nodes, and says less. */
   readonly properties?: "every step" | "at the end";
+}
+
+/** What a scenario's protocol is, once its name, variant and options are known to be sound. */
+export interface Cast {
+  readonly protocol: AnyProtocol;
+  readonly family: Family;
+  /** As the scenario has them: the order of the ring. */
+  readonly ids: readonly NodeId[];
+  /** With the order of the ring, if there is one. */
+  readonly options: object;
+  /** How those begin who are up: as the scenario says, or as the protocol needs it. */
+  readonly begin: "idle" | "started";
 }
 
 /** How far a run has come. */
@@ -83,7 +85,7 @@ export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<
     seed: scenario.seed,
     ...networkOf(scenario),
     properties,
-    ...liarsOf(scenario),
+    ...byzantineOf(scenario),
     onEvent: (at, node, event: Tagged) => void events.push({ at, node, event }),
     ...(isTraced ? { trace: observe } : {}),
     ...(hooks.draws === undefined ? {} : { draws: hooks.draws }),
@@ -97,7 +99,9 @@ export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<
   begin(run);
   const missed = yield* takeSteps(run);
   yield* advance(run, scenario.until ?? Number.POSITIVE_INFINITY);
-  return resultOf(run, { events, missed, watched: properties === "every step" });
+  const { protocol, family } = made;
+  const watched = properties === "every step";
+  return resultOf({ sim, scenario, protocol, family, timeMs: run.lastMs, events, missed, watched });
 }
 
 /** What belongs to one run. */
@@ -111,6 +115,24 @@ interface Run {
   lastMs: number;
 }
 
+const FEW_NODES = 1_000;
+
+/**
+ * @param given what runs instead of the model, which is then not made
+ * @throws UsageError for an unknown protocol, variant or option
+ */
+export function cast({ protocol: name, variant, options, nodes, begin }: Scenario, given?: AnyProtocol): Cast {
+  const entry = protocolNamed(name);
+  const { model } = variant === undefined ? entry : variantNamed(name, variant);
+  const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
+  // Many nodes would each look for their neighbour among all: they are told, though it is the default.
+  const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
+  const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
+  const all = { ...ring, ...options };
+  const begins = begin.nodes ?? (hasToStart(name, variant) ? "started" : "idle");
+  return { protocol: given ?? model(all), family: entry.family, ids, options: all, begin: begins };
+}
+
 /** Goes on until nothing is left to happen, or that time, or until what is awaited has happened. */
 function* advance(run: Run, untilMs: number, isDone: () => boolean = () => false): Slices<void> {
   const { sim, made } = run;
@@ -122,7 +144,7 @@ function* advance(run: Run, untilMs: number, isDone: () => boolean = () => false
   }
 }
 
-function liarsOf({ byzantine }: Scenario): { byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour> } {
+function byzantineOf({ byzantine }: Scenario): { byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour> } {
   const liars = Object.entries(byzantine).map(([id, behaviour]) => [Number(id), behaviour] as const);
   return liars.length === 0 ? {} : { byzantine: new Map(liars) };
 }
@@ -183,7 +205,7 @@ function* takeSteps(run: Run): Slices<Judged[]> {
 
 /** A crash within a step strikes at the very moment that is awaited. */
 function waitFor({ sim, awaited, made }: Run, step: Step | undefined): void {
-  awaited.set(step?.when, step?.withinStep === true ? () => take(sim, step, made) : undefined);
+  awaited.lookFor(step?.when, step?.withinStep === true ? () => take(sim, step, made) : undefined);
 }
 
 /** An error of the simulator is one of the scenario, and says of which step. */
@@ -250,34 +272,4 @@ function eachLink(
   deed: (from: NodeId, to: NodeId) => void,
 ): void {
   for (const a of listed(from, ids)) for (const b of listed(to, ids)) if (a !== b) deed(a, b);
-}
-
-interface Played {
-  readonly events: readonly Emitted[];
-  readonly missed: readonly Judged[];
-  /** Whether properties were looked at all the time, or only in the end. */
-  readonly watched: boolean;
-}
-
-function resultOf({ sim, scenario, made, lastMs }: Run, { events, missed, watched }: Played): Result {
-  const { protocol, family } = made;
-  const { alive } = sim.world;
-  const view = (node: NodeId) => protocol.view(sim.world.state(node), node);
-  const outcome = family.outcome({ alive, view, events });
-  const rested = scenario.until === undefined;
-  const properties = verdictsOf(sim, protocol.properties, watched);
-  const { messages, datagrams } = sim;
-  const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
-  const leaders = Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null]));
-  const facts = { outcome, leaders, alive, messages, datagrams, violated, restedAtMs: rested ? lastMs : null };
-  return {
-    timeMs: lastMs,
-    messages,
-    datagrams,
-    lost: sim.lost,
-    outcome,
-    properties,
-    nodesAlive: alive,
-    expectations: [...missed, ...judge(scenario.expect, facts)],
-  };
 }

@@ -3,6 +3,7 @@
  * it. Each field is described here once; files, command line and editors go by it.
  */
 import { z } from "zod";
+import { UsageError, unexpected } from "../../core/errors.ts";
 import { behaviours, behaviourWords } from "../../protocols/byzantine.ts";
 import { protocolNames } from "../../protocols/index.ts";
 
@@ -317,4 +318,16 @@ export const deedWords = Object.keys(deeds) as (keyof typeof deeds)[];
 /** The JSON schema by which editors complete and check scenario files. */
 export function jsonSchema(): object {
   return z.toJSONSchema(scenarioSchema, { io: "input", target: "draft-7" });
+}
+
+/** The scenario, its steps taken under another protocol that it names. @throws UsageError for a protocol that the scenario does not name */
+export function asVariant(scenario: Scenario, name: string): Scenario {
+  if (name === scenario.protocol) return scenario;
+  const expect = Object.hasOwn(scenario.variants, name) ? scenario.variants[name] : undefined;
+  if (expect !== undefined) return { ...scenario, protocol: name, expect, variants: {} };
+  const known = [scenario.protocol, ...Object.keys(scenario.variants)];
+  throw new UsageError(
+    "unknown-protocol",
+    unexpected("the protocol", `one that the scenario names: ${known.join(", ")}`, name),
+  );
 }

@@ -5,23 +5,9 @@ import { problem } from "../../core/shape.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
 import { statesProblem } from "./begin-states.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
-import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
-import { asVariant } from "./variants.ts";
+import { type Cast, cast } from "./run.ts";
+import { askWords, asVariant, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
-
-/** What a scenario's protocol is, once its name, variant and options are known to be sound. */
-export interface Cast {
-  readonly protocol: AnyProtocol;
-  readonly family: Family;
-  /** As the scenario has them: the order of the ring. */
-  readonly ids: readonly NodeId[];
-  /** With the order of the ring, if there is one. */
-  readonly options: object;
-  /** How those begin who are up: as the scenario says, or as the protocol needs it. */
-  readonly begin: "idle" | "started";
-}
-
-const FEW_NODES = 1_000;
 
 /** The outcome that each family's runs have, as an expectation names it. */
 const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
@@ -31,22 +17,6 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   consensus: ["decided", "leader"],
   membership: ["suspected"],
 };
-
-/**
- * @param given what runs instead of the model, which is then not made
- * @throws UsageError for an unknown protocol, variant or option
- */
-export function cast({ protocol: name, variant, options, nodes, begin }: Scenario, given?: AnyProtocol): Cast {
-  const entry = protocolNamed(name);
-  const { model } = variant === undefined ? entry : variantNamed(name, variant);
-  const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
-  // Many nodes would each look for their neighbour among all: they are told, though it is the default.
-  const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
-  const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
-  const all = { ...ring, ...options };
-  const begins = begin.nodes ?? (hasToStart(name, variant) ? "started" : "idle");
-  return { protocol: given ?? model(all), family: entry.family, ids, options: all, begin: begins };
-}
 
 /** The first thing that makes no sense, or null. */
 export function soundnessProblem(scenario: Scenario): Problem | null {

@@ -1,6 +1,7 @@
 /** What the network is like, and what changed in it, in words. */
 import type { ClusterPicture, NetworkPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
+import { islandsOf } from "./islands.ts";
 import { inWords } from "./phrase-book.ts";
 
 /** So many links are listed one by one. */
@@ -13,7 +14,7 @@ export function networkNews(now: ClusterPicture, before: ClusterPicture): string
 /** What is wrong with it, `split: 0 and 1 | 2; 20 % of the messages dropped`; empty if nothing is. */
 export function networkInWords(network: NetworkPicture, nodes: readonly NodeId[]): string {
   const cut = pairs(network);
-  const islands = islandsOf(network, nodes);
+  const islands = islandsOf(nodes, isApartIn(network));
   const cuts = islands.length > 1 ? `split: ${islands.map(inWords).join(" | ")}` : `${links(cut)} cut`;
   const percent = Math.round(network.dropRate * 100);
   const [min, max] = network.delayMs;
@@ -31,8 +32,8 @@ function linkNews(now: ClusterPicture, before: ClusterPicture): string[] {
   if (cut.length + mended.length === 0) return [];
   if (now.network.cuts.length === 0) return ["all links mended"];
   const islands = islandsOf(
-    now.network,
     now.nodes.map((node) => node.id),
+    isApartIn(now.network),
   );
   if (islands.length > 1 && cut.length > 0) return [`the network is split: ${islands.map(inWords).join(" | ")}`];
   return [...(cut.length > 0 ? [`${links(cut)} cut`] : []), ...(mended.length > 0 ? [`${links(mended)} mended`] : [])];
@@ -48,24 +49,9 @@ function conditionNews(now: NetworkPicture, before: NetworkPicture): string[] {
   return news;
 }
 
-/** Groups of nodes between which no message passes, not even by a detour. Each ascends. */
-function islandsOf(network: NetworkPicture, nodes: readonly NodeId[]): NodeId[][] {
+function isApartIn(network: NetworkPicture): (a: NodeId, b: NodeId) => boolean {
   const cut = new Set(pairs(network));
-  const unseen = new Set(nodes);
-  const islands: NodeId[][] = [];
-  for (const first of unseen) {
-    const island = [first];
-    unseen.delete(first);
-    for (const node of island) {
-      for (const other of unseen) {
-        if (cut.has(pairName(node, other))) continue;
-        island.push(other);
-        unseen.delete(other);
-      }
-    }
-    islands.push(island.sort((a, b) => a - b));
-  }
-  return islands;
+  return (a, b) => cut.has(pairName(a, b));
 }
 
 function pairs({ cuts }: NetworkPicture): string[] {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { verdictsOf } from "../../../experiment/verdicts.ts";
+import { verdictsOf } from "../../../experiment/scenario/result.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { contexts, withContext } from "../../contexts.ts";
 import { ENTRIES, fence } from "../family/fencing-tokens.ts";

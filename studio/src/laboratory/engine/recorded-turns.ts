@@ -2,6 +2,7 @@
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-faults.ts";
+import { islandsOf } from "../../history/islands.ts";
 import { type Conditions, conditionTexts, linkTexts, splitText, USUAL_MS } from "./network-turns.ts";
 
 type Step = Scenario["steps"][number];
@@ -115,30 +116,11 @@ class Links {
     const pairs = this.#nodes.flatMap((from) =>
       this.#nodes.flatMap((to) => (isCut(from, to) ? [[from, to] as const] : [])),
     );
-    const islands = this.#islands(isCut);
+    const islands = islandsOf(this.#nodes, (a, b) => isCut(a, b) && isCut(b, a));
     const isSplit =
       islands.length > 1 &&
       pairs.every(([from, to]) => !islands.some((island) => island.includes(from) && island.includes(to)));
     return isSplit ? [splitText(islands, this.#nodes)] : pairs.map(([from, to]) => `cut: ${from} → ${to}`);
-  }
-
-  /** Groups of nodes between which nothing passes, in either direction. */
-  #islands(isCut: (from: number, to: number) => boolean): number[][] {
-    const unseen = new Set(this.#nodes);
-    const islands: number[][] = [];
-    for (const first of unseen) {
-      const island = [first];
-      unseen.delete(first);
-      for (const node of island) {
-        for (const other of unseen) {
-          if (isCut(node, other) && isCut(other, node)) continue;
-          island.push(other);
-          unseen.delete(other);
-        }
-      }
-      islands.push(island.toSorted((a, b) => a - b));
-    }
-    return islands;
   }
 }
 

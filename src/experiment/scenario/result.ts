@@ -1,7 +1,25 @@
-/** What one run says of each property. */
-import type { Property, Vocabulary } from "../core/protocol.ts";
-import type { Simulation } from "../sim/simulation.ts";
-import type { Violation } from "../sim/watcher.ts";
+/** What a run came to: its outcome, what it says of each property, and which expectations it met. */
+import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
+import type { AnyProtocol, Emitted, Family, Outcome } from "../../protocols/index.ts";
+import type { Simulation } from "../../sim/simulation.ts";
+import type { Violation } from "../../sim/watcher.ts";
+import { type Judged, judge } from "./expectations.ts";
+import type { Scenario } from "./schema.ts";
+
+export interface Result {
+  /** When the last thing happened, in virtual milliseconds. */
+  readonly timeMs: number;
+  /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
+  readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** As how many datagrams they went out if one reaches all others at once. */
+  readonly datagrams: number;
+  /** How many of them were lost: on the way, or since their receiver was down. */
+  readonly lost: number;
+  readonly outcome: Outcome;
+  readonly properties: readonly PropertyVerdict[];
+  readonly nodesAlive: readonly NodeId[];
+  readonly expectations: readonly Judged[];
+}
 
 export interface PropertyVerdict {
   readonly name: string;
@@ -15,6 +33,42 @@ export interface PropertyVerdict {
   readonly why: string;
   /** When the violation was seen. */
   readonly at: number | null;
+}
+
+interface Ended {
+  readonly sim: Simulation<Vocabulary>;
+  readonly scenario: Scenario;
+  readonly protocol: AnyProtocol;
+  readonly family: Family;
+  /** When the last thing happened. */
+  readonly timeMs: number;
+  readonly events: readonly Emitted[];
+  /** The step that was not taken, if there is one. */
+  readonly missed: readonly Judged[];
+  /** Whether properties were looked at all the time, or only in the end. */
+  readonly watched: boolean;
+}
+
+export function resultOf({ sim, scenario, protocol, family, timeMs, events, missed, watched }: Ended): Result {
+  const { alive } = sim.world;
+  const view = (node: NodeId) => protocol.view(sim.world.state(node), node);
+  const outcome = family.outcome({ alive, view, events });
+  const properties = verdictsOf(sim, protocol.properties, watched);
+  const { messages, datagrams } = sim;
+  const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
+  const leaders = Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null]));
+  const restedAtMs = scenario.until === undefined ? timeMs : null;
+  const facts = { outcome, leaders, alive, messages, datagrams, violated, restedAtMs };
+  return {
+    timeMs,
+    messages,
+    datagrams,
+    lost: sim.lost,
+    outcome,
+    properties,
+    nodesAlive: alive,
+    expectations: [...missed, ...judge(scenario.expect, facts)],
+  };
 }
 
 /** @param watched whether properties were looked at all the time, or only in the end */
