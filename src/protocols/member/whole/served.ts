@@ -4,7 +4,6 @@
  */
 import type { Context, Protocol } from "../../../core/protocol.ts";
 import { boolean, natural } from "../../../core/shape.ts";
-import type { WireTable } from "../../system.ts";
 
 export type Served = {
   state: {
@@ -29,10 +28,7 @@ export type Served = {
     | { type: "stands"; isQuiet: boolean; epoch: number }
     | { type: "use" }
     | { type: "rest" };
-  event:
-    | { type: "resumes"; token: number; servedMs: number }
-    | { type: "uses" }
-    | { type: "rests" };
+  event: { type: "resumes"; token: number; servedMs: number } | { type: "uses" } | { type: "rests" };
 };
 
 type State = Served["state"];

@@ -81,7 +81,8 @@ export function toldElection(given?: Partial<ToldElectionOptions>): Protocol<Tol
     start: wait,
     receive: {
       coordinator(state, from, { epoch }, ctx) {
-        if (epoch <= state.promised) return; // Of a server that does not know yet that there is another.
+        const isKnown = epoch === state.promised && state.elected !== null;
+        if (epoch < state.promised || isKnown) return; // Of a server that does not know yet that there is another.
         depose(state, ctx);
         follow(state, from, epoch, ctx);
         wait(state, ctx);

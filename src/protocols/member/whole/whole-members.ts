@@ -28,7 +28,7 @@ export const wholeMembers = {
     crashNotification: toldInDetector,
   },
   "served-lock": {
-    summary: "a whole member with an elected-server, which each puts away alone; who serves is told; its leases do not run out",
+    summary: "a whole member with an elected-server, which each puts away alone; its leases do not run out",
     model: member({ lock: embedded("elected-server"), names: bounded, isTimed: false }),
     crashNotification: toldInDetector,
     ends: true,
