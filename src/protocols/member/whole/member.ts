@@ -1,7 +1,7 @@
 /**
  * A whole member of `join()`: names, and one lock under a name, put together as `src/cluster` does; with a program at every node that
  * enters now and then, and a failure detector that both share. The lock is what the registry has for `join()` of a mutual exclusion,
- * with the wires that are declared there.
+ * with the wires that are declared there. Where its wires lead to an election, the member has one, too, of who serves.
  */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Protocol, World } from "../../../core/protocol.ts";
@@ -100,7 +100,7 @@ function untilTheEnd({ workload: { rests: _rests, ...workload } = {}, ...others 
 }
 
 export interface MemberSystem {
-  /** Of the registry. The parts that its wires lead to are the detector and itself. */
+  /** Of the registry. The parts that its wires lead to are the detector, the election of who serves and itself. */
   readonly lock: Embedded;
   /** Of the lock. */
   readonly settings?: object;
@@ -136,7 +136,8 @@ export function member({ lock, settings = {}, names: fixed = {}, isTimed = true 
     ...(isNeverPutAway ? [] : [inUseIsKept]),
     // Without timers a server that nobody asks waits for ever for what earlier ones have granted.
     ...(isNeverPutAway || (isServed && !isTimed) ? [] : [idleIsPutAway]),
-    ...(isTimed ? [askedIsGranted(timers)] : []),
+    // Who waits for a server asks again and again, and is never at rest.
+    ...(isTimed && !isServed ? [askedIsGranted(timers)] : []),
   ];
   // A lease that runs out whenever it likes lets another in: then only tokens tell who came later.
   const needsTime = isTimed && lock.lease !== null;

@@ -112,7 +112,7 @@ export function underName(embedded: Embedded, options: object, isTimed: boolean)
     const changed = changedContext(ctx, changes);
     if (state.heeding === null) return handle(state.algorithm, changed);
     handle(state.algorithm, heeded(state.heeding, changed));
-    stand(state.heeding, algorithm.view(state.algorithm as never, ctx.self).term ?? 0, ctx);
+    stand(state.heeding, algorithm.view(state.algorithm, ctx.self).term ?? 0, ctx);
   }
 
   function arrive(state: State, said: Said, ctx: Context<UnderName>): void {
@@ -230,6 +230,10 @@ function heeded(heeding: Heeding, ctx: Context<Any>): Context<Any> {
     send(to, body) {
       see(body);
       ctx.send(to, body);
+    },
+    broadcast(body) {
+      see(body);
+      ctx.broadcast(body);
     },
     emit(event, until) {
       see(event);
