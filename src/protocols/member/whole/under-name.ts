@@ -126,9 +126,10 @@ export function underName(embedded: Embedded, options: object, isTimed: boolean)
   }
 
   /** What binds whatever runs next under the name: its journal begins with that. */
-  function outliving({ floor: epoch, heeding }: State, self: NodeId): Tagged[] {
-    if (heeding !== null && heeding.run > 0) return [{ type: "run", run: heeding.run } as Tagged];
-    return epoch === 0 || floor === null ? [] : [floor(epoch, self)];
+  function outliving(state: State, self: NodeId): Tagged[] {
+    if (state.heeding !== null && state.heeding.run > 0) return [{ type: "run", run: state.heeding.run } as Tagged];
+    if (state.floor === 0 || floor === null) return [];
+    return [floor(state.floor, self)];
   }
 
   function end(state: State, _command: Tagged, ctx: Context<UnderName>): void {
