@@ -1,7 +1,7 @@
 /**
  * A whole member of `join()`: names, and one lock under a name, put together as `src/cluster` does; with a program at every node that
  * enters now and then, and a failure detector that both share. The lock is what the registry has for `join()` of a mutual exclusion,
- * with the wires that are declared there.
+ * with the wires that are declared there. Where its wires lead to an election, the member has one, too, of who serves.
  */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Protocol, World } from "../../../core/protocol.ts";
@@ -13,8 +13,10 @@ import { nameWires } from "../../membership/names/wires.ts";
 import { idleIsPutAway, inUseIsKept } from "../../membership/names/workload.ts";
 import { tokensGrow } from "../../mutex/family/workload.ts";
 import { type AnyMaker, composed, type WireTable } from "../../system.ts";
+import { served } from "./served.ts";
 import { type ToldDetector, toldDetector } from "./told-detector.ts";
-import { type UnderName, underName } from "./under-name.ts";
+import { type ToldElectionOptions, toldElection } from "./told-election.ts";
+import { heedsEpochs, type UnderName, underName } from "./under-name.ts";
 
 type MemberParts = { names: Names; mutex: UnderName; detector: ToldDetector; workload: Program };
 
@@ -23,6 +25,8 @@ export type Member = Assembly<MemberParts>;
 export interface MemberOptions {
   names?: Partial<NamesOptions>;
   workload?: Partial<ProgramOptions>;
+  /** Of a lock that heeds it. */
+  election?: Partial<ToldElectionOptions>;
 }
 
 /** A lock that begins is to know who is suspected; a node that has started again is alive. */
@@ -52,13 +56,51 @@ function allOf(...tables: readonly WireTable[]): WireTable {
 }
 type Wire = WireTable[string][string];
 
+/**
+ * A lock that the leader of the member's epoch serves: one that begins is to know who that is, and where it is this member, what this
+ * member knows of the locks that it has put away. It is in use while it has something to do.
+ */
+const servedWires: WireTable = {
+  names: {
+    ran(_event, give) {
+      give("election", { type: "tell" });
+      give("served", { type: "open" });
+    },
+    met: ({ node }, give) => give("election", { type: "hear", node }),
+  },
+  // What a lock is told of elections, so is this, which stands for those that are put away.
+  election: {
+    elected: (event, give) => give("served", event),
+    deposed: (event, give) => give("served", event),
+  },
+  mutex: {
+    stands: (event, give) => give("served", event),
+    retired: ({ token }, give) => give("served", { type: "putAway", token }),
+  },
+  served: {
+    resumes: ({ token, servedMs }, give) => give("mutex", { type: "resume", token, servedMs }),
+    uses: (_event, give) => give("names", { type: "use", name: NAME }),
+    rests: (_event, give) => give("names", { type: "rest", name: NAME }),
+  },
+};
+
+/** The program's use is not all. */
+const useIsServed = ({ workload, ...others }: WireTable): WireTable => ({
+  ...others,
+  workload: {
+    ...workload,
+    uses: (_event, give) => give("served", { type: "use" }),
+    rests: (_event, give) => give("served", { type: "rest" }),
+  },
+});
+
 /** What a lock that is never put away is told of: a node that runs it has it in use, whatever its program does. */
 function untilTheEnd({ workload: { rests: _rests, ...workload } = {}, ...others }: WireTable): WireTable {
   return { ...others, workload };
 }
 
 export interface MemberSystem {
-  /** Of the registry. The parts that its wires lead to are the detector and itself. */
+  /** Of the registry. The parts that its wires lead to are the detector, the election of who serves and itself. */
   readonly lock: Embedded;
   /** Of the lock. */
   readonly settings?: object;
@@ -70,9 +112,11 @@ export interface MemberSystem {
 
 export function member({ lock, settings = {}, names: fixed = {}, isTimed = true }: MemberSystem): AnyMaker {
   const isNeverPutAway = lock.forgotten === "never";
+  const isServed = heedsEpochs(lock, settings);
   const ofProgram = programWires("mutex", lock.forgotten);
   const wires = allOf(
-    isNeverPutAway ? untilTheEnd(ofProgram) : ofProgram,
+    isServed ? servedWires : {}, // First: a lock knows all this before its program enters.
+    isServed ? useIsServed(ofProgram) : isNeverPutAway ? untilTheEnd(ofProgram) : ofProgram,
     nameWires({ instance: "mutex", early: "mutex", program: "workload" }),
     detectorWires(isNeverPutAway),
     watching("names"),
@@ -82,14 +126,18 @@ export function member({ lock, settings = {}, names: fixed = {}, isTimed = true 
     names: (options?: object) => names({ ...options, ...fixed }),
     mutex: () => underName(lock, settings, isTimed),
     detector: toldDetector,
+    ...(isServed ? { election: toldElection, served: () => served(isTimed) } : {}),
     workload: program,
   };
   const make = composed<MemberParts, MemberOptions>({ parts, wires, algorithm: "names" });
   const timers = Object.keys(parts.mutex().timeout).map((timer) => `mutex.${timer}`);
   const own = [
     messagesAreMeant,
-    ...(isNeverPutAway ? [] : [inUseIsKept, idleIsPutAway]),
-    ...(isTimed ? [askedIsGranted(timers)] : []),
+    ...(isNeverPutAway ? [] : [inUseIsKept]),
+    // Without timers a server that nobody asks waits for ever for what earlier ones have granted.
+    ...(isNeverPutAway || (isServed && !isTimed) ? [] : [idleIsPutAway]),
+    // Who waits for a server asks again and again, and is never at rest.
+    ...(isTimed && !isServed ? [askedIsGranted(timers)] : []),
   ];
   // A lease that runs out whenever it likes lets another in: then only tokens tell who came later.
   const needsTime = isTimed && lock.lease !== null;

@@ -3,7 +3,8 @@
  * put away or given up. Names say of each message whether the algorithm is to have it: what comes from a node that has not announced
  * the name waits, what was said under another setting is dropped.
  *
- * What outlives it is its floor: the promise to help no lower epoch, with which whatever runs next under the name begins.
+ * What outlives it is its floor: the promise to help no lower epoch, with which whatever runs next under the name begins. Of a lock that
+ * a server of the member's epochs serves, it is the number of its run, and the highest token that was seen here.
  */
 import type { Context, NodeId, Property, Protocol, Tagged, World } from "../../../core/protocol.ts";
 import { natural, oneOf, text, variants } from "../../../core/shape.ts";
@@ -18,6 +19,18 @@ interface Said {
   body: Tagged;
 }
 
+interface Heeding {
+  /** Those that the algorithm has running. Ascending. */
+  timers: string[];
+  /** The last that was journalled. */
+  run: number;
+  /** The highest that this node has been given, or has given, since the name is run. */
+  token: number;
+  /** What was said last of how it stands. */
+  isQuiet: boolean;
+  epoch: number;
+}
+
 export type UnderName = {
   state: {
     /** How the name is run; null: it is not. */
@@ -29,6 +42,8 @@ export type UnderName = {
     held: Said[];
     /** The highest epoch that has been promised under the name, be it by an algorithm that has ended. */
     floor: number;
+    /** Of a lock that heeds the member's epochs; null of others. */
+    heeding: Heeding | null;
   };
   message: { type: "message"; setting: string; body: Tagged };
   timer: string;
@@ -45,7 +60,12 @@ export type UnderName = {
     /** Its sender has not said how it runs the name, as far as is known here. */
     | { type: "early"; from: NodeId }
     /** The algorithm is given what was said under a setting. */
-    | { type: "took"; setting: string; runs: string | null };
+    | { type: "took"; setting: string; runs: string | null }
+    /** Of a lock that heeds epochs: whether it has nothing to do, and the highest epoch that it has heard of. */
+    | { type: "stands"; isQuiet: boolean; epoch: number }
+    | { type: "retired"; token: number }
+    /** What was granted in this epoch is no longer known here. */
+    | { type: "exhausted"; epoch: number };
   record: /** These and the algorithm's own. */ { type: "ended"; floor: number };
 };
 
@@ -55,15 +75,21 @@ type State = UnderName["state"];
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
+/** Whether the leader of the member's epoch serves it. */
+export const heedsEpochs = ({ wires }: Embedded, options: object): boolean => Object.hasOwn(wires(options), "election");
+
 /** @param isTimed whether the algorithm's timers run: otherwise nobody under the name ever gives up or asks again. */
-export function underName({ make, floor }: Embedded, options: object, isTimed: boolean): Protocol<UnderName> {
+export function underName(embedded: Embedded, options: object, isTimed: boolean): Protocol<UnderName> {
+  const { make, floor } = embedded;
+  const isServed = heedsEpochs(embedded, options);
   const algorithm = make(options) as AnyProtocol & Record<"timeout" | "command" | "replay" | "receive" | "shapes", Any>;
   const { timeout = {}, command = {}, replay = {}, receive = {}, shapes } = algorithm;
 
   /** Records of epochs are promises. */
   function note(state: State, record: Tagged): void {
-    const { epoch = 0 } = record as { epoch?: number };
+    const { epoch = 0, run = 0 } = record as { epoch?: number; run?: number };
     if (floor !== null) state.floor = Math.max(state.floor, epoch);
+    if (state.heeding !== null) state.heeding.run = Math.max(state.heeding.run, run);
   }
 
   function run(state: State, ctx: Context<Any>, handle: (own: Any, ctx: Context<Any>) => void): void {
@@ -83,7 +109,10 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
       },
       ...(isTimed ? {} : { setTimer() {} }),
     };
-    handle(state.algorithm, changedContext(ctx, changes));
+    const changed = changedContext(ctx, changes);
+    if (state.heeding === null) return handle(state.algorithm, changed);
+    handle(state.algorithm, heeded(state.heeding, changed));
+    stand(state.heeding, algorithm.view(state.algorithm, ctx.self).term ?? 0, ctx);
   }
 
   function arrive(state: State, said: Said, ctx: Context<UnderName>): void {
@@ -96,19 +125,23 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
     run(state, ctx, (inner, changed) => receive[body.type]?.(inner, from, body, changed));
   }
 
-  /** The promise with which the journal of what runs next under the name begins. */
-  function forget(state: State, self: NodeId, peers: readonly NodeId[]): Tagged[] {
-    state.algorithm = algorithm.init(self, peers);
+  /** What binds whatever runs next under the name: its journal begins with that. */
+  function outliving(state: State, self: NodeId): Tagged[] {
+    if (state.heeding !== null && state.heeding.run > 0) return [{ type: "run", run: state.heeding.run } as Tagged];
     if (state.floor === 0 || floor === null) return [];
-    const promise = floor(state.floor, self);
-    replay[promise.type]?.(state.algorithm, promise);
-    return [promise];
+    return [floor(state.floor, self)];
   }
 
   function end(state: State, _command: Tagged, ctx: Context<UnderName>): void {
     for (const timer of Object.keys(timeout)) ctx.cancelTimer(timer);
     state.setting = null;
-    const first = forget(state, ctx.self, ctx.peers);
+    state.algorithm = algorithm.init(ctx.self, ctx.peers);
+    const first = outliving(state, ctx.self);
+    for (const record of first) replay[record.type]?.(state.algorithm, record);
+    if (state.heeding !== null) {
+      Object.assign(state.heeding, { timers: [], token: 0 });
+      stand(state.heeding, 0, ctx);
+    }
     if (Object.keys(replay).length > 0) ctx.compact([{ type: "ended", floor: state.floor }, ...first] as never);
   }
 
@@ -120,14 +153,20 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
       arrived: [],
       held: [],
       floor: 0,
+      heeding: isServed ? { timers: [], run: 0, token: 0, isQuiet: true, epoch: 0 } : null,
     }),
     receive: {
       message: (state, from, { setting, body }, ctx) => arrive(state, { from, setting, body }, ctx),
     },
-    timeout: mapped(timeout, (handle) => (state: State, ctx: Context<Any>) => run(state, ctx, handle)) as Record<
-      never,
-      never
-    >,
+    timeout: Object.fromEntries(
+      Object.entries<Any>(timeout).map(([timer, handle]) => [
+        timer,
+        (state: State, ctx: Context<Any>) => {
+          if (state.heeding !== null) stopped(state.heeding, timer);
+          run(state, ctx, handle);
+        },
+      ]),
+    ),
     command: {
       ...(mapped(
         command,
@@ -138,8 +177,16 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
         state.setting = setting;
         run(state, ctx, (inner, changed) => algorithm.start?.(inner, changed));
       },
-      end,
-      giveUp: end,
+      end(state, command, ctx) {
+        if (state.heeding !== null) ctx.emit({ type: "retired", token: state.heeding.token });
+        end(state, command, ctx);
+      },
+      giveUp(state, command, ctx) {
+        const { epoch } = state.heeding ?? {};
+        end(state, command, ctx);
+        // Opened anew, it would count its grants of this epoch from one.
+        if (epoch !== undefined) ctx.emit({ type: "exhausted", epoch });
+      },
       admitted(state, { how }, ctx) {
         const said = state.arrived.shift();
         if (said === undefined || how === "drop") return;
@@ -172,6 +219,48 @@ export function underName({ make, floor }: Embedded, options: object, isTimed: b
     view: ({ algorithm: state }, self) => algorithm.view(state, self),
   };
   return own;
+}
+
+/** What the member sees of what the algorithm does. */
+function heeded(heeding: Heeding, ctx: Context<Any>): Context<Any> {
+  const see = (said: Tagged): void => {
+    const { token = 0 } = said as { token?: number };
+    heeding.token = Math.max(heeding.token, token);
+  };
+  return changedContext(ctx, {
+    send(to, body) {
+      see(body);
+      ctx.send(to, body);
+    },
+    broadcast(body) {
+      see(body);
+      ctx.broadcast(body);
+    },
+    emit(event, until) {
+      see(event);
+      ctx.emit(event, until);
+    },
+    setTimer(timer, duration) {
+      stopped(heeding, timer);
+      heeding.timers = [...heeding.timers, timer].sort();
+      ctx.setTimer(timer, duration);
+    },
+    cancelTimer(timer) {
+      stopped(heeding, timer);
+      ctx.cancelTimer(timer);
+    },
+  });
+}
+
+function stopped(heeding: Heeding, timer: string): void {
+  heeding.timers = heeding.timers.filter((other) => other !== timer);
+}
+
+function stand(heeding: Heeding, epoch: number, ctx: Context<UnderName>): void {
+  const isQuiet = heeding.timers.length === 0;
+  if (isQuiet === heeding.isQuiet && epoch === heeding.epoch) return;
+  Object.assign(heeding, { isQuiet, epoch });
+  ctx.emit({ type: "stands", isQuiet, epoch });
 }
 
 /** What names and other nodes say to it, beside what the algorithm is told. */

@@ -27,4 +27,15 @@ export const wholeMembers = {
     counters: ["round"],
     crashNotification: toldInDetector,
   },
+  "served-lock": {
+    summary: "a whole member with an elected-server, which each puts away alone; its leases do not run out",
+    model: member({ lock: embedded("elected-server"), names: bounded, isTimed: false }),
+    crashNotification: toldInDetector,
+    ends: true,
+  },
+  "served-lock-timed": {
+    summary: "the same with leases that may run out at any time: two may be inside, and never with one token",
+    model: member({ lock: embedded("elected-server"), names: bounded }),
+    crashNotification: toldInDetector,
+  },
 } as const;
