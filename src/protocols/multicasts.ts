@@ -1,11 +1,12 @@
 /** The registry's lines of the multicasts. */
 import type { Tagged } from "../core/protocol.ts";
+import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { multicast } from "./family.ts";
 import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
-import { fifoOrder, happenedBeforeOrder, totalOrder } from "./multicast/family/properties.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder, virtualSynchrony } from "./multicast/family/properties.ts";
 import { type Order, stackOf } from "./multicast/family/stacks.ts";
 import { groupsModel, monitored } from "./multicast/family/systems.ts";
 import { fifo } from "./multicast/fifo.ts";
@@ -13,6 +14,7 @@ import { fifoTotal } from "./multicast/fifo-total.ts";
 import { ipMulticast } from "./multicast/ip-multicast/ip-multicast.ts";
 import { evenly } from "./multicast/ip-multicast/options.ts";
 import { isis } from "./multicast/isis.ts";
+import { logMulticastSystem } from "./multicast/log-multicast.ts";
 import { causalInGroups } from "./multicast/overlapping/causal-in-groups.ts";
 import { eachGroup } from "./multicast/overlapping/each-group.ts";
 import { ipMulticastInGroups } from "./multicast/overlapping/ip-multicast-in-groups.ts";
@@ -181,6 +183,32 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         "with-state": withState("total"),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
+    },
+  ),
+  "log-multicast": entry(
+    multicast,
+    "multicast through a replicated log: everybody delivers in its order, whoever comes later or is not there",
+    logMulticastSystem(),
+    {
+      orders: [totalOrder, happenedBeforeOrder, virtualSynchrony],
+      variants: {
+        bounded: {
+          summary: "on a log in which elections end, for the checker",
+          algorithm: logMulticastSystem(boundedRaft),
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { variant: "bounded", maxTimeouts: 1 },
+      shown: {
+        labels: {
+          appendEntries: ["term", "commitIndex"],
+          appended: ["matchIndex"],
+          forward: [],
+          committed: ["commitIndex"],
+        },
+        periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
+      },
     },
   ),
   "reliable-multicast": entry(

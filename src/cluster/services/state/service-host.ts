@@ -421,6 +421,9 @@ const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "leave",
   "take",
   "stopTaking",
+  "enterGroup",
+  "leaveGroup",
+  "say",
 ]);
 
 /** What the session, the log and the replica tell each other. */

@@ -100,6 +100,9 @@ interface ResultTypes {
   stopTaking: "done";
   finish: "done";
   giveBack: "done";
+  enterGroup: "done";
+  leaveGroup: "done";
+  say: "done";
   execute: "executed" | "unknown";
   foundMembers: "done";
   addMember: "done";

@@ -4,6 +4,7 @@ import { hasShape } from "../../../core/shape.ts";
 import { applyToBarrier } from "./barriers.ts";
 import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
+import { applyToGroups } from "./groups.ts";
 import { applyToKeys, changesAfter, range, stored } from "./keys.ts";
 import { takePart } from "./large-operations.ts";
 import { ask, execute, type MachineDefinitions } from "./machines.ts";
@@ -128,6 +129,10 @@ function applyOperation(
     case "finish":
     case "giveBack":
       return applyToQueue(on, session.id, operation);
+    case "enterGroup":
+    case "leaveGroup":
+    case "say":
+      return applyToGroups(on, session, operation);
     case "execute":
       return execute(on, machines, operation);
     case "foundMembers":

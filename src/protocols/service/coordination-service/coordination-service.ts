@@ -89,32 +89,43 @@ const embeddedWires: Wires<EmbeddedParts> = {
 /** Members apply what is committed at once, wherever they are; a command is as long as many operations. */
 const ofLog: Partial<RaftOptions> = { tellsCommit: true };
 
+/** The service and what uses it. @param log may be another form of Raft. */
+export const withService = (
+  users: Readonly<Record<string, AnyMaker>>,
+  userWires: WireTable,
+  log: AnyMaker = raft,
+): Pick<System, "parts" | "wires"> => ({
+  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Users ask for something as they start.
+  wires: joined(wires as WireTable, userWires),
+});
+
 /** With a lock at every node, which is used as every mutual exclusion is. */
-export const coordinationSystem: System = {
-  parts: { mutex: serviceMutex, session: memberSession, replica, log: defaulting(raft, ofLog) },
-  wires: joined(wires as WireTable, {
-    mutex: { asked: ({ operation }, give) => give("session", { type: "perform", operation }) },
-    session: {
-      began: ({ session }, give) => give("mutex", { type: "began", session }),
-      confirmed: ({ session }, give) => give("mutex", { type: "confirmed", session }),
-      lost: ({ session }, give) => give("mutex", { type: "over", session }),
+const withLock = (log?: AnyMaker): System => ({
+  ...withService(
+    { mutex: serviceMutex },
+    {
+      mutex: { asked: ({ operation }, give) => give("session", { type: "perform", operation }) },
+      session: {
+        began: ({ session }, give) => give("mutex", { type: "began", session }),
+        confirmed: ({ session }, give) => give("mutex", { type: "confirmed", session }),
+        lost: ({ session }, give) => give("mutex", { type: "over", session }),
+      },
+      replica: {
+        opened: ({ session, member }, give) => give("mutex", { type: "opened", session, member }),
+        granted: ({ session, wait, token }, give) => give("mutex", { type: "granted", session, wait, token }),
+        restored: (_event, give) => give("mutex", { type: "restored" }),
+      },
     },
-    replica: {
-      opened: ({ session, member }, give) => give("mutex", { type: "opened", session, member }),
-      granted: ({ session, wait, token }, give) => give("mutex", { type: "granted", session, wait, token }),
-      restored: (_event, give) => give("mutex", { type: "restored" }),
-    },
-  }),
+    log,
+  ),
   algorithm: "mutex",
-};
+});
+
+export const coordinationSystem = withLock();
 
 /** What simulator and checker run: every node uses the lock. @param log may be another form of Raft. */
-export function serviceModel(log: AnyMaker = raft) {
-  const parts = { ...coordinationSystem.parts, log: defaulting(log, ofLog) };
-  const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>({
-    ...coordinationSystem,
-    parts,
-  });
+export function serviceModel(log?: AnyMaker) {
+  const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>(withLock(log));
   return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {
     const model = make(options);
     return { ...model, properties: [...model.properties, ...(serviceProperties as typeof model.properties)] };

@@ -8,6 +8,7 @@ import {
   oneOf,
   real,
   type Shape,
+  type Shapes,
   struct,
   text,
   variants,
@@ -40,6 +41,7 @@ export type Operation =
   | GrantOperation
   | BarrierOperation
   | QueueOperation
+  | GroupOperation
   | Command
   | MemberOperation;
 
@@ -94,6 +96,13 @@ export type QueueOperation =
   | { type: "finish"; name: string; token: Revision }
   /** To the front of the queue. */
   | { type: "giveBack"; name: string; token: Revision };
+
+export type GroupOperation =
+  /** From the next view on it is in the group, as another member than before. `wait` names this time of its being in. */
+  | { type: "enterGroup"; name: string; wait: WaitId }
+  | { type: "leaveGroup"; name: string }
+  /** To all members of the group, or to one; unless the session has left it since, or entered it anew. */
+  | { type: "say"; name: string; wait: WaitId; to: NodeId | null; text: string };
 
 /** For a state machine that the application has defined. */
 export type Command = { type: "execute"; machine: string; command: string };
@@ -247,6 +256,12 @@ export type Answer =
   | { type: "answered"; answer: string }
   | Refusal;
 
+export interface GroupMember {
+  session: SessionId;
+  member: NodeId;
+  wait: WaitId;
+}
+
 export type EndReason = "closed" | "expired" | "replaced";
 
 /**
@@ -261,6 +276,9 @@ export type ServiceEvent =
   | { type: "released"; name: string; session: SessionId; token: Revision }
   | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
+  /** Who is in a group from here on, in the order in which they entered it. Views grow. */
+  | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
+  | { type: "said"; name: string; from: NodeId; to: NodeId | null; text: string; revision: Revision }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
   /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
@@ -282,7 +300,7 @@ export const PART_CHARS = 21_000;
  * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
  * versions do not hear each other on the log: docs/compatibility.md.
  */
-export const STATE_MACHINE_VERSION = 3;
+export const STATE_MACHINE_VERSION = 4;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
@@ -316,6 +334,12 @@ const comparisons = list(
 );
 const steps = list(variants<Step>({ ...stepShapes, get: { map: name, key } }), MAX_STEPS);
 
+export const groupOperationShapes: Shapes<GroupOperation> = {
+  enterGroup: { name, wait: natural },
+  leaveGroup: { name },
+  say: { name, wait: natural, to: nullable(natural), text: value },
+};
+
 const operationShapes = {
   ...stepShapes,
   transaction: { compare: comparisons, success: steps, failure: steps },
@@ -338,6 +362,7 @@ const operationShapes = {
   stopTaking: { name, wait: natural },
   finish: { name, token: natural },
   giveBack: { name, token: natural },
+  ...groupOperationShapes,
   execute: { machine: name, command: value },
   ...memberOperationShapes,
 } as const;

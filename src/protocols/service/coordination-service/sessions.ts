@@ -8,6 +8,7 @@
 import type { NodeId } from "../../../core/protocol.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
 import { holdsGrants, releaseGrants } from "./grants.ts";
+import { isInGroup, leaveGroups } from "./groups.ts";
 import { holdsKeys, releaseKeys } from "./keys.ts";
 import { dropParts } from "./large-operations.ts";
 import { type EndReason, isClient, type SessionId } from "./operations.ts";
@@ -44,6 +45,7 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   releaseGrants(on, id);
   releaseItems(on, id);
   leaveBarriers(on, id);
+  leaveGroups(on, id);
 }
 
 /** Clients come and go: of those that have no session, the first that came are forgotten. */
@@ -75,7 +77,11 @@ export function expireSession(on: Applying, id: SessionId, seen: number): Sessio
 
 /** Whether others may be waiting for it. */
 export const isBusy = (data: Data, id: SessionId): boolean =>
-  holdsGrants(data, id) || holdsItems(data, id) || holdsKeys(data, id) || waitsAtBarrier(data, id);
+  holdsGrants(data, id) ||
+  holdsItems(data, id) ||
+  holdsKeys(data, id) ||
+  waitsAtBarrier(data, id) ||
+  isInGroup(data, id);
 
 /** Replies that the member has are dropped. */
 export function dropAcknowledged(session: Session, acknowledged: number): void {

@@ -17,6 +17,7 @@ import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { type MemberList, memberListShape } from "./member-words.ts";
 import {
   type Change,
+  type GroupMember,
   MAX_KEY_BYTES,
   MAX_NAME_BYTES,
   MAX_NOTE_BYTES,
@@ -27,6 +28,7 @@ import {
 import type {
   Barrier,
   Data,
+  Group,
   Held,
   Item,
   Kept,
@@ -38,7 +40,7 @@ import type {
   Staged,
   Taken,
 } from "./state.ts";
-import type { Table } from "./table.ts";
+import { emptyTable, type Table } from "./table.ts";
 
 /** However many there are, they fit a snapshot. */
 const MANY = MAX_SNAPSHOT_BYTES;
@@ -104,11 +106,15 @@ const dataShape = struct<
   barriers: table(name, struct<Barrier>({ parties: natural, arrivals: list(arrival, MANY) })),
   queues: table(name, queue),
   machines: table(name, machine),
+  groups: table(
+    name,
+    struct<Group>({ members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MANY) }),
+  ),
 });
 
 /** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
 export function dataProblem(given: unknown): string | null {
-  const data = { forgottenClients: 0, members: null, ...(given as Data) };
+  const data = { forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
   const wrong = problem(
     dataShape,
     { ...data, sessions: withParts(data.sessions), machines: inText(data.machines) },
@@ -130,8 +136,16 @@ function inText(machines: unknown): unknown {
   };
 }
 
-function tableProblem({ maps, counters, locks, barriers, queues, machines }: Omit<Data, "members">): string | null {
-  const tables: readonly Table<unknown>[] = [maps, ...maps.values, counters, locks, barriers, queues, machines];
+function tableProblem({
+  maps,
+  counters,
+  locks,
+  barriers,
+  queues,
+  machines,
+  groups = emptyTable(),
+}: Omit<Data, "members">): string | null {
+  const tables: readonly Table<unknown>[] = [maps, ...maps.values, counters, locks, barriers, queues, machines, groups];
   const isSound = ({ keys, values }: Table<unknown>): boolean =>
     keys.length === values.length && keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);
   return tables.every(isSound) ? null : "expected the names of each table in their order, with a value for each";

@@ -1,7 +1,17 @@
 /** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { MemberList } from "./member-words.ts";
-import type { Change, Refusal, Result, Revision, ServiceEvent, SessionId, Stored, WaitId } from "./operations.ts";
+import type {
+  Change,
+  GroupMember,
+  Refusal,
+  Result,
+  Revision,
+  ServiceEvent,
+  SessionId,
+  Stored,
+  WaitId,
+} from "./operations.ts";
 import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
@@ -24,6 +34,8 @@ export interface Data {
   barriers: Table<Barrier>;
   queues: Table<Queue>;
   machines: Table<MachineState>;
+  /** Absent: nobody has entered one. */
+  groups?: Table<Group>;
 }
 
 export interface Session {
@@ -86,6 +98,10 @@ export interface Held extends Waiter {
 export interface Barrier {
   parties: number;
   arrivals: { session: SessionId; wait: WaitId }[];
+}
+
+export interface Group {
+  members: GroupMember[];
 }
 
 export interface Queue {

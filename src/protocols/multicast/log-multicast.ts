@@ -1,0 +1,57 @@
+/**
+ * Multicast through a replicated log: a message is an entry of the log of a coordination service, and everybody delivers what is
+ * in the log, in its order. Who is in the group stands there, too, so members may come later than all others, and for good.
+ * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990; that total order
+ * and consensus are one problem: Chandra & Toueg, JACM 1996, §7. Views: Birman & Joseph, SOSP 1987.
+ *
+ * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority alive and connected to a common
+ *           leader. Of the group nobody else need be alive.
+ * Safety    always: all who deliver two messages deliver them in the same order, and nothing before what its sender had delivered;
+ *           virtual synchrony: any two that go from view k to view k + 1 have delivered the same messages in k; none twice, none
+ *           outside the view in which it was said.
+ * Liveness  what a member says that stays in the group everybody in it delivers. Who is not heard of leaves with its session, and
+ *           nobody waits for it; who has missed a part of the log enters anew.
+ * Cost      a message is an entry of the service's log: with Raft 3(N − 1) messages, one more from who does not lead; many at once
+ *           share one. A change of the group is one entry.
+ */
+import type { Assembly } from "../../core/assemble.ts";
+import type { Protocol } from "../../core/protocol.ts";
+import { type Shape, text } from "../../core/shape.ts";
+import { type ServiceParts, withService } from "../service/coordination-service/coordination-service.ts";
+import type { AnyMaker, System, WireTable } from "../system.ts";
+import { MAX_PAYLOAD_BYTES } from "./parts/group.ts";
+import { type LogOrder, type LogOrderOptions, logOrder } from "./parts/log-order.ts";
+import { type StateTransfer, stateTransfer } from "./parts/state-transfer/state-transfer.ts";
+import type { Entry } from "./parts/state-transfer/vocabulary.ts";
+
+/** With the state of the group for members that want it. */
+export type LogMulticast<P = string> = StateTransfer<P, LogOrder<Entry<P>>>;
+
+export const logMulticast = <P = string>(
+  options?: Partial<LogOrderOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<LogMulticast<P>> => stateTransfer((entry) => logOrder(options, entry), payload);
+
+/** Between the multicast and the parts of the service that a member has once for all groups. */
+export const logWires: WireTable = {
+  multicast: { asked: ({ operation }, give) => give("session", { type: "perform", operation }) },
+  session: {
+    began: ({ session }, give) => give("multicast", { type: "began", session }),
+    lost: ({ session }, give) => give("multicast", { type: "over", session }),
+  },
+  replica: {
+    grouped: ({ name, view, members }, give) => give("multicast", { type: "grouped", name, view, members }),
+    said({ name, from, to, text: said, revision }, give) {
+      if (to === null) give("multicast", { type: "said", name, from, text: said, revision });
+    },
+    restored: (_event, give) => give("multicast", { type: "restored" }),
+  },
+};
+
+/** @param log may be another form of Raft. */
+export const logMulticastSystem = (log?: AnyMaker): System => ({
+  ...withService({ multicast: logMulticast }, logWires, log),
+  algorithm: "multicast",
+});
+
+export type LogMulticastSystem = Assembly<{ multicast: LogMulticast } & ServiceParts>;

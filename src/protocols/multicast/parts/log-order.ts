@@ -1,0 +1,188 @@
+/**
+ * Total order by the replicated log of a coordination service: what is sent is said in a group of the service, and delivered where the
+ * log has it. Whoever has missed some of the log, since its session is over or a snapshot took it past, enters the group anew.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { list, natural, nullable, problem, type Shape, struct, text, variants } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import {
+  type GroupMember,
+  type GroupOperation,
+  groupOperationShapes,
+  MAX_VALUE_BYTES,
+  type SessionId,
+} from "../../service/coordination-service/operations.ts";
+import { type GroupEvent, MAX_MEMBERS, type Multicast, type Refusal } from "./layers.ts";
+
+export type LogOrder<P = string> = {
+  state: {
+    /** `entering`: it has asked to enter, and hears of nothing before that stands in the log. */
+    membership: "outside" | "entering" | "member" | "left";
+    /** Of this run of the node; null while it has none. */
+    session: SessionId | null;
+    /** Numbers the times at which it has entered in this run. */
+    wait: number;
+    /** 0 outside. */
+    view: number;
+    members: NodeId[];
+    /** Sent while nothing could be said. */
+    waiting: P[];
+  };
+  command:
+    | Multicast<P>["command"]
+    | { type: "leave" }
+    /** From the session. */
+    | { type: "began"; session: SessionId }
+    | { type: "over"; session: SessionId }
+    | { type: "led"; leader: NodeId | null }
+    /** Of what was asked nothing came, and it may be asked again. */
+    | { type: "notDone"; operation: GroupOperation }
+    /** From the replica, in the order of the log. */
+    | { type: "grouped"; name: string; view: number; members: GroupMember[] }
+    | { type: "said"; name: string; from: NodeId; text: string; revision: number }
+    /** It was given a snapshot: what happened before it is not told. */
+    | { type: "restored" };
+  event:
+    | Multicast<P>["event"]
+    | Refusal<P>
+    | GroupEvent
+    | { type: "left" }
+    | { type: "stalled" }
+    | { type: "resumed" }
+    /** To the session. */
+    | { type: "asked"; operation: GroupOperation };
+};
+
+export interface LogOrderOptions {
+  /** Of the group, in the service. */
+  readonly group: string;
+}
+
+/** So much of what the user sends waits, before more is refused. */
+const MAX_WAITING = 1_000;
+
+export function logOrder<P = string>(
+  given: Partial<LogOrderOptions> | undefined,
+  payload: Shape<P>,
+): Protocol<LogOrder<P>> {
+  const { group: name } = settle({ group: "group" }, struct<LogOrderOptions>({ group: text(256) }), given, "multicast");
+  type State = LogOrder<P>["state"];
+  type Ctx = Context<LogOrder<P>>;
+
+  const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
+  /** Leaving a group in which it is not changes nothing, but it takes a session. */
+  const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
+  const isEnding = ({ membership }: State): boolean => membership === "left";
+
+  function enterAnew(state: State, ctx: Ctx): void {
+    eject(state, ctx);
+    if (state.session === null) return askForSession(ctx);
+    state.membership = "entering";
+    state.wait += 1;
+    ask({ type: "enterGroup", name, wait: state.wait }, ctx);
+  }
+
+  function eject(state: State, ctx: Ctx): void {
+    const wasMember = state.membership === "member";
+    Object.assign(state, { membership: "outside", view: 0, members: [] });
+    if (wasMember) ctx.emit({ type: "ejected" });
+  }
+
+  function say(state: State, message: P, ctx: Ctx): void {
+    ask({ type: "say", name, wait: state.wait, to: null, text: JSON.stringify(message) }, ctx);
+  }
+
+  return {
+    name: "log-multicast",
+    init: () => ({ membership: "outside", session: null, wait: 0, view: 0, members: [], waiting: [] }),
+    start: (_state, ctx) => askForSession(ctx),
+    command: {
+      send(state, { payload: message }, ctx) {
+        if (state.membership === "member" && state.waiting.length === 0) say(state, message, ctx);
+        else if (state.waiting.length < MAX_WAITING) state.waiting.push(message);
+        else ctx.emit({ type: "refused", payload: message });
+      },
+      leave(state, _command, ctx) {
+        if (isEnding(state)) return;
+        Object.assign(state, { membership: "left", view: 0, members: [], waiting: [] });
+        ask({ type: "leaveGroup", name }, ctx);
+        ctx.emit({ type: "left" });
+      },
+      began(state, { session }, ctx) {
+        if (session === state.session || isEnding(state)) return;
+        state.session = session;
+        enterAnew(state, ctx);
+      },
+      over(state, { session }, ctx) {
+        if (session !== state.session || isEnding(state)) return; // Of an earlier life.
+        state.session = null;
+        enterAnew(state, ctx);
+      },
+      restored(state, _command, ctx) {
+        if (state.session !== null && !isEnding(state)) enterAnew(state, ctx);
+      },
+      notDone(state, { operation }, ctx) {
+        if (isEnding(state)) return;
+        if (operation.type === "leaveGroup") {
+          if (state.session === null) askForSession(ctx);
+        } else if (operation.wait === state.wait && state.session !== null) enterAnew(state, ctx);
+      },
+      led(_state, { leader }, ctx) {
+        ctx.emit({ type: leader === null ? "stalled" : "resumed" });
+      },
+      grouped(state, { name: of, view, members }, ctx) {
+        if (of !== name || state.session === null) return;
+        if (state.membership !== "member" && state.membership !== "entering") return;
+        const { session, wait } = state;
+        if (!members.some((each) => each.session === session && each.wait === wait)) {
+          if (state.membership === "member") enterAnew(state, ctx); // It was not this node that has left.
+          return;
+        }
+        const nodes = members.map(({ member }) => member).sort((a, b) => a - b);
+        Object.assign(state, { membership: "member", view, members: nodes });
+        ctx.emit({ type: "installed", view, members: [...nodes] });
+        for (const message of state.waiting.splice(0)) say(state, message, ctx);
+      },
+      said(state, { name: of, from, text: said, revision }, ctx) {
+        if (of !== name || state.membership !== "member") return;
+        const message = read(said, payload);
+        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: String(revision) });
+      },
+    },
+    shapes: {
+      command: {
+        send: { payload },
+        leave: {},
+        began: { session: natural },
+        over: { session: natural },
+        led: { leader: nullable(natural) },
+        notDone: { operation: variants<GroupOperation>(groupOperationShapes) },
+        grouped: {
+          name: text(256),
+          view: natural,
+          members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MAX_MEMBERS),
+        },
+        said: { name: text(256), from: natural, text: text(MAX_VALUE_BYTES), revision: natural },
+        restored: {},
+      },
+    },
+    source: "Schneider, ACM Computing Surveys 1990; Chandra & Toueg, JACM 1996, §7",
+    assumes: [
+      "crash-recovery nodes with a journal",
+      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+    ],
+    properties: [],
+    costs: [],
+    view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
+  };
+}
+
+/** It comes from another node, so it may be anything: what is not a payload is nobody's message. */
+function read<P>(said: string, payload: Shape<P>): P | null {
+  try {
+    const message: unknown = JSON.parse(said);
+    return problem(payload, message, "payload") === null ? (message as P) : null;
+  } catch {
+    return null;
+  }
+}

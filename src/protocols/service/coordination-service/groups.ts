@@ -1,0 +1,63 @@
+/**
+ * Groups by name: what a session in one says is told at every replica, in the order of the log, and so is who is in it: views. Of what
+ * is said nothing is kept. A session that has entered anew, since its member has missed something, is another member of the group.
+ */
+import { type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
+import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
+import { emptyTable, enter, lookUp, strike } from "./table.ts";
+
+export function applyToGroups(on: Applying, session: Session, operation: GroupOperation): Result {
+  const { name } = operation;
+  switch (operation.type) {
+    case "enterGroup":
+      return enterGroup(on, session, name, operation.wait);
+    case "leaveGroup":
+      leave(on, name, session.id);
+      return { type: "done" };
+    case "say": {
+      const { wait, to, text } = operation;
+      const isIn = groupNamed(on.data, name)?.members.some((each) => each.session === session.id && each.wait === wait);
+      if (isIn !== true) return refuse("not-held", `this session is not in the group ${name}, or has entered it anew`);
+      on.tell({ type: "said", name, from: session.member, to, text, revision: nextRevision(on.data) });
+      return { type: "done" };
+    }
+  }
+}
+
+function enterGroup(on: Applying, { id, member }: Session, name: string, wait: number): Result {
+  const { data, limits } = on;
+  if (isClient(member)) return refuse("bad-operation", "groups are of members: a client is in none");
+  const members = (groupNamed(data, name)?.members ?? []).filter(({ session }) => session !== id);
+  if (members.length >= limits.maxWaiting)
+    return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
+  data.groups ??= emptyTable();
+  if (members.length === 0 && data.groups.keys.length >= limits.maxNames)
+    return refuse("too-many", `there are ${limits.maxNames} groups already`);
+  change(on, name, [...members, { session: id, member, wait }]);
+  return { type: "done" };
+}
+
+/** The next view. A group with nobody in it is forgotten. */
+function change({ data, tell }: Applying, name: string, members: Group["members"]): void {
+  const { groups } = data;
+  if (groups === undefined) return; // Nobody has entered one.
+  if (members.length === 0) strike(groups, name);
+  else enter(groups, name, { members });
+  tell({ type: "grouped", name, view: nextRevision(data), members });
+}
+
+const groupNamed = ({ groups }: Data, name: string): Group | null =>
+  groups === undefined ? null : lookUp(groups, name);
+
+function leave(on: Applying, name: string, id: SessionId): void {
+  const members = groupNamed(on.data, name)?.members ?? [];
+  const others = members.filter(({ session }) => session !== id);
+  if (others.length < members.length) change(on, name, others);
+}
+
+export function leaveGroups(on: Applying, session: SessionId): void {
+  for (const name of [...(on.data.groups?.keys ?? [])]) leave(on, name, session);
+}
+
+export const isInGroup = ({ groups }: Data, id: SessionId): boolean =>
+  groups?.values.some(({ members }) => members.some(({ session }) => session === id)) === true;
