@@ -146,7 +146,7 @@ export function logOrder<P = string>(
       said(state, { name: of, from, text: said, revision }, ctx) {
         if (of !== name || state.membership !== "member") return;
         const message = read(said, payload);
-        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: String(revision) });
+        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: `${from}.${revision}` });
       },
     },
     shapes: {
