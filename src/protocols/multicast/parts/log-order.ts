@@ -61,6 +61,8 @@ export interface LogOrderOptions {
 /** So much of what the user sends waits, before more is refused. */
 const MAX_WAITING = 1_000;
 
+const isEnding = ({ membership }: Pick<LogOrder["state"], "membership">): boolean => membership === "left";
+
 export function logOrder<P = string>(
   given: Partial<LogOrderOptions> | undefined,
   payload: Shape<P>,
@@ -72,7 +74,6 @@ export function logOrder<P = string>(
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
   /** Leaving a group in which it is not changes nothing, but it takes a session. */
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
-  const isEnding = ({ membership }: State): boolean => membership === "left";
 
   function enterAnew(state: State, ctx: Ctx): void {
     eject(state, ctx);
@@ -172,7 +173,7 @@ export function logOrder<P = string>(
       "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
     ],
     properties: [],
-    costs: [],
+    costs: [{ when: "one multicast of the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
     view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
   };
 }
