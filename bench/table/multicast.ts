@@ -9,6 +9,7 @@ import { type AnyProtocol, protocolNamed, variantNamed } from "../../src/protoco
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { costOf, declaredFormula, exactly } from "./declared.ts";
 import type { Cost } from "./figure.ts";
+import { logCosts } from "./log.ts";
 import { range } from "./sections.ts";
 import { viewCosts } from "./views.ts";
 
@@ -225,4 +226,5 @@ export const multicastCosts: readonly Cost[] = [
   ...undisturbed("fifo-total", AGREED, 3),
   ...undisturbed("causal-total", AGREED, 3),
   ...viewCosts,
+  ...logCosts,
 ];

@@ -7,8 +7,8 @@
  * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority alive and connected to a common
  *           leader. Of the group nobody else need be alive.
  * Safety    always: all who deliver two messages deliver them in the same order, and nothing before what its sender had delivered;
- *           virtual synchrony: any two that go from view k to view k + 1 have delivered the same messages in k; none twice, none
- *           outside the view in which it was said.
+ *           virtual synchrony: any two that go from one view to the next have delivered the same messages in the one; none twice,
+ *           none in two views, and none once its sender has left the group as it was when it said it.
  * Liveness  what a member says that stays in the group everybody in it delivers. Who is not heard of leaves with its session, and
  *           nobody waits for it; who has missed a part of the log enters anew.
  * Cost      a message is an entry of the service's log: with Raft 3(N − 1) messages, one more from who does not lead; many at once

@@ -134,7 +134,7 @@ export class Conversation {
       let last = -1;
       const had = new Set<string>();
       for (const { id, view, text } of heard) {
-        const [, revision = "0"] = id.split(".");
+        const [, , revision = "0"] = id.split(".");
         if (Number(revision) < last) throw new Error(`${name} was delivered ${text} behind what came after it`);
         last = Number(revision);
         if (had.has(text)) throw new Error(`${name} was delivered ${text} twice`);

@@ -156,7 +156,7 @@ export function logOrder<P = string>(
       said(state, { name: of, from, text: said, revision }, ctx) {
         if (of !== name || state.membership !== "member") return;
         const message = read(said, payload);
-        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: String(revision) });
+        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: `${from}.${revision}` });
       },
     },
     shapes: { command: commandShapes(payload) },
@@ -166,7 +166,7 @@ export function logOrder<P = string>(
       "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
     ],
     properties: [],
-    costs: [],
+    costs: [{ when: "one multicast of the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
     view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
   };
 }

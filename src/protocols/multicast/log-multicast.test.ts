@@ -1,0 +1,149 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { sentThroughLog } from "../../../bench/table/log.ts";
+import { endure, type Fate, fate, type LogStage, logStage } from "../../../test/protocols/log-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
+import { virtualSynchrony } from "../../check/virtual-synchrony.ts";
+
+/** All are in one view, and the leader of the log is known. */
+function group(nodes = 3) {
+  const stage = logStage(nodes, { delayMs: 10 });
+  for (const node of range(0, nodes - 1)) stage.start(node);
+  stage.sim.run(1_500);
+  const leader = range(0, nodes - 1).find((node) => stage.state(node).log.role.is === "leader") as number;
+  const order = (node: number) => stage.state(node).multicast.order;
+  expect(order(0)).toMatchObject({ membership: "member", members: range(0, nodes - 1) });
+  return { ...stage, leader, others: range(0, nodes - 1).filter((node) => node !== leader), order };
+}
+
+/** What was delivered, without the names' views. */
+const said = (stage: LogStage, node: number): string[] => stage.payloads(node).map((name) => name.split("/")[0] ?? "");
+
+function expectSound(stage: LogStage): void {
+  expect(stage.late).toEqual([]);
+  expect(virtualSynchrony(stage.records, { total: true })).toEqual([]);
+  expect(stage.sim.verdict()).toEqual([]);
+}
+
+describe("multicast through the log: worked examples", () => {
+  it("delivers where the log has the messages, at all members in the same order", () => {
+    const { sim, send, ...stage } = group();
+    for (const node of [0, 1, 2, 1]) send(node);
+    sim.run(2_000);
+    const first = said({ sim, send, ...stage }, 0);
+    expect(first.toSorted()).toEqual(["0.1", "1.1", "1.2", "2.1"]);
+    for (const node of [1, 2]) expect(said({ sim, send, ...stage }, node)).toEqual(first);
+    expectSound({ sim, send, ...stage });
+  });
+
+  it.each([3, 5, 7])("costs 3(N − 1) messages of the leader of the log, one more of another: N = %i", (nodes) => {
+    expect(sentThroughLog(nodes, true)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1), time: 3 });
+    expect(sentThroughLog(nodes, false)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1) + 1, time: 4 });
+  });
+
+  it("waits for nobody: what is said while a member of the view is down is delivered at once", () => {
+    const stage = group();
+    const [gone = 0, other = 0] = stage.others;
+    stage.sim.crash(gone);
+    stage.send(other);
+    stage.sim.run(stage.sim.now + 50);
+    for (const node of [stage.leader, other]) expect(said(stage, node)).toEqual([`${other}.1`]);
+    expect(stage.order(other).members).toContain(gone);
+    stage.sim.run(stage.sim.now + 3_000);
+    expect(stage.order(other).members).toEqual([stage.leader, other].toSorted());
+    expectSound(stage);
+  });
+
+  it("one that comes later than all others delivers what is said from its view on", () => {
+    const stage = logStage(3, { delayMs: 10 });
+    for (const node of [0, 1]) stage.start(node);
+    stage.sim.run(3_000);
+    stage.send(0);
+    stage.sim.run(3_500);
+    stage.start(2);
+    stage.sim.run(4_500);
+    stage.send(1);
+    stage.sim.run(5_000);
+    expect([0, 1, 2].map((node) => said(stage, node))).toEqual([["0.1", "1.1"], ["0.1", "1.1"], ["1.1"]]);
+    expect(stage.state(2).multicast.order.members).toEqual([0, 1, 2]);
+    expectSound(stage);
+  });
+
+  it("a minority delivers nothing, and what it says meanwhile is delivered by nobody if its session is over", () => {
+    const stage = group();
+    const [away = 0, other = 0] = stage.others;
+    stage.sim.partition([[away]]);
+    stage.send(away);
+    stage.sim.run(stage.sim.now + 4_000);
+    stage.send(other);
+    stage.sim.run(stage.sim.now + 100);
+    expect(said(stage, away)).toEqual([]);
+    expect(stage.order(away).membership).toBe("outside");
+    stage.send(away); // That waits until it is in again.
+    stage.sim.heal();
+    stage.sim.run(stage.sim.now + 3_000);
+    expect(said(stage, stage.leader)).toEqual([`${other}.1`, `${away}.2`]);
+    expect(said(stage, away)).toEqual([`${away}.2`]);
+    expectSound(stage);
+  });
+
+  it("a member that a snapshot takes past messages is ejected and enters anew, though its session goes on", () => {
+    const stage = group();
+    const [away = 0, other = 0] = stage.others;
+    const { session } = stage.order(away);
+    stage.sim.partition([[away]]);
+    for (let n = 0; n < 5; n++) {
+      stage.send(other);
+      stage.sim.run(stage.sim.now + 60);
+    }
+    stage.sim.heal();
+    stage.sim.run(stage.sim.now + 1_000);
+    expect(stage.count).toMatchObject({ restored: 1, ejected: 1, expired: 0 });
+    expect(stage.order(away)).toMatchObject({ membership: "member", session, wait: 2 });
+    stage.send(away);
+    stage.sim.run(stage.sim.now + 100);
+    expect(said(stage, away)).toEqual([`${away}.1`]);
+    expect(said(stage, other)).toHaveLength(6);
+    expectSound(stage);
+  });
+});
+
+describe("multicast through the log: whatever happens", () => {
+  /** What the runs together have come to: what properties speak of has to have happened. */
+  function search(numRuns: number, nodes: number, acts: number) {
+    const met = { ejected: 0, restored: 0, expired: 0, waited: 0, views: 0, deliveries: 0 };
+    const run = (given: Fate): void => {
+      const stage = endure(given);
+      const all = range(0, given.nodes - 1);
+      expectSound(stage);
+      for (const node of all) {
+        expect(stage.state(node).multicast.order).toMatchObject({ membership: "member", members: all });
+        expect(
+          said(stage, node)
+            .slice(-given.nodes)
+            .map((name) => Number.parseInt(name, 10))
+            .toSorted(),
+        ).toEqual(all);
+      }
+      for (const what of ["ejected", "restored", "expired", "waited"] as const) met[what] += stage.count[what];
+      for (const { log } of stage.records)
+        for (const entry of log) {
+          if ("installed" in entry) met.views += 1;
+          if ("delivered" in entry) met.deliveries += 1;
+        }
+    };
+    fc.assert(fc.property(fate(nodes, acts), run), { numRuns, seed: 7 });
+    return met;
+  }
+
+  const title =
+    "one order at all, nothing before its causes, the same in each view, nothing once its sender is out; and in the end all are in one view";
+  it(title, () => {
+    const met = search(10, 4, 40);
+    for (const count of Object.values(met)) expect(count).toBeGreaterThan(0);
+  });
+  it(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, () => {
+    const met = search(60, 5, 80);
+    for (const count of Object.values(met)) expect(count).toBeGreaterThan(50);
+  });
+});

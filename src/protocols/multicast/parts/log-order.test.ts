@@ -1,0 +1,210 @@
+import { describe, expect, it } from "vitest";
+import type { CommandOf, NodeId } from "../../../core/protocol.ts";
+import { text } from "../../../core/shape.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { type LogOrder, logOrder } from "./log-order.ts";
+
+const SESSION = 4;
+const MAX_WAITING = 1_000;
+const enter = (wait: number) => ({ type: "asked", operation: { type: "enterGroup", name: "group", wait } });
+const leave = { type: "asked", operation: { type: "leaveGroup", name: "group" } };
+const say = (payload: string, wait = 1) => ({
+  type: "asked",
+  operation: { type: "say", name: "group", wait, to: null, text: JSON.stringify(payload) },
+});
+const installed = (view: number, ...members: NodeId[]) => ({ type: "installed", view, members });
+const delivered = (from: NodeId, payload: string, revision: number) => ({
+  type: "delivered",
+  from,
+  payload,
+  id: `${from}.${revision}`,
+});
+const ejected = { type: "ejected" };
+
+/** Node 0 by itself: what the service would say is said by the test. */
+function member(options?: { group?: string }) {
+  const sim = simulation<LogOrder>({ protocol: logOrder(options, text(20)), nodes: [0], seed: 1, delayMs: 1 });
+  sim.start(0);
+  let seen = 0;
+  /** What it emits at a command. */
+  const tell = (command: CommandOf<LogOrder>) => {
+    sim.command(0, command);
+    const events = sim.events(0).slice(seen);
+    seen += events.length;
+    return events;
+  };
+  /** In this view are these members, as session, node and time of entering. */
+  const grouped = (view: number, ...members: [session: number, member: NodeId, wait: number][]) =>
+    tell({
+      type: "grouped",
+      name: "group",
+      view,
+      members: members.map(([session, node, wait]) => ({ session, member: node, wait })),
+    });
+  const said = (from: NodeId, payload: unknown, revision: number, name = "group") =>
+    tell({ type: "said", name, from, text: typeof payload === "string" ? JSON.stringify(payload) : "", revision });
+  return {
+    sim,
+    tell,
+    grouped,
+    said,
+    state: () => sim.world.state(0),
+    send: (payload: string) => tell({ type: "send", payload }),
+  };
+}
+
+/** It is in view 10, with node 2. */
+function inGroup() {
+  const node = member();
+  node.tell({ type: "began", session: SESSION });
+  node.grouped(10, [7, 2, 1], [SESSION, 0, 1]);
+  return node;
+}
+
+describe("total order by the log: coming and going", () => {
+  it("asks for a session as it starts, enters with it, and is in the group from the first view that has it", () => {
+    const { tell, grouped, said, state } = member();
+    expect(tell({ type: "began", session: SESSION })).toEqual([leave, enter(1)]);
+    expect(state()).toMatchObject({ membership: "entering", view: 0, members: [] });
+    expect(said(2, "early", 8)).toEqual([]);
+    expect(grouped(9, [7, 2, 1])).toEqual([]); // Of others.
+    expect(grouped(10, [7, 2, 1], [SESSION, 0, 1])).toEqual([installed(10, 0, 2)]);
+    expect(said(2, "hello", 11)).toEqual([delivered(2, "hello", 11)]);
+    expect(tell({ type: "began", session: SESSION })).toEqual([]); // It is told again.
+  });
+
+  it("says in each view who is in it, in the order of ids", () => {
+    const { grouped } = inGroup();
+    expect(grouped(12, [SESSION, 0, 1], [9, 3, 1], [8, 1, 2])).toEqual([installed(12, 0, 1, 3)]);
+  });
+
+  it("hears of no group but its own", () => {
+    const node = member({ group: "mine" });
+    expect(node.tell({ type: "began", session: SESSION })[1]).toMatchObject({ operation: { name: "mine" } });
+    const members = [{ session: SESSION, member: 0, wait: 1 }];
+    expect(node.grouped(10, [SESSION, 0, 1])).toEqual([]);
+    expect(node.tell({ type: "grouped", name: "mine", view: 10, members })).toEqual([installed(10, 0)]);
+    expect(node.said(2, "x", 11, "group")).toEqual([]);
+    expect(node.said(2, "x", 12, "mine")).toEqual([delivered(2, "x", 12)]);
+  });
+
+  it("is out when its session is over, and asks for another; the end of an earlier one is nothing to it", () => {
+    const { tell, said, grouped, state } = inGroup();
+    expect(tell({ type: "over", session: SESSION - 1 })).toEqual([]);
+    expect(tell({ type: "over", session: SESSION })).toEqual([ejected, leave]);
+    expect(state()).toMatchObject({ membership: "outside", session: null, view: 0, members: [] });
+    expect(said(2, "late", 11)).toEqual([]);
+    expect(grouped(12, [SESSION, 0, 1])).toEqual([]); // Others think it is in.
+    expect(tell({ type: "began", session: 20 })).toEqual([enter(2)]);
+    expect(grouped(22, [20, 0, 2])).toEqual([installed(22, 0)]);
+  });
+
+  it("is ejected and enters anew if a snapshot took it past what was said; what it said before is of another member", () => {
+    const { tell, said, grouped } = inGroup();
+    expect(tell({ type: "restored" })).toEqual([ejected, enter(2)]);
+    expect(said(2, "missed", 30)).toEqual([]);
+    expect(grouped(31, [7, 2, 1], [SESSION, 0, 1], [9, 1, 1])).toEqual([]); // It had entered before, and not yet anew.
+    expect(grouped(32, [7, 2, 1], [9, 1, 1], [SESSION, 0, 2])).toEqual([installed(32, 0, 1, 2)]);
+  });
+
+  it("asks again, under another number, if the snapshot comes while it enters: its view may be among what was not told", () => {
+    const { tell, grouped } = member();
+    tell({ type: "began", session: SESSION });
+    expect(tell({ type: "restored" })).toEqual([enter(2)]);
+    expect(grouped(10, [SESSION, 0, 1])).toEqual([]);
+    expect(grouped(11, [SESSION, 0, 2])).toEqual([installed(11, 0)]);
+  });
+
+  it("has nothing to enter anew with a snapshot while it has no session", () => {
+    const { tell } = member();
+    expect(tell({ type: "restored" })).toEqual([leave]); // That was its start.
+  });
+
+  it("enters anew if a view does not have it", () => {
+    const { grouped } = inGroup();
+    expect(grouped(12, [7, 2, 1])).toEqual([ejected, enter(2)]);
+  });
+
+  it.each<[string, number, readonly object[]]>([
+    ["enterGroup", 1, [ejected, enter(2)]],
+    ["say", 1, [ejected, enter(2)]],
+    ["say, of a time before", 0, []],
+  ])("enters anew if nothing came of what it asked for: %s", (what, wait, events) => {
+    const { tell } = inGroup();
+    const operation = what.startsWith("say")
+      ? ({ type: "say", name: "group", wait, to: null, text: "x" } as const)
+      : ({ type: "enterGroup", name: "group", wait } as const);
+    expect(tell({ type: "notDone", operation })).toEqual(events);
+  });
+
+  it("asks again for a session, as long as it has none", () => {
+    const { tell } = member();
+    const notDone = { type: "notDone", operation: { type: "leaveGroup", name: "group" } } as const;
+    expect(tell(notDone)).toEqual([leave, leave]);
+    tell({ type: "began", session: SESSION });
+    expect(tell(notDone)).toEqual([]);
+  });
+
+  it("says whether the log has a leader", () => {
+    const { tell } = inGroup();
+    expect(tell({ type: "led", leader: null })).toEqual([{ type: "stalled" }]);
+    expect(tell({ type: "led", leader: 2 })).toEqual([{ type: "resumed" }]);
+  });
+
+  it("leaves for good: nothing that comes later brings it back", () => {
+    const { tell, grouped, said, send } = inGroup();
+    expect(tell({ type: "leave" })).toEqual([leave, { type: "left" }]);
+    const enterAgain = { type: "notDone", operation: { type: "enterGroup", name: "group", wait: 1 } } as const;
+    for (const command of [
+      { type: "leave" } as const,
+      { type: "began", session: 20 } as const,
+      { type: "over", session: SESSION } as const,
+      { type: "restored" } as const,
+      enterAgain,
+    ])
+      expect(tell(command)).toEqual([]);
+    expect(grouped(12, [SESSION, 0, 1])).toEqual([]);
+    expect(said(2, "late", 13)).toEqual([]);
+    expect(send("late")).toEqual([]);
+  });
+});
+
+describe("total order by the log: messages", () => {
+  it("are said in the group, and delivered where the log has them, its own as well", () => {
+    const { send, said } = inGroup();
+    expect(send("hello")).toEqual([say("hello")]);
+    expect(said(2, "before", 11)).toEqual([delivered(2, "before", 11)]);
+    expect(said(0, "hello", 12)).toEqual([delivered(0, "hello", 12)]);
+  });
+
+  it("wait outside of the group, and are said in the first view, in their order", () => {
+    const { send, tell, grouped } = member();
+    expect(send("a")).toEqual([leave]);
+    tell({ type: "began", session: SESSION });
+    expect(send("b")).toEqual([]);
+    expect(grouped(10, [SESSION, 0, 1])).toEqual([installed(10, 0), say("a"), say("b")]);
+    expect(grouped(11, [SESSION, 0, 1])).toEqual([installed(11, 0)]);
+  });
+
+  it("are refused, where more wait than may", () => {
+    const { send, tell, grouped } = member();
+    tell({ type: "began", session: SESSION });
+    for (let n = 0; n < MAX_WAITING; n++) expect(send(`${n}`)).toEqual([]);
+    expect(send("more")).toEqual([{ type: "refused", payload: "more" }]);
+    const events = grouped(10, [SESSION, 0, 1]);
+    expect(events).toHaveLength(1 + MAX_WAITING);
+    expect(events.at(-1)).toEqual(say(`${MAX_WAITING - 1}`));
+    expect(send("more")).toEqual([say("more")]);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["no payload", "7"],
+    ["a payload that is too long", JSON.stringify("x".repeat(21))],
+    ["nothing", ""],
+  ])("that are %s are dropped, and the next is delivered", (_what, text) => {
+    const { tell, said } = inGroup();
+    expect(tell({ type: "said", name: "group", from: 2, text, revision: 11 })).toEqual([]);
+    expect(said(2, "hello", 12)).toEqual([delivered(2, "hello", 12)]);
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { FIRST_CLIENT, type GroupOperation, type Operation } from "./operations.ts";
+import { isBusy } from "./sessions.ts";
+import { emptyData } from "./state.ts";
+import { dataProblem } from "./state-shape.ts";
+
+const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait });
+const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });
+const say = (text: string, wait = 1, to: number | null = null): GroupOperation => ({
+  type: "say",
+  name: "g",
+  wait,
+  to,
+  text,
+});
+const done = { type: "done" };
+
+/** Sessions of members 0, 1, …, and what their operations have emitted. */
+function withSessions(count: number, limits = {}) {
+  const replica = oneReplica(limits);
+  const sessions = Array.from({ length: count }, (_, member) => replica.open(member));
+  replica.events();
+  /** Of each view that was told since the last look: who is in it, as session and time of entering. */
+  const views = () =>
+    replica
+      .events()
+      .flatMap((event) =>
+        event.type === "grouped" ? [event.members.map(({ member, wait }) => `${member}#${wait}`)] : [],
+      );
+  return { ...replica, sessions, views };
+}
+
+describe("a group", () => {
+  it("has views: who enters comes last, and each view is a revision of its own", () => {
+    const { apply, events, sessions } = withSessions(2);
+    expect(apply(1, enter())).toEqual(done);
+    expect(apply(0, enter())).toEqual(done);
+    const [first = 0, second = 0] = sessions;
+    const one = { session: second, member: 1, wait: 1 };
+    expect(events()).toEqual([
+      { type: "grouped", name: "g", view: second + 1, members: [one] },
+      { type: "grouped", name: "g", view: second + 2, members: [one, { session: first, member: 0, wait: 1 }] },
+    ]);
+  });
+
+  it("of a session that enters anew has it last, once, as another member", () => {
+    const { apply, views } = withSessions(2);
+    for (const member of [0, 1]) apply(member, enter());
+    views();
+    expect(apply(0, enter(2))).toEqual(done);
+    expect(views()).toEqual([["1#1", "0#2"]]);
+  });
+
+  it("goes on without who leaves, and is forgotten when nobody is in it", () => {
+    const { apply, data, views } = withSessions(2);
+    for (const member of [0, 1]) apply(member, enter());
+    views();
+    apply(0, leave());
+    expect(views()).toEqual([["1#1"]]);
+    apply(1, leave());
+    expect(views()).toEqual([[]]);
+    expect(data.groups?.keys).toEqual([]);
+  });
+
+  it("is not changed by who leaves without being in it: there is no view, and no table of groups", () => {
+    const { apply, data, events } = withSessions(1);
+    expect(apply(0, leave())).toEqual(done);
+    expect(events()).toEqual([]);
+    expect(data.groups).toBe(undefined);
+  });
+
+  it("loses a member with its session, however that ends", () => {
+    const { apply, data, end, open, propose, views, sessions } = withSessions(3);
+    for (const member of [0, 1, 2]) apply(member, enter());
+    views();
+    end(0);
+    expect(views()).toEqual([["1#1", "2#1"]]);
+    propose(1, { type: "expire", session: sessions[1] ?? 0, seen: data.sessions[0]?.seen ?? 0 });
+    expect(views()).toEqual([["2#1"]]);
+    const open2 = { type: "open" as const, ttlMs: 1_000 };
+    propose(2, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [open2] });
+    expect(views()).toEqual([[]]); // The next life of 2 is another session.
+    open(1);
+    apply(1, enter());
+    expect(views()).toEqual([["1#1"]]);
+  });
+
+  it("of one name knows nothing of another", () => {
+    const { apply, events } = withSessions(2);
+    apply(0, enter(1, "g"));
+    apply(1, enter(1, "h"));
+    events();
+    apply(0, leave("h"));
+    expect(events()).toEqual([]);
+    apply(1, leave("h"));
+    expect(events()).toMatchObject([{ type: "grouped", name: "h", members: [] }]);
+  });
+});
+
+describe("what is said in a group", () => {
+  it("is told in the order of the log, with a revision that grows, to all or to one, and nothing of it is kept", () => {
+    const { apply, data, events } = withSessions(2);
+    for (const member of [0, 1]) apply(member, enter());
+    const before = JSON.stringify(data.groups);
+    const { revision } = data;
+    events();
+    expect(apply(1, say("a"))).toEqual(done);
+    expect(apply(0, say("b", 1, 1))).toEqual(done);
+    expect(events()).toEqual([
+      { type: "said", name: "g", from: 1, to: null, text: "a", revision: revision + 1 },
+      { type: "said", name: "g", from: 0, to: 1, text: "b", revision: revision + 2 },
+    ]);
+    expect(JSON.stringify(data.groups)).toBe(before);
+  });
+
+  it.each<[string, (replica: ReturnType<typeof withSessions>) => void]>([
+    ["has never entered", () => {}],
+    ["has entered another group", ({ apply }) => apply(0, enter(1, "h"))],
+    ["has left", ({ apply }) => [apply(0, enter()), apply(0, leave())]],
+    ["has entered anew since", ({ apply }) => [apply(0, enter(1)), apply(0, enter(2))]],
+    ["has begun another session since", ({ apply, end, open }) => [apply(0, enter()), end(0), open(0)]],
+  ])("is refused, and told to nobody, if its sender %s", (_why, prepare) => {
+    const replica = withSessions(2);
+    replica.apply(1, enter());
+    prepare(replica);
+    replica.events();
+    expect(replica.apply(0, say("late"))).toMatchObject({ type: "refused", code: "not-held" });
+    expect(replica.events()).toEqual([]);
+  });
+});
+
+describe("groups", () => {
+  it("are of members: a client is refused", () => {
+    const { apply, data, open } = withSessions(0);
+    open(FIRST_CLIENT);
+    expect(apply(FIRST_CLIENT, enter())).toMatchObject({ type: "refused", code: "bad-operation" });
+    expect(data.groups).toBe(undefined);
+  });
+
+  it("have as many members as may wait for one name, and who is in one may enter it anew", () => {
+    const { apply } = withSessions(3, { maxWaiting: 2 });
+    expect([0, 1].map((member) => apply(member, enter()))).toEqual([done, done]);
+    expect(apply(2, enter())).toMatchObject({
+      type: "refused",
+      code: "too-many",
+      reason: expect.stringContaining("2"),
+    });
+    expect(apply(0, enter(2))).toEqual(done);
+    apply(1, leave());
+    expect(apply(2, enter())).toEqual(done);
+  });
+
+  it("are as many as there may be names, and one that is forgotten makes room", () => {
+    const { apply } = withSessions(2, { maxNames: 2 });
+    for (const name of ["a", "b"]) expect(apply(0, enter(1, name))).toEqual(done);
+    expect(apply(0, enter(1, "c"))).toMatchObject({ type: "refused", code: "too-many" });
+    expect(apply(1, enter(1, "b"))).toEqual(done); // It is there already.
+    apply(0, leave("a"));
+    expect(apply(0, enter(1, "c"))).toEqual(done);
+  });
+
+  it("keep the session of each member from being closed as idle", () => {
+    const { apply, data, sessions } = withSessions(2);
+    const [first = 0, second = 0] = sessions;
+    apply(0, enter());
+    expect([first, second].map((session) => isBusy(data, session))).toEqual([true, false]);
+    expect(apply(0, { type: "close", ifIdle: true } as never as Operation)).toMatchObject({ code: "in-use" });
+    apply(0, leave());
+    expect(isBusy(data, first)).toBe(false);
+  });
+
+  it("are in snapshots, which may be of a time before there were any", () => {
+    expect(dataProblem(emptyData())).toBe(null);
+    const { apply, data } = withSessions(2);
+    for (const name of ["b", "a"]) for (const member of [0, 1]) apply(member, enter(1, name));
+    expect(data.groups?.keys).toEqual(["a", "b"]);
+    expect(dataProblem(data)).toBe(null);
+    expect(dataProblem({ ...data, groups: { keys: ["b", "a"], values: data.groups?.values } })).toMatch(
+      /in their order/,
+    );
+    expect(dataProblem({ ...data, groups: { keys: ["a"], values: [{ members: [{ session: 1 }] }] } })).toMatch(
+      /groups/,
+    );
+  });
+});

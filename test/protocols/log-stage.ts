@@ -1,0 +1,155 @@
+/** A group whose messages go through a log, in the simulator, with a workload at every node, and what may happen to it. */
+import fc from "fast-check";
+import type { GroupEntry, GroupRecord } from "../../src/check/virtual-synchrony.ts";
+import type { Assembly } from "../../src/core/assemble.ts";
+import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { happenedBeforeOrder, totalOrder, virtualSynchrony } from "../../src/protocols/multicast/family/properties.ts";
+import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
+import type { MulticastWorkload } from "../../src/protocols/multicast/family/workload.ts";
+import { type LogMulticast, logMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
+import type { ServiceParts } from "../../src/protocols/service/coordination-service/coordination-service.ts";
+import type { GroupMember } from "../../src/protocols/service/coordination-service/operations.ts";
+import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
+import { defaulting, type System } from "../../src/protocols/system.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import { type Act, adversity, befall, recover } from "./group-adversity.ts";
+import type { GroupStage } from "./group-stage.ts";
+import { range } from "./sizes.ts";
+
+/** Sessions end soon, and logs keep no entries: who was away is brought up to date with a snapshot. */
+const quickly: Readonly<Record<string, object>> = {
+  session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200 },
+  replica: { snapshotChars: 300 },
+  log: { keptEntries: 0 },
+};
+
+const quick = ({ parts, ...rest }: System): System => ({
+  ...rest,
+  parts: Object.fromEntries(Object.entries(parts).map(([name, make]) => [name, defaulting(make, quickly[name] ?? {})])),
+});
+
+type Watched = Assembly<{ workload: MulticastWorkload; multicast: LogMulticast } & ServiceParts>;
+
+export interface LogStage extends GroupStage<Vocabulary> {
+  readonly sim: Simulation<never>;
+  /** Of the messages that were told though their sender was not in the group any more as when it said them. */
+  readonly late: readonly string[];
+  readonly count: { ejected: number; restored: number; expired: number; waited: number };
+  state(node: NodeId): Watched["state"];
+}
+
+const orders = [totalOrder, happenedBeforeOrder, virtualSynchrony];
+
+/** With what the deliveries, the service and the log promise. */
+function modelOf(system: System): Protocol<Watched> {
+  const model = multicastModel(quick(system), orders)() as unknown as Protocol<Watched>;
+  return { ...model, properties: [...model.properties, ...(serviceProperties as unknown as Property<Watched>[])] };
+}
+
+/** Views are revisions of the service, and others lie between; here they count from 1, and none is left out. */
+function withCountedViews(records: readonly GroupRecord[], views: ReadonlySet<number>): GroupRecord[] {
+  const counted = [...views].sort((a, b) => a - b);
+  const renamed = (entry: GroupEntry): GroupEntry =>
+    "installed" in entry
+      ? { installed: { ...entry.installed, view: counted.indexOf(entry.installed.view) + 1 } }
+      : entry;
+  return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
+}
+
+const memberOf = ({ session, member, wait }: GroupMember): string => `${session} of ${member}, for time ${wait}`;
+
+export function logStage(
+  nodes: number,
+  { seed = 1, delayMs = [1, 10] as [number, number] | number, system = logMulticastSystem() } = {},
+): LogStage {
+  const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
+  const late: string[] = [];
+  const count = { ejected: 0, restored: 0, expired: 0, waited: 0 };
+  /** All that the log has had, as every replica tells them; numbers of revisions between are of something else. */
+  const allViews = new Set<number>();
+  /** As which member each text was said, and who is in the view that each node has been told of last. */
+  const sayers = new Map<string, string>();
+  const views = new Map<NodeId, readonly string[]>();
+  const sim = simulation<Watched>({
+    protocol: modelOf(system),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    syncMs: 1,
+    onEvent(_at, node, { type: part, body }) {
+      const log = records.findLast((record) => record.node === node)?.log;
+      if (part === "replica" && body.type === "grouped") {
+        allViews.add(body.view);
+        views.set(node, body.members.map(memberOf));
+      }
+      if (part === "replica" && body.type === "restored") {
+        count.restored += 1;
+        views.delete(node); // Until it is told of the next.
+      }
+      if (part === "replica" && body.type === "ended" && body.reason === "expired") count.expired += 1;
+      if (part === "replica" && body.type === "said") {
+        const sayer = sayers.get(body.text) ?? "nobody";
+        if (views.get(node)?.includes(sayer) === false) late.push(`${body.text} of session ${sayer}, at node ${node}`);
+      }
+      if (part !== "multicast") return;
+      if (body.type === "asked" && body.operation.type === "say") {
+        const { session } = sim.world.state(node).multicast.order;
+        const { text, wait } = body.operation;
+        sayers.set(text, memberOf({ session: session ?? 0, member: node, wait }));
+      } else if (body.type === "installed") log?.push({ installed: { view: body.view, members: body.members } });
+      else if (body.type === "ejected") {
+        log?.push({ ejected: true });
+        count.ejected += 1;
+      } else if (body.type === "delivered") log?.push({ delivered: { id: body.id, from: body.from } });
+    },
+  });
+  const state = (node: NodeId): Watched["state"] => sim.world.state(node);
+  return {
+    sim: sim as never,
+    get records() {
+      return withCountedViews(records, allViews);
+    },
+    emitted: [],
+    late,
+    count,
+    state,
+    start(node) {
+      records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
+      sim.start(node);
+    },
+    /** Before its first view its workload would call messages of two lives by one name. */
+    send(node) {
+      if (!sim.world.alive.includes(node) || state(node).workload.view === 0) return;
+      if (state(node).multicast.order.membership !== "member") count.waited += 1;
+      sim.command(node, { type: "workload", body: { type: "send", messages: 1 } });
+    },
+    /** It would leave for good. */
+    tell: (_node: NodeId, _command: CommandOf<Vocabulary>) => {},
+    payloads: (node) => state(node).workload.delivered.map(({ name }) => name),
+  };
+}
+
+export interface Fate {
+  readonly nodes: number;
+  readonly seed: number;
+  readonly acts: readonly Act[];
+}
+
+export const fate = (maxNodes: number, acts: number): fc.Arbitrary<Fate> =>
+  fc.record({ nodes: fc.integer({ min: 2, max: maxNodes }), seed: fc.nat(), acts: adversity(maxNodes, acts) });
+
+/** Lets it all happen and heals; then each node says something. */
+export function endure({ nodes, seed, acts }: Fate, system = logMulticastSystem()): LogStage {
+  const stage = logStage(nodes, { seed, system });
+  const all = range(0, nodes - 1);
+  for (const node of all) stage.start(node);
+  stage.sim.run(1_000);
+  befall(stage, all, acts);
+  recover(stage, all, 4_000);
+  // Who receives entries in another order is given snapshots here, one after the other: logs keep nothing.
+  for (const from of all) for (const to of all) if (from !== to) stage.sim.setLink(from, to, { order: "fifo" });
+  stage.sim.run(stage.sim.now + 2_000);
+  for (const node of all) stage.send(node);
+  stage.sim.run(stage.sim.now + 1_000);
+  return stage;
+}
