@@ -105,7 +105,7 @@ export function logStage(
   });
   const state = (node: NodeId): Watched["state"] => sim.world.state(node);
   return {
-    sim: sim as never,
+    sim,
     get records() {
       return withCountedViews(records, allViews);
     },

@@ -177,6 +177,7 @@ describe("a channel on the log", () => {
     const world = simulate({ members: 3, seed: 8 });
     await world.run(async () => {
       const member = world.member(1);
+      await member.ready();
       const open = (name: string, options: ChannelOptions) => () => member.channel(name, options);
       const wanted = 'expected order "total" or "causal-total" and reliable: true of a channel on the log';
       expect(open("a", { order: "fifo", transport: "log" })).toThrow(wanted);

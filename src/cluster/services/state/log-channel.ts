@@ -5,10 +5,12 @@
 
 import type { NodeId, StateOf, Tagged, Vocabulary } from "../../../core/protocol.ts";
 import { hasShape, type Shapes, variants } from "../../../core/shape.ts";
+import type { AnyProtocol } from "../../../protocols/index.ts";
 import type { Order } from "../../../protocols/multicast/family/stacks.ts";
 import { type LogMulticast, logMulticast, logWires, stallWires } from "../../../protocols/multicast/log-multicast.ts";
 import type { GroupOperation } from "../../../protocols/service/coordination-service/operations.ts";
 import { Host } from "../../../runtime/host.ts";
+import type { TraceSink } from "../../../runtime/host-options.ts";
 import type { Timer } from "../../../runtime/platform/platform.ts";
 import { takes } from "../algorithms.ts";
 import type { InstanceStatus } from "../api.ts";
@@ -54,7 +56,7 @@ export class LogChannel {
     this.#name = name;
     this.#service = service;
     this.order = order;
-    const protocol = logMulticast({ group: name });
+    const protocol = logMulticast({ group: name }) as never as AnyProtocol;
     const messages = variants((protocol.shapes.message ?? {}) as Shapes<Tagged>);
     const { onOwn, onShared } = wired(
       "multicast",
@@ -63,29 +65,11 @@ export class LogChannel {
       (_session, command) => ask(command),
     );
     const ask = by({ perform: ({ operation }: { operation: GroupOperation }) => this.#ask(operation) });
-    this.#host = new Host<Vocabulary>({
-      platform: service.platform,
-      protocol: {
-        ...(protocol as never as { init: never }),
-        init: (...node: Parameters<typeof protocol.init>) => (this.#state = protocol.init(...node)),
-      } as never,
-      self: service.self,
-      peers: [],
-      send: (to, body) => {
-        this.#say(to, body);
-        return UNTOLD;
-      },
-      trace: trace.of(["channel", name]),
-      onEvent: (event) => {
-        onOwn(event as AlgorithmEvent);
-        this.local.onEvent(event as AlgorithmEvent);
-      },
-      onFatal,
+    this.#host = this.#hostOf(protocol, trace.of(["channel", name]), onFatal, (event) => {
+      onOwn(event);
+      this.local.onEvent(event);
     });
-    this.local = new LocalChannel(
-      this.#engine((command) => takes(protocol as never, command)),
-      { order, carrier: "log" },
-    );
+    this.local = new LocalChannel(this.#engine(protocol), { order, carrier: "log" });
     this.#forget = service.listen((event) => {
       if (event.type === "closed") return this.local.close(event.reason);
       this.#meet(event);
@@ -135,7 +119,30 @@ export class LogChannel {
     this.#look.unref();
   }
 
-  #engine(takesCommand: (command: string) => boolean): Engine {
+  #hostOf(
+    protocol: AnyProtocol,
+    trace: TraceSink<Vocabulary>,
+    onFatal: (error: Error) => void,
+    onEvent: (event: AlgorithmEvent) => void,
+  ): Host<Vocabulary> {
+    const { platform, self } = this.#service;
+    const init: AnyProtocol["init"] = (node, others) => {
+      const state = protocol.init(node, others);
+      this.#state = state as StateOf<LogMulticast>;
+      return state;
+    };
+    const send = (to: NodeId, body: Tagged): typeof UNTOLD => {
+      this.#say(to, body);
+      return UNTOLD;
+    };
+    return new Host<Vocabulary>({
+      ...{ platform, self, trace, onFatal, onEvent, send },
+      protocol: { ...protocol, init },
+      peers: [], // Those in the group, once they are.
+    });
+  }
+
+  #engine(protocol: AnyProtocol): Engine {
     const { platform, self, counts, maxWaiters } = this.#service;
     const options = JSON.stringify({ transport: "log" });
     return {
@@ -147,7 +154,7 @@ export class LogChannel {
       counts,
       leader: null,
       isSettled: true,
-      takes: takesCommand,
+      takes: (command) => takes(protocol, command),
       command: (command) => this.#give(command),
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: MAX_PAYLOAD_BYTES, batchBytes: BATCH_BYTES }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
-import { FIRST_CLIENT, type GroupOperation, type Operation } from "./operations.ts";
+import { FIRST_CLIENT, type GroupOperation } from "./operations.ts";
 import { isBusy } from "./sessions.ts";
 import { emptyData } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
@@ -165,7 +165,7 @@ describe("groups", () => {
     const [first = 0, second = 0] = sessions;
     apply(0, enter());
     expect([first, second].map((session) => isBusy(data, session))).toEqual([true, false]);
-    expect(apply(0, { type: "close", ifIdle: true } as never as Operation)).toMatchObject({ code: "in-use" });
+    expect(apply(0, { type: "close", ifIdle: true } as never)).toMatchObject({ code: "in-use" });
     apply(0, leave());
     expect(isBusy(data, first)).toBe(false);
   });
