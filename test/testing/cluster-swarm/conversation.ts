@@ -27,8 +27,8 @@ export class Conversation {
   /** What was acknowledged, and to which process; and what was said never to be sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
-  /** After a message: what those that hold the state have. */
-  readonly #lines = new Map<string, string>();
+  /** What was found first. */
+  #wrong: Error | null = null;
   #said = 0;
   #states = 0;
 
@@ -53,6 +53,7 @@ export class Conversation {
     sleep: (ms: number) => Promise<void>,
     mayWait: () => boolean,
   ): Promise<void> {
+    if (this.#wrong !== null) throw this.#wrong;
     const listeners = members.flatMap(
       (member) => this.#listeners.findLast(({ name }) => name === nameOf(member)) ?? [],
     );
@@ -64,6 +65,9 @@ export class Conversation {
       const late = listeners.find((each) => !isThere(each));
       if (late !== undefined) throw new Error(`${late.name} did not hear the end of the conversation`);
     }
+    if (this.#wrong !== null) throw this.#wrong;
+    const lines = listeners.map(({ line }) => String(line));
+    if (new Set(lines).size > 1) throw new Error(`in the end states differ: ${lines.join(" | ")}`);
     this.#judge();
   }
 
@@ -72,7 +76,7 @@ export class Conversation {
     this.#listeners.push(listener);
     const channel = room(member);
     const unexpected = (error: unknown): void => {
-      if (!(error instanceof CoordinationError)) throw error;
+      if (!(error instanceof CoordinationError)) this.#wrong ??= error as Error;
     };
     this.#hear(channel, listener).catch(unexpected);
     this.#look(channel, listener).catch(unexpected);
@@ -104,16 +108,7 @@ export class Conversation {
         continue;
       }
       listener.line = [...(listener.line ?? []), said.payload];
-      this.#note(said.id, listener);
     }
-  }
-
-  /** All that hold the state after a message have the same. */
-  #note(id: string, { name, line }: Listener): void {
-    const text = (line ?? []).join();
-    const known = this.#lines.get(id) ?? text;
-    if (known !== text) throw new Error(`${name} has the state ${text} after ${id}, another has ${known}`);
-    this.#lines.set(id, text);
   }
 
   async #say(member: Member, by: Listener, { random }: ProcessTools): Promise<void> {
