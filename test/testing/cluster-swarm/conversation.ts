@@ -53,7 +53,7 @@ export class Conversation {
     sleep: (ms: number) => Promise<void>,
     mayWait: () => boolean,
   ): Promise<void> {
-    if (this.#wrong !== null) throw this.#wrong;
+    this.#requireRight();
     const listeners = members.flatMap(
       (member) => this.#listeners.findLast(({ name }) => name === nameOf(member)) ?? [],
     );
@@ -65,10 +65,14 @@ export class Conversation {
       const late = listeners.find((each) => !isThere(each));
       if (late !== undefined) throw new Error(`${late.name} did not hear the end of the conversation`);
     }
-    if (this.#wrong !== null) throw this.#wrong;
+    this.#requireRight();
     const lines = listeners.map(({ line }) => String(line));
     if (new Set(lines).size > 1) throw new Error(`in the end states differ: ${lines.join(" | ")}`);
     this.#judge();
+  }
+
+  #requireRight(): void {
+    if (this.#wrong !== null) throw this.#wrong;
   }
 
   #listen(member: Member): Listener {
