@@ -23,9 +23,15 @@ const quickly: Readonly<Record<string, object>> = {
   log: { keptEntries: 0 },
 };
 
-const quick = ({ parts, ...rest }: System): System => ({
+/** @param keepsAll no snapshot takes anybody past anything. */
+const quick = ({ parts, ...rest }: System, keepsAll: boolean): System => ({
   ...rest,
-  parts: Object.fromEntries(Object.entries(parts).map(([name, make]) => [name, defaulting(make, quickly[name] ?? {})])),
+  parts: Object.fromEntries(
+    Object.entries(parts).map(([name, make]) => [
+      name,
+      defaulting(make, name === "replica" && keepsAll ? { snapshotChars: 0 } : (quickly[name] ?? {})),
+    ]),
+  ),
 });
 
 type Watched = Assembly<{ workload: MulticastWorkload; multicast: LogMulticast } & ServiceParts>;
@@ -41,8 +47,8 @@ export interface LogStage extends GroupStage<Vocabulary> {
 const orders = [totalOrder, happenedBeforeOrder, virtualSynchrony];
 
 /** With what the deliveries, the service and the log promise. */
-function modelOf(system: System): Protocol<Watched> {
-  const model = multicastModel(quick(system), orders)() as unknown as Protocol<Watched>;
+function modelOf(system: System, keepsAll: boolean): Protocol<Watched> {
+  const model = multicastModel(quick(system, keepsAll), orders)() as unknown as Protocol<Watched>;
   return { ...model, properties: [...model.properties, ...(serviceProperties as unknown as Property<Watched>[])] };
 }
 
@@ -60,7 +66,7 @@ const memberOf = ({ session, member, wait }: GroupMember): string => `${session}
 
 export function logStage(
   nodes: number,
-  { seed = 1, delayMs = [1, 10] as [number, number] | number, system = logMulticastSystem() } = {},
+  { seed = 1, delayMs = [1, 10] as [number, number] | number, system = logMulticastSystem(), keepsAll = false } = {},
 ): LogStage {
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
   const late: string[] = [];
@@ -71,7 +77,7 @@ export function logStage(
   const sayers = new Map<string, string>();
   const views = new Map<NodeId, readonly string[]>();
   const sim = simulation<Watched>({
-    protocol: modelOf(system),
+    protocol: modelOf(system, keepsAll),
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
@@ -95,7 +101,7 @@ export function logStage(
       if (body.type === "asked" && body.operation.type === "say") {
         const { session } = sim.world.state(node).multicast.order;
         const { text, wait } = body.operation;
-        sayers.set(text, memberOf({ session: session ?? 0, member: node, wait }));
+        sayers.set(text, memberOf({ session: session ?? 0, member: node, wait, said: 0 }));
       } else if (body.type === "installed") log?.push({ installed: { view: body.view, members: body.members } });
       else if (body.type === "ejected") {
         log?.push({ ejected: true });
@@ -120,7 +126,7 @@ export function logStage(
     /** Before its first view its workload would call messages of two lives by one name. */
     send(node) {
       if (!sim.world.alive.includes(node) || state(node).workload.view === 0) return;
-      if (state(node).multicast.order.membership !== "member") count.waited += 1;
+      if (!state(node).multicast.order.isMember) count.waited += 1;
       sim.command(node, { type: "workload", body: { type: "send", messages: 1 } });
     },
     /** It would leave for good. */

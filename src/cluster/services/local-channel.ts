@@ -343,6 +343,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#view = view;
     this.#members = Object.freeze([...members]);
     this.#isStalled = false;
+    if (!members.includes(this.#engine.self)) return this.#stand("outside"); // What it has said is said again once it is back.
     this.#sending.installed();
     this.#stand("member");
   }

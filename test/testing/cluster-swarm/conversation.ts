@@ -24,9 +24,13 @@ interface Listener {
 
 export class Conversation {
   readonly #listeners: Listener[] = [];
+  /** Of each process: the seed alone says how it is called. */
+  readonly #names = new Map<Member, string>();
   /** What was acknowledged, and to which process; and what was said never to be sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
+  /** After a message: what those that hold the state have. */
+  readonly #lines = new Map<string, string>();
   /** What was found first. */
   #wrong: Error | null = null;
   #said = 0;
@@ -55,7 +59,7 @@ export class Conversation {
   ): Promise<void> {
     this.#requireRight();
     const listeners = members.flatMap(
-      (member) => this.#listeners.findLast(({ name }) => name === nameOf(member)) ?? [],
+      (member) => this.#listeners.findLast(({ name }) => name === this.#nameOf(member)) ?? [],
     );
     const [first] = members;
     if (listeners.length > 0 && first !== undefined) {
@@ -75,8 +79,14 @@ export class Conversation {
     if (this.#wrong !== null) throw this.#wrong;
   }
 
+  #nameOf(member: Member): string {
+    const name = this.#names.get(member) ?? `${member.id}/${this.#names.size + 1}`;
+    this.#names.set(member, name);
+    return name;
+  }
+
   #listen(member: Member): Listener {
-    const listener: Listener = { name: nameOf(member), heard: [], passed: [], line: null };
+    const listener: Listener = { name: this.#nameOf(member), heard: [], passed: [], line: null };
     this.#listeners.push(listener);
     const channel = room(member);
     const unexpected = (error: unknown): void => {
@@ -112,7 +122,16 @@ export class Conversation {
         continue;
       }
       listener.line = [...(listener.line ?? []), said.payload];
+      this.#note(said.id, listener);
     }
+  }
+
+  /** All that hold the state after a message have the same. */
+  #note(id: string, { name, line }: Listener): void {
+    const text = String(line);
+    const known = this.#lines.get(id) ?? text;
+    if (known !== text) throw new Error(`${name} has the state ${text} after ${id}, another has ${known}`);
+    this.#lines.set(id, text);
   }
 
   async #say(member: Member, by: Listener, { random }: ProcessTools): Promise<void> {
@@ -165,18 +184,6 @@ export class Conversation {
         inView.set(place, delivered);
       }
   }
-}
-
-const names = new WeakMap<Member, string>();
-let processes = 0;
-
-function nameOf(member: Member): string {
-  const known = names.get(member);
-  if (known !== undefined) return known;
-  processes += 1;
-  const name = `${member.id}/${processes}`;
-  names.set(member, name);
-  return name;
 }
 
 const room = (member: Member): Channel<string> => member.channel<string>("room", OPTIONS);

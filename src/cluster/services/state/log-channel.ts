@@ -169,7 +169,7 @@ export class LogChannel {
 
   #say(to: NodeId, body: Tagged): void {
     const { wait } = this.#state.order;
-    this.#ask({ type: "say", name: this.#name, wait, to, text: JSON.stringify(body) });
+    this.#ask({ type: "say", name: this.#name, wait, number: 0, to, text: JSON.stringify(body) });
   }
 
   #ask(operation: GroupOperation): void {

@@ -8,9 +8,9 @@ const SESSION = 4;
 const MAX_WAITING = 1_000;
 const enter = (wait: number) => ({ type: "asked", operation: { type: "enterGroup", name: "group", wait } });
 const leave = { type: "asked", operation: { type: "leaveGroup", name: "group" } };
-const say = (payload: string, wait = 1) => ({
+const say = (payload: string, number = 1, wait = 1) => ({
   type: "asked",
-  operation: { type: "say", name: "group", wait, to: null, text: JSON.stringify(payload) },
+  operation: { type: "say", name: "group", wait, number, to: null, text: JSON.stringify(payload) },
 });
 const installed = (view: number, ...members: NodeId[]) => ({ type: "installed", view, members });
 const delivered = (from: NodeId, payload: string, revision: number) => ({
@@ -39,7 +39,7 @@ function member(options?: { group?: string }) {
       type: "grouped",
       name: "group",
       view,
-      members: members.map(([session, node, wait]) => ({ session, member: node, wait })),
+      members: members.map(([session, node, wait]) => ({ session, member: node, wait, said: 0 })),
     });
   const said = (from: NodeId, payload: unknown, revision: number, name = "group") =>
     tell({ type: "said", name, from, text: typeof payload === "string" ? JSON.stringify(payload) : "", revision });
@@ -81,22 +81,24 @@ describe("total order by the log: coming and going", () => {
   it("hears of no group but its own", () => {
     const node = member({ group: "mine" });
     expect(node.tell({ type: "began", session: SESSION })[1]).toMatchObject({ operation: { name: "mine" } });
-    const members = [{ session: SESSION, member: 0, wait: 1 }];
+    const members = [{ session: SESSION, member: 0, wait: 1, said: 0 }];
     expect(node.grouped(10, [SESSION, 0, 1])).toEqual([]);
     expect(node.tell({ type: "grouped", name: "mine", view: 10, members })).toEqual([installed(10, 0)]);
     expect(node.said(2, "x", 11, "group")).toEqual([]);
     expect(node.said(2, "x", 12, "mine")).toEqual([delivered(2, "x", 12)]);
   });
 
-  it("is out when its session is over, and asks for another; the end of an earlier one is nothing to it", () => {
+  it("goes on hearing when its session is over, and enters with the next; the end of an earlier one is nothing to it", () => {
     const { tell, said, grouped, state } = inGroup();
     expect(tell({ type: "over", session: SESSION - 1 })).toEqual([]);
-    expect(tell({ type: "over", session: SESSION })).toEqual([ejected, leave]);
-    expect(state()).toMatchObject({ membership: "outside", session: null, view: 0, members: [] });
-    expect(said(2, "late", 11)).toEqual([]);
-    expect(grouped(12, [SESSION, 0, 1])).toEqual([]); // Others think it is in.
+    expect(tell({ type: "over", session: SESSION })).toEqual([leave]);
+    expect(state()).toMatchObject({ membership: "inside", session: null, isMember: false });
+    expect(said(2, "meanwhile", 11)).toEqual([delivered(2, "meanwhile", 11)]);
+    expect(grouped(12, [SESSION, 0, 1])).toEqual([installed(12, 0)]); // In the log it still is.
+    expect(grouped(13, [7, 2, 1])).toEqual([installed(13, 2)]);
     expect(tell({ type: "began", session: 20 })).toEqual([enter(2)]);
     expect(grouped(22, [20, 0, 2])).toEqual([installed(22, 0)]);
+    expect(state()).toMatchObject({ isMember: true });
   });
 
   it("is ejected and enters anew if a snapshot took it past what was said; what it said before is of another member", () => {
@@ -122,17 +124,17 @@ describe("total order by the log: coming and going", () => {
 
   it("enters anew if a view does not have it", () => {
     const { grouped } = inGroup();
-    expect(grouped(12, [7, 2, 1])).toEqual([ejected, enter(2)]);
+    expect(grouped(12, [7, 2, 1])).toEqual([installed(12, 2), enter(2)]);
   });
 
   it.each<[string, number, readonly object[]]>([
-    ["enterGroup", 1, [ejected, enter(2)]],
-    ["say", 1, [ejected, enter(2)]],
+    ["enterGroup", 1, [enter(2)]],
+    ["say", 1, [enter(2)]],
     ["say, of a time before", 0, []],
   ])("enters anew if nothing came of what it asked for: %s", (what, wait, events) => {
     const { tell } = inGroup();
     const operation = what.startsWith("say")
-      ? ({ type: "say", name: "group", wait, to: null, text: "x" } as const)
+      ? ({ type: "say", name: "group", wait, number: 1, to: null, text: "x" } as const)
       : ({ type: "enterGroup", name: "group", wait } as const);
     expect(tell({ type: "notDone", operation })).toEqual(events);
   });
@@ -182,7 +184,7 @@ describe("total order by the log: messages", () => {
     expect(send("a")).toEqual([leave]);
     tell({ type: "began", session: SESSION });
     expect(send("b")).toEqual([]);
-    expect(grouped(10, [SESSION, 0, 1])).toEqual([installed(10, 0), say("a"), say("b")]);
+    expect(grouped(10, [SESSION, 0, 1])).toEqual([installed(10, 0), say("a"), say("b", 2)]);
     expect(grouped(11, [SESSION, 0, 1])).toEqual([installed(11, 0)]);
   });
 
@@ -193,8 +195,27 @@ describe("total order by the log: messages", () => {
     expect(send("more")).toEqual([{ type: "refused", payload: "more" }]);
     const events = grouped(10, [SESSION, 0, 1]);
     expect(events).toHaveLength(1 + MAX_WAITING);
-    expect(events.at(-1)).toEqual(say(`${MAX_WAITING - 1}`));
-    expect(send("more")).toEqual([say("more")]);
+    expect(events.at(-1)).toEqual(say(`${MAX_WAITING - 1}`, MAX_WAITING));
+    expect(send("more")).toEqual([say("more", MAX_WAITING + 1)]);
+  });
+
+  it("are said again by one that has entered again, but for those that the log had taken", () => {
+    const { send, said, grouped } = inGroup();
+    expect([...send("a"), ...send("b"), ...send("c")]).toEqual([say("a"), say("b", 2), say("c", 3)]);
+    expect(said(0, "a", 11)).toEqual([delivered(0, "a", 11)]);
+    expect(grouped(12, [7, 2, 1])).toEqual([installed(12, 2), enter(2)]);
+    expect(send("d")).toEqual([]);
+    expect(grouped(13, [7, 2, 1], [SESSION, 0, 2])).toEqual([
+      installed(13, 0, 2),
+      ...[say("b", 1, 2), say("c", 2, 2), say("d", 3, 2)],
+    ]);
+  });
+
+  it("are lost to their sender where a snapshot took it past them: nobody knows whether they were said", () => {
+    const { send, tell, grouped } = inGroup();
+    send("a");
+    expect(tell({ type: "restored" })).toEqual([ejected, enter(2)]);
+    expect(grouped(13, [SESSION, 0, 2])).toEqual([installed(13, 0)]);
   });
 
   it.each([

@@ -1,6 +1,8 @@
 /**
  * Total order by the replicated log of a coordination service: what is sent is said in a group of the service, and delivered where the
- * log has it. A node that has missed some of the log, since its session is over or a snapshot took it past, enters the group anew.
+ * log has it. A node whose session ends is in no view until its next one has entered, and is delivered what is said meanwhile, as it has
+ * missed nothing; what the log did not take from it any more is said again then. Only where a snapshot took it past a part of the log is
+ * it ejected, and comes in as a newcomer.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import {
@@ -26,15 +28,22 @@ import { type GroupEvent, MAX_MEMBERS, type Multicast, type Refusal } from "./la
 
 export type LogOrder<P = string> = {
   state: {
-    /** `entering`: it has asked to enter, and hears of nothing before that stands in the log. */
-    membership: "outside" | "entering" | "member" | "left";
+    /** `entering`: it has asked to enter, and hears of nothing before that stands in the log. `inside`: it follows the group from there on. */
+    membership: "outside" | "entering" | "inside" | "left";
     /** Of this run of the node; null while it has none. */
     session: SessionId | null;
     /** Numbers the times at which it has entered in this run. */
     wait: number;
     /** 0 outside. */
     view: number;
+    /** Of the view; this node need not be among them. */
     members: NodeId[];
+    /** Whether it is, as it has entered last. */
+    isMember: boolean;
+    /** How many words of this time of its being a member it has put to the log. */
+    numbered: number;
+    /** Said, and not delivered yet. */
+    said: P[];
     /** Sent while nothing could be said. */
     waiting: P[];
   };
@@ -84,79 +93,89 @@ export function logOrder<P = string>(
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
   const isEnding = ({ membership }: State): boolean => membership === "left";
 
-  function enterAnew(state: State, ctx: Ctx): void {
-    eject(state, ctx);
+  /** As another member than before. */
+  function enter(state: State, ctx: Ctx): void {
+    state.isMember = false;
     if (state.session === null) return askForSession(ctx);
-    state.membership = "entering";
+    if (state.membership === "outside") state.membership = "entering";
     state.wait += 1;
     ask({ type: "enterGroup", name, wait: state.wait }, ctx);
   }
 
-  function eject(state: State, ctx: Ctx): void {
-    const wasMember = state.membership === "member";
-    Object.assign(state, { membership: "outside", view: 0, members: [] });
-    if (wasMember) ctx.emit({ type: "ejected" });
+  function say(state: State, message: P, ctx: Ctx): void {
+    state.numbered += 1;
+    const { wait, numbered: number } = state;
+    ask({ type: "say", name, wait, number, to: null, text: JSON.stringify(message) }, ctx);
   }
 
-  function say(state: State, message: P, ctx: Ctx): void {
-    ask({ type: "say", name, wait: state.wait, to: null, text: JSON.stringify(message) }, ctx);
+  /** It is a member: what the log did not take before, and what has waited. */
+  function sayAll(state: State, ctx: Ctx): void {
+    state.numbered = 0;
+    state.said.push(...state.waiting.splice(0));
+    for (const message of state.said) say(state, message, ctx);
   }
 
   return {
     name: "log-multicast",
-    init: () => ({ membership: "outside", session: null, wait: 0, view: 0, members: [], waiting: [] }),
+    init: () => ({ membership: "outside", session: null, wait: 0, ...nowhere(), waiting: [] }),
     start: (_state, ctx) => askForSession(ctx),
     command: {
       send(state, { payload: message }, ctx) {
-        if (state.membership === "member" && state.waiting.length === 0) say(state, message, ctx);
-        else if (state.waiting.length < MAX_WAITING) state.waiting.push(message);
+        if (state.isMember) {
+          state.said.push(message);
+          say(state, message, ctx);
+        } else if (state.waiting.length < MAX_WAITING) state.waiting.push(message);
         else ctx.emit({ type: "refused", payload: message });
       },
       leave(state, _command, ctx) {
         if (isEnding(state)) return;
-        Object.assign(state, { membership: "left", view: 0, members: [], waiting: [] });
+        Object.assign(state, { membership: "left", ...nowhere(), waiting: [] });
         ask({ type: "leaveGroup", name }, ctx);
         ctx.emit({ type: "left" });
       },
       began(state, { session }, ctx) {
         if (session === state.session || isEnding(state)) return;
         state.session = session;
-        enterAnew(state, ctx);
+        enter(state, ctx);
       },
       over(state, { session }, ctx) {
         if (session !== state.session || isEnding(state)) return; // Of an earlier life.
         state.session = null;
-        enterAnew(state, ctx);
+        enter(state, ctx);
       },
       restored(state, _command, ctx) {
-        if (state.session !== null && !isEnding(state)) enterAnew(state, ctx);
+        if (isEnding(state)) return;
+        const wasInside = state.membership === "inside";
+        Object.assign(state, { membership: "outside", ...nowhere() });
+        if (wasInside) ctx.emit({ type: "ejected" });
+        if (state.session !== null) enter(state, ctx);
       },
       notDone(state, { operation }, ctx) {
         if (isEnding(state)) return;
         if (operation.type === "leaveGroup") {
           if (state.session === null) askForSession(ctx);
-        } else if (operation.wait === state.wait && state.session !== null) enterAnew(state, ctx);
+        } else if (operation.wait === state.wait && state.session !== null) enter(state, ctx);
       },
       led(_state, { leader }, ctx) {
         ctx.emit({ type: leader === null ? "stalled" : "resumed" });
       },
       grouped(state, { name: of, view, members }, ctx) {
-        if (of !== name || state.session === null) return;
-        if (state.membership !== "member" && state.membership !== "entering") return;
-        const { session, wait } = state;
-        if (!members.some((each) => each.session === session && each.wait === wait)) {
-          if (state.membership === "member") enterAnew(state, ctx); // It was not this node that has left.
-          return;
-        }
+        const { membership, session, wait, isMember } = state;
+        if (of !== name || (membership !== "inside" && membership !== "entering")) return;
+        const isOwn = members.some((each) => each.session === session && each.wait === wait);
+        if (membership === "entering" && !isOwn) return;
         const nodes = members.map(({ member }) => member).sort((a, b) => a - b);
-        Object.assign(state, { membership: "member", view, members: nodes });
+        Object.assign(state, { membership: "inside", view, members: nodes, isMember: isOwn });
         ctx.emit({ type: "installed", view, members: [...nodes] });
-        for (const message of state.waiting.splice(0)) say(state, message, ctx);
+        if (isOwn && !isMember) sayAll(state, ctx);
+        else if (isMember && !isOwn && session !== null) enter(state, ctx); // It was not this node that has left.
       },
       said(state, { name: of, from, text: said, revision }, ctx) {
-        if (of !== name || state.membership !== "member") return;
+        if (of !== name || state.membership !== "inside") return;
         const message = read(said, payload);
-        if (message !== null) ctx.emit({ type: "delivered", from, payload: message, id: `${from}.${revision}` });
+        if (message === null) return;
+        if (from === ctx.self) state.said.shift();
+        ctx.emit({ type: "delivered", from, payload: message, id: `${from}.${revision}` });
       },
     },
     shapes: { command: commandShapes(payload) },
@@ -171,6 +190,8 @@ export function logOrder<P = string>(
   };
 }
 
+const nowhere = () => ({ view: 0, members: [], isMember: false, numbered: 0, said: [] });
+
 const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => ({
   send: { payload },
   leave: {},
@@ -181,7 +202,10 @@ const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => 
   grouped: {
     name: text(256),
     view: natural,
-    members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MAX_MEMBERS),
+    members: list(
+      struct<GroupMember>({ session: natural, member: natural, wait: natural, said: natural }),
+      MAX_MEMBERS,
+    ),
   },
   said: { name: text(256), from: natural, text: text(MAX_VALUE_BYTES), revision: natural },
   restored: {},

@@ -7,10 +7,11 @@ import { dataProblem } from "./state-shape.ts";
 
 const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait });
 const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });
-const say = (text: string, wait = 1, to: number | null = null): GroupOperation => ({
+const say = (text: string, wait = 1, to: number | null = null, number = 0): GroupOperation => ({
   type: "say",
   name: "g",
   wait,
+  number,
   to,
   text,
 });
@@ -32,15 +33,32 @@ function withSessions(count: number, limits = {}) {
 }
 
 describe("a group", () => {
+  it("takes numbered words in their order only, from 1 in each time of being in it, and others in any", () => {
+    const { apply } = withSessions(1);
+    apply(0, enter());
+    const numbered = (number: number, wait = 1) => apply(0, say("a", wait, null, number)).type;
+    expect([2, 1, 1, 3, 2, 0, 3].map((number) => numbered(number))).toEqual([
+      "refused",
+      "done",
+      "refused",
+      "refused",
+      "done",
+      "done",
+      "done",
+    ]);
+    apply(0, enter(2));
+    expect([numbered(4, 2), numbered(1, 2)]).toEqual(["refused", "done"]);
+  });
+
   it("has views: who enters comes last, and each view is a revision of its own", () => {
     const { apply, events, sessions } = withSessions(2);
     expect(apply(1, enter())).toEqual(done);
     expect(apply(0, enter())).toEqual(done);
     const [first = 0, second = 0] = sessions;
-    const one = { session: second, member: 1, wait: 1 };
+    const one = { session: second, member: 1, wait: 1, said: 0 };
     expect(events()).toEqual([
       { type: "grouped", name: "g", view: second + 1, members: [one] },
-      { type: "grouped", name: "g", view: second + 2, members: [one, { session: first, member: 0, wait: 1 }] },
+      { type: "grouped", name: "g", view: second + 2, members: [one, { session: first, member: 0, wait: 1, said: 0 }] },
     ]);
   });
 

@@ -6,6 +6,8 @@ import { type GroupOperation, isClient, type Result, refuse, type SessionId } fr
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
 import { emptyTable, enter, lookUp, strike } from "./table.ts";
 
+type Say = Extract<GroupOperation, { type: "say" }>;
+
 export function applyToGroups(on: Applying, session: Session, operation: GroupOperation): Result {
   const { name } = operation;
   switch (operation.type) {
@@ -14,14 +16,20 @@ export function applyToGroups(on: Applying, session: Session, operation: GroupOp
     case "leaveGroup":
       leave(on, name, session.id);
       return { type: "done" };
-    case "say": {
-      const { wait, to, text } = operation;
-      const isIn = groupNamed(on.data, name)?.members.some((each) => each.session === session.id && each.wait === wait);
-      if (isIn !== true) return refuse("not-held", `this session is not in the group ${name}, or has entered it anew`);
-      on.tell({ type: "said", name, from: session.member, to, text, revision: nextRevision(on.data) });
-      return { type: "done" };
-    }
+    case "say":
+      return say(on, session, operation);
   }
+}
+
+function say({ data, tell }: Applying, { id, member }: Session, operation: Say): Result {
+  const { name, wait, number, to, text } = operation;
+  const own = groupNamed(data, name)?.members.find((each) => each.session === id && each.wait === wait);
+  if (own === undefined) return refuse("not-held", `this session is not in the group ${name}, or has entered it anew`);
+  if (number > 0 && number !== own.said + 1)
+    return refuse("bad-operation", `expected word ${own.said + 1} of this session in the group ${name}, got ${number}`);
+  own.said = Math.max(own.said, number);
+  tell({ type: "said", name, from: member, to, text, revision: nextRevision(data) });
+  return { type: "done" };
 }
 
 function enterGroup(on: Applying, { id, member }: Session, name: string, wait: number): Result {
@@ -33,7 +41,7 @@ function enterGroup(on: Applying, { id, member }: Session, name: string, wait: n
   data.groups ??= emptyTable();
   if (members.length === 0 && data.groups.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
-  change(on, name, [...members, { session: id, member, wait }]);
+  change(on, name, [...members, { session: id, member, wait, said: 0 }]);
   return { type: "done" };
 }
 
@@ -43,7 +51,7 @@ function change({ data, tell }: Applying, name: string, members: Group["members"
   if (groups === undefined) return; // Nobody has entered one.
   if (members.length === 0) strike(groups, name);
   else enter(groups, name, { members });
-  tell({ type: "grouped", name, view: nextRevision(data), members });
+  tell({ type: "grouped", name, view: nextRevision(data), members: members.map((member) => ({ ...member })) });
 }
 
 const groupNamed = ({ groups }: Data, name: string): Group | null =>

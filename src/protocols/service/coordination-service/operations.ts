@@ -101,8 +101,11 @@ export type GroupOperation =
   /** From the next view on it is in the group, as another member than before. `wait` names this time of its being in. */
   | { type: "enterGroup"; name: string; wait: WaitId }
   | { type: "leaveGroup"; name: string }
-  /** To all members of the group, or to one; unless the session has left it since, or entered it anew. */
-  | { type: "say"; name: string; wait: WaitId; to: NodeId | null; text: string };
+  /**
+   * To all members of the group, or to one; unless the session has left it since, or entered it anew. `number`: since it entered, from 1,
+   * and done in that order only; 0: in any.
+   */
+  | { type: "say"; name: string; wait: WaitId; number: number; to: NodeId | null; text: string };
 
 /** For a state machine that the application has defined. */
 export type Command = { type: "execute"; machine: string; command: string };
@@ -260,6 +263,8 @@ export interface GroupMember {
   session: SessionId;
   member: NodeId;
   wait: WaitId;
+  /** How many numbered words it has said since it entered. */
+  said: number;
 }
 
 export type EndReason = "closed" | "expired" | "replaced";
@@ -337,7 +342,7 @@ const steps = list(variants<Step>({ ...stepShapes, get: { map: name, key } }), M
 export const groupOperationShapes: Shapes<GroupOperation> = {
   enterGroup: { name, wait: natural },
   leaveGroup: { name },
-  say: { name, wait: natural, to: nullable(natural), text: value },
+  say: { name, wait: natural, number: natural, to: nullable(natural), text: value },
 };
 
 const operationShapes = {

@@ -49,6 +49,16 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     capacity: fc.constant(2),
     note: name,
   } as const),
+  fc.record({ type: fc.constant("enterGroup"), name, wait } as const),
+  fc.record({ type: fc.constant("leaveGroup"), name } as const),
+  fc.record({
+    type: fc.constant("say"),
+    name,
+    wait,
+    number: fc.constantFrom(0, 1, 2),
+    to: fc.constant(null),
+    text: name,
+  } as const),
   fc.record({ type: fc.constant("execute"), machine: fc.constant("sum"), command: name } as const),
   key.map((each) => ({ type: "execute", machine: KEYSPACE, command: etcdPut(each) }) as const),
 );

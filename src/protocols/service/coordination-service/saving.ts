@@ -1,6 +1,6 @@
 /**
  * A snapshot is written a piece at a time, with each entry that is applied, so that no entry waits for all of it. What is written is the
- * data as they stood when it began: lists are copied then, and what is in them is never changed in place, only replaced.
+ * data as they stood when it began: lists are copied then, and what is in them is never changed in place, only replaced; but for members of groups, which are copied.
  */
 import { beginWriting, isWritten, type Writing, write } from "./json-fragments.ts";
 import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
@@ -37,7 +37,7 @@ const tableWith = <V>({ keys, values }: Table<V>, copy: (value: V, name: string)
 
 /** A copy that later operations do not change. */
 function asItStands(data: Data, machines: MachineDefinitions): Data {
-  const { sessions, lives, members, maps, kept, counters, locks, barriers, queues } = data;
+  const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
   return {
     ...data,
     sessions: sessions.map(({ staged, ...session }) => ({
@@ -57,6 +57,9 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
       taken: [...taken],
       takers: [...takers],
     })),
+    ...(groups === undefined
+      ? {}
+      : { groups: tableWith(groups, (group) => ({ members: group.members.map((member) => ({ ...member })) })) }),
     machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
   };
 }

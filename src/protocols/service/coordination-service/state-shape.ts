@@ -108,7 +108,9 @@ const dataShape = struct<
   machines: table(name, machine),
   groups: table(
     name,
-    struct<Group>({ members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural }), MANY) }),
+    struct<Group>({
+      members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural, said: natural }), MANY),
+    }),
   ),
 });
 

@@ -119,6 +119,10 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
 
   function found(state: State, founder: NodeId, ctx: Ctx): void {
     state.known[founder] = { number: state.known[founder]?.number ?? 0, is: "holding" };
+    if (state.standing === "holding" && !state.members.includes(ctx.self)) {
+      state.standing = "returning"; // They have begun anew without it.
+      ctx.emit({ type: "waiting" });
+    }
     if (founder !== ctx.self || !isPresent(state, ctx.self)) return;
     state.standing = "holding";
     ctx.emit({ type: "founded" });
@@ -147,7 +151,8 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
     },
     install(state, { view, members }, ctx) {
       const sorted = members.toSorted((a, b) => a - b);
-      Object.assign(state, { ...nothing(), view, members: sorted, membership: "member", spokenBefore: state.spoken });
+      const membership = members.includes(ctx.self) ? "member" : "changing"; // It may be told of views before it is back in one.
+      Object.assign(state, { ...nothing(), view, members: sorted, membership, spokenBefore: state.spoken });
       for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
       ctx.emit({ type: "installed", view, members });
       if (wants(state.standing)) say(state, ctx, state.standing);
