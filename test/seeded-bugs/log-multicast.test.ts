@@ -5,9 +5,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { virtualSynchrony } from "../../src/check/virtual-synchrony.ts";
 import { logMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
-import { endure, fate } from "../protocols/log-stage.ts";
+import { endure, fate, synchronyOf } from "../protocols/log-stage.ts";
 import { range } from "../protocols/sizes.ts";
 import { logMulticastBugs } from "./log-multicast.ts";
 
@@ -22,7 +21,7 @@ const RUNS = 40;
 function look({ logMulticastSystem: system }: Subject): string | null {
   for (const given of fc.sample(fate(4, 40), { seed: 7, numRuns: RUNS })) {
     const { late, records, sim, state } = endure(given, system());
-    const [wrong] = [...virtualSynchrony(records, { total: true }).map(({ rule }) => rule), ...late];
+    const [wrong] = [...synchronyOf({ records }).map(({ rule }) => rule), ...late];
     if (wrong !== undefined) return wrong;
     const [violated] = sim.verdict();
     if (violated !== undefined) return violated.property;

@@ -8,8 +8,8 @@ export const logMulticastBugs: readonly LogMulticastBug[] = [
     name: "goes-on-past-a-snapshot",
     summary: "a member that a snapshot took past messages goes on as if it had delivered them",
     file: "src/protocols/multicast/parts/log-order.ts",
-    find: "        if (state.session !== null && !isEnding(state)) enterAnew(state, ctx);\n",
-    replace: "",
+    find: "        if (isEnding(state)) return;\n        const wasInside",
+    replace: '        if (isEnding(state) || state.membership === "inside") return;\n        const wasInside',
   },
   {
     name: "in-a-group-without-a-session",

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sentThroughLog } from "../../../bench/table/log.ts";
-import { endure, type Fate, fate, type LogStage, logStage } from "../../../test/protocols/log-stage.ts";
+import { endure, type Fate, fate, type LogStage, logStage, synchronyOf } from "../../../test/protocols/log-stage.ts";
 import { range } from "../../../test/protocols/sizes.ts";
-import { virtualSynchrony } from "../../check/virtual-synchrony.ts";
 
 /** All are in one view, and the leader of the log is known. */
 function group({ nodes = 3, keepsAll = false } = {}) {
@@ -21,9 +20,7 @@ const said = (stage: LogStage, node: number): string[] => stage.payloads(node).m
 
 function expectSound(stage: LogStage): void {
   expect(stage.late).toEqual([]);
-  // While a node has no session it is told of views without it, and of what is said in them.
-  const found = virtualSynchrony(stage.records, { total: true });
-  expect(found.filter(({ rule }) => rule !== "self-inclusion")).toEqual([]);
+  expect(synchronyOf(stage)).toEqual([]);
   expect(stage.sim.verdict()).toEqual([]);
 }
 

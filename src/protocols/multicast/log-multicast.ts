@@ -9,8 +9,9 @@
  * Safety    always: all who deliver two messages deliver them in the same order, and nothing before what its sender had delivered;
  *           virtual synchrony: any two that go from one view to the next have delivered the same messages in the one; none twice,
  *           none in two views, and none once its sender has left the group as it was when it said it.
- * Liveness  what a member says that stays in the group everybody in it delivers. Who is not heard of leaves with its session, and
- *           nobody waits for it; who has missed a part of the log enters anew.
+ * Liveness  what a member says that is not ejected everybody delivers who follows the group. Who is not heard of leaves the view with
+ *           its session, and nobody waits for it; back again, it has missed nothing, unless a snapshot took it past a part of the log:
+ *           then it is ejected, and comes in as a newcomer.
  * Cost      a message is an entry of the service's log: with Raft 3(N − 1) messages, one more from who does not lead; many at once
  *           share one. A change of the group is one entry.
  */

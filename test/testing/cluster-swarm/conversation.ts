@@ -37,9 +37,9 @@ export class Conversation {
   #states = 0;
 
   /** How many messages were acknowledged, how many views were gone through together, and how many states were handed on. */
-  get counts(): { readonly said: number; readonly viewsPassed: number; readonly statesGiven: number } {
+  get counts(): { readonly messages: number; readonly viewsPassed: number; readonly statesGiven: number } {
     const viewsPassed = this.#listeners.reduce((sum, { passed }) => sum + passed.length, 0);
-    return { said: this.#sent.length, viewsPassed, statesGiven: this.#states };
+    return { messages: this.#sent.length, viewsPassed, statesGiven: this.#states };
   }
 
   /** What that process does again and again; from the first time on it listens. */

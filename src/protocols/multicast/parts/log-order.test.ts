@@ -39,7 +39,7 @@ function member(options?: { group?: string }) {
       type: "grouped",
       name: "group",
       view,
-      members: members.map(([session, node, wait]) => ({ session, member: node, wait, said: 0 })),
+      members: members.map(([session, node, wait]) => ({ session, member: node, wait, spoken: 0 })),
     });
   const said = (from: NodeId, payload: unknown, revision: number, name = "group") =>
     tell({ type: "said", name, from, text: typeof payload === "string" ? JSON.stringify(payload) : "", revision });
@@ -81,7 +81,7 @@ describe("total order by the log: coming and going", () => {
   it("hears of no group but its own", () => {
     const node = member({ group: "mine" });
     expect(node.tell({ type: "began", session: SESSION })[1]).toMatchObject({ operation: { name: "mine" } });
-    const members = [{ session: SESSION, member: 0, wait: 1, said: 0 }];
+    const members = [{ session: SESSION, member: 0, wait: 1, spoken: 0 }];
     expect(node.grouped(10, [SESSION, 0, 1])).toEqual([]);
     expect(node.tell({ type: "grouped", name: "mine", view: 10, members })).toEqual([installed(10, 0)]);
     expect(node.said(2, "x", 11, "group")).toEqual([]);

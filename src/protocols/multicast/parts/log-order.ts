@@ -43,7 +43,7 @@ export type LogOrder<P = string> = {
     /** How many words of this time of its being a member it has put to the log. */
     numbered: number;
     /** Said, and not delivered yet. */
-    said: P[];
+    undelivered: P[];
     /** Sent while nothing could be said. */
     waiting: P[];
   };
@@ -111,8 +111,8 @@ export function logOrder<P = string>(
   /** It is a member: what the log did not take before, and what has waited. */
   function sayAll(state: State, ctx: Ctx): void {
     state.numbered = 0;
-    state.said.push(...state.waiting.splice(0));
-    for (const message of state.said) say(state, message, ctx);
+    state.undelivered.push(...state.waiting.splice(0));
+    for (const message of state.undelivered) say(state, message, ctx);
   }
 
   return {
@@ -122,7 +122,7 @@ export function logOrder<P = string>(
     command: {
       send(state, { payload: message }, ctx) {
         if (state.isMember) {
-          state.said.push(message);
+          state.undelivered.push(message);
           say(state, message, ctx);
         } else if (state.waiting.length < MAX_WAITING) state.waiting.push(message);
         else ctx.emit({ type: "refused", payload: message });
@@ -174,7 +174,7 @@ export function logOrder<P = string>(
         if (of !== name || state.membership !== "inside") return;
         const message = read(said, payload);
         if (message === null) return;
-        if (from === ctx.self) state.said.shift();
+        if (from === ctx.self) state.undelivered.shift();
         ctx.emit({ type: "delivered", from, payload: message, id: `${from}.${revision}` });
       },
     },
@@ -190,7 +190,7 @@ export function logOrder<P = string>(
   };
 }
 
-const nowhere = () => ({ view: 0, members: [], isMember: false, numbered: 0, said: [] });
+const nowhere = () => ({ view: 0, members: [], isMember: false, numbered: 0, undelivered: [] });
 
 const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => ({
   send: { payload },
@@ -203,7 +203,7 @@ const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => 
     name: text(256),
     view: natural,
     members: list(
-      struct<GroupMember>({ session: natural, member: natural, wait: natural, said: natural }),
+      struct<GroupMember>({ session: natural, member: natural, wait: natural, spoken: natural }),
       MAX_MEMBERS,
     ),
   },

@@ -55,10 +55,15 @@ describe("a group", () => {
     expect(apply(1, enter())).toEqual(done);
     expect(apply(0, enter())).toEqual(done);
     const [first = 0, second = 0] = sessions;
-    const one = { session: second, member: 1, wait: 1, said: 0 };
+    const one = { session: second, member: 1, wait: 1, spoken: 0 };
     expect(events()).toEqual([
       { type: "grouped", name: "g", view: second + 1, members: [one] },
-      { type: "grouped", name: "g", view: second + 2, members: [one, { session: first, member: 0, wait: 1, said: 0 }] },
+      {
+        type: "grouped",
+        name: "g",
+        view: second + 2,
+        members: [one, { session: first, member: 0, wait: 1, spoken: 0 }],
+      },
     ]);
   });
 

@@ -25,9 +25,12 @@ function say({ data, tell }: Applying, { id, member }: Session, operation: Say):
   const { name, wait, number, to, text } = operation;
   const own = groupNamed(data, name)?.members.find((each) => each.session === id && each.wait === wait);
   if (own === undefined) return refuse("not-held", `this session is not in the group ${name}, or has entered it anew`);
-  if (number > 0 && number !== own.said + 1)
-    return refuse("bad-operation", `expected word ${own.said + 1} of this session in the group ${name}, got ${number}`);
-  own.said = Math.max(own.said, number);
+  if (number > 0 && number !== own.spoken + 1)
+    return refuse(
+      "bad-operation",
+      `expected word ${own.spoken + 1} of this session in the group ${name}, got ${number}`,
+    );
+  own.spoken = Math.max(own.spoken, number);
   tell({ type: "said", name, from: member, to, text, revision: nextRevision(data) });
   return { type: "done" };
 }
@@ -41,7 +44,7 @@ function enterGroup(on: Applying, { id, member }: Session, name: string, wait: n
   data.groups ??= emptyTable();
   if (members.length === 0 && data.groups.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
-  change(on, name, [...members, { session: id, member, wait, said: 0 }]);
+  change(on, name, [...members, { session: id, member, wait, spoken: 0 }]);
   return { type: "done" };
 }
 

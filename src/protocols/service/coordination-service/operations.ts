@@ -264,7 +264,7 @@ export interface GroupMember {
   member: NodeId;
   wait: WaitId;
   /** How many numbered words it has said since it entered. */
-  said: number;
+  spoken: number;
 }
 
 export type EndReason = "closed" | "expired" | "replaced";

@@ -109,7 +109,7 @@ const dataShape = struct<
   groups: table(
     name,
     struct<Group>({
-      members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural, said: natural }), MANY),
+      members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural, spoken: natural }), MANY),
     }),
   ),
 });
