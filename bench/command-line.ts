@@ -87,7 +87,7 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
       unless(
         all.every((each) => isWhole(each, least, most)),
         word,
-        `whole numbers from ${least} to ${most}`,
+        `whole numbers from ${least} to ${most}, such as ${words[word]?.such}`,
         text,
       );
       return all;
