@@ -28,7 +28,7 @@ const { values, amount, someOf, whole, wholes } = commandLine(
     order: { such: "total", default: ORDERS.join(), help: `some of ${ORDERS.join(", ")} (default: all)` },
     kind: { such: "reliable", default: KINDS.join(), help: "textbook, or reliable, or both (default)" },
     transport: { such: "udp", default: TRANSPORTS.join(), help: "tcp, or udp, or both (default)" },
-    bytes: { such: "100", default: "100,1024", help: "length of a payload (default: 100,1024)" },
+    bytes: { such: "100,1024", default: "100,1024", help: "length of a payload (default: 100,1024)" },
     senders: { such: "one", default: SENDERS.join(), help: "one, or all, or both (default)" },
     seconds: { such: "2", default: "1", help: "for how long members send in a round (default: 1)" },
     rounds: { such: "5", default: "3", help: "how many rounds of each (default: 3)" },

@@ -35,5 +35,7 @@ test("coterie bench agreement: commands a second, delay and what signatures cost
 test("refuses a size that cannot be, in one sentence", async () => {
   const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "0");
   expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toContain("coterie bench agreement: expected --nodes to be whole numbers from 1 to 16, got 0\n");
+  expect(stderr).toContain(
+    "coterie bench agreement: expected --nodes to be whole numbers from 1 to 16, such as 4,7, got 0\n",
+  );
 });

@@ -73,8 +73,8 @@ test("--help names a run that does not take long", async () => {
 
 test.each([
   ["--order", "some", "some of none, fifo, causal, total, causal-total, got some"],
-  ["--processes", "1", "whole numbers from 2 to 32, got 1"],
-  ["--bytes", "8", "whole numbers from 32 to 60000, got 8"],
+  ["--processes", "1", "whole numbers from 2 to 32, such as 3,5, got 1"],
+  ["--bytes", "8", "whole numbers from 32 to 60000, such as 100,1024, got 8"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
 ])("refuses %s %s, in one sentence", async (option, value, words) => {
   const { code, stdout, stderr } = await coterie("bench", "multicast", option, value);
