@@ -25,6 +25,7 @@ import { fifoAsLectured } from "./multicast/variants/fifo-as-lectured.ts";
 import { ipMulticastAsLectured } from "./multicast/variants/ip-multicast-as-lectured.ts";
 import { settledViewSynchrony } from "./multicast/variants/settled-view-synchrony.ts";
 import { viewSynchrony } from "./multicast/view-synchrony.ts";
+import { serviceShown } from "./presentations.ts";
 import { type AnyMaker, settled } from "./system.ts";
 
 const everyOrder = {
@@ -200,15 +201,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
-      shown: {
-        labels: {
-          appendEntries: ["term", "commitIndex"],
-          appended: ["matchIndex"],
-          forward: [],
-          committed: ["commitIndex"],
-        },
-        periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
-      },
+      shown: serviceShown,
     },
   ),
   "reliable-multicast": entry(

@@ -36,4 +36,14 @@ export const mutexShown = family({ term: "epoch", spans: "section" }, mutexHeadl
 export const multicastShown = family({ term: "view", spans: "views" }, () => multicastHeadline);
 export const consensusShown = family({ term: "round", spans: "doubt" }, consensusHeadline);
 export const logShown = family({ term: "term", spans: "leadership" }, logHeadline);
+/** Of what stands on the coordination service: of its log what a reader looks for, without what only keeps coming. */
+export const serviceShown: DeclaredPresentation = {
+  labels: {
+    appendEntries: ["term", "commitIndex"],
+    appended: ["matchIndex"],
+    forward: [],
+    committed: ["commitIndex"],
+  },
+  periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
+};
 export const membershipShown = family({ term: "view", spans: "views" }, () => membershipHeadline);

@@ -2,6 +2,7 @@
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
+import { serviceShown } from "./presentations.ts";
 import { coordinationSystem, serviceModel } from "./service/coordination-service/coordination-service.ts";
 
 export const services: Readonly<Record<string, RegistryEntry>> = {
@@ -20,15 +21,7 @@ export const services: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
-      shown: {
-        labels: {
-          appendEntries: ["term", "commitIndex"],
-          appended: ["matchIndex"],
-          forward: [],
-          committed: ["commitIndex"],
-        },
-        periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
-      },
+      shown: serviceShown,
     },
   ),
 };

@@ -2,7 +2,6 @@
  * A channel on the replicated log: the multicast that the checker explores as `log-multicast`, with this member's replicated service at
  * the other end of its wires. What one member says to another alone goes through the log as well, so the group needs no links of its own.
  */
-
 import type { NodeId, StateOf, Tagged, Vocabulary } from "../../../core/protocol.ts";
 import { hasShape, type Shapes, variants } from "../../../core/shape.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
@@ -90,8 +89,7 @@ export class LogChannel {
 
   get status(): InstanceStatus {
     const { role } = this.#host.view;
-    const { held, status } = this.local;
-    const { algorithm } = this.local;
+    const { algorithm, held, status } = this.local;
     return { kind: "channel", name: this.#name, algorithm, role, leader: null, ...held, channel: status };
   }
 

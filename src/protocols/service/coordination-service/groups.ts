@@ -1,6 +1,6 @@
 /**
  * Groups by name: what a session in one says is told at every replica, in the order of the log, and so is who is in it: views. Of what
- * is said nothing is kept. A session that has entered anew, since its member has missed something, is another member of the group.
+ * is said nothing is kept. A session that enters anew is another member of the group.
  */
 import { type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
