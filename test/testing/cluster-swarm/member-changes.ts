@@ -33,7 +33,7 @@ export class MemberChanges {
     while (world.now() < until) {
       await world.sleep(this.#chance.between(50, 600));
       try {
-        await this.#unlessItDies(this.#changeOne());
+        await this.#unlessItDies(this.#changeOne(), 2 * LONGEST_MS);
       } catch (error) {
         if (!isExpected(error)) throw error;
       }
@@ -65,8 +65,8 @@ export class MemberChanges {
   }
 
   /** Of a process that dies nothing comes any more. */
-  #unlessItDies<T>(work: Promise<T>): Promise<T | null> {
-    return Promise.race([work, this.#world.sleep(LONGEST_MS, null)]);
+  #unlessItDies<T>(work: Promise<T>, longestMs = LONGEST_MS): Promise<T | null> {
+    return Promise.race([work, this.#world.sleep(longestMs, null)]);
   }
 
   async #changeOne(): Promise<void> {
@@ -108,9 +108,9 @@ export class MemberChanges {
     }
   }
 
+  /** Null as well if the process that was asked dies: it may be done then, so the newcomers start all the same. */
   async #done(change: Promise<void>): Promise<void> {
-    await change;
-    this.count += 1;
+    if ((await this.#unlessItDies(change.then(() => true))) !== null) this.count += 1;
   }
 
   async #enter(add: (at: { id: number; address: string }) => Promise<void>): Promise<void> {
