@@ -53,6 +53,18 @@ describe("raft: reads", () => {
     expect(isReadable(stage, 0, 1)).toBe(true);
   });
 
+  it("what is read of a leader that has committed nothing yet is answered once it has, without being asked again", () => {
+    const stage = raftStage({ nodes: 3, options: inOrder(3) });
+    const { sim } = stage;
+    while (sim.world.state(0).role.is !== "leader") sim.run(sim.now + 1);
+    expect(sim.world.state(0).commitIndex).toBe(0);
+    sim.command(0, { type: "read", read: 1 });
+    expect(isReadable(stage, 0, 1)).toBe(false);
+    sim.run(sim.now + 200);
+    expect(sim.world.state(0).commitIndex).toBe(1);
+    expect(isReadable(stage, 0, 1)).toBe(true);
+  });
+
   it("a read that comes while a round is on its way waits for the next one", () => {
     const stage = settled(3);
     const { sim } = stage;

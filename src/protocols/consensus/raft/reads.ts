@@ -13,7 +13,10 @@ import type { Leader, Raft, Read } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** At the leader. Before it has committed an entry of its term it does not know how far others have committed: it is asked again. */
+/**
+ * At the leader. Before it has committed an entry of its term it does not know how far others have committed; but no further than to
+ * that entry, so whoever asked waits for it.
+ */
 export function readAtLeader(
   state: State,
   role: Leader,
@@ -22,9 +25,7 @@ export function readAtLeader(
   options: RaftOptions,
   ctx: Ctx,
 ): void {
-  const { commitIndex } = state;
-  if (commitIndex < role.firstIndex) return;
-  const asked: Read = { node, read, index: commitIndex };
+  const asked: Read = { node, read, index: Math.max(state.commitIndex, role.firstIndex) };
   if (role.leaseRound !== null) return answer(state, [asked], options, ctx);
   if (role.asking.length + role.next.length >= options.maxWaiting) return; // It is asked again.
   role.next.push(asked);
