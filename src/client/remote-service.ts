@@ -82,7 +82,7 @@ export class RemoteService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => (this.link.isUp ? "" : "no member answers, and "),
+    why: () => (this.link.isUp ? "" : "no member that knows a leader answers, and "),
     told: ({ what }, error) => inWordsOf(what, error),
   };
   /** The last life that saw another member take the place of one. */

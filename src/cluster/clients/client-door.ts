@@ -18,6 +18,7 @@ import {
   type SessionId,
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
+import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Told, Topic } from "../services/state/service.ts";
 import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
 import {
@@ -50,6 +51,8 @@ export interface ClientDoorOptions {
 }
 
 const MAX_CLIENTS = 1_000;
+/** A member that has known no leader for so long lets its clients go on at another, while their sessions last. */
+const LEADERLESS_MS = 750;
 /** Of one client: reads that wait, and what it follows. */
 const MAX_READS = 1_024;
 const MAX_FOLLOWED = 1_000;
@@ -65,9 +68,13 @@ export class ClientDoor {
   readonly #bySession = new Map<SessionId, Guest>();
   readonly #followers = new Map<string, Set<Guest>>();
   readonly #forget: () => void;
+  #leaderless: Timer | null = null;
+  /** Nothing that is asked for here is answered. */
+  isLeaderless = false;
 
   constructor(options: ClientDoorOptions) {
     this.#options = options;
+    this.#led(options.service.leader);
     this.#forget = options.service.listen((event) => this.#hear(event));
     options.service.onClientAnswered = (answered) => this.#answer(answered);
     options.service.isFollowedByClients = (map) => this.#followers.size > 0 && this.#followers.has(`map ${map}`);
@@ -90,6 +97,7 @@ export class ClientDoor {
   /** The member ends. */
   close(): void {
     this.#forget();
+    this.#options.service.platform.timers.cancel(this.#leaderless);
     for (const guest of [...this.#guests]) guest.dismiss("member-left", "the member has left", false);
   }
 
@@ -143,9 +151,25 @@ export class ClientDoor {
     else if (event.type === "passed") {
       const sessions = event.arrivals.map(({ session }) => session);
       this.#tell(event, null, sessions);
-    } else if (event.type === "led") this.#all({ type: "led", leader: event.leader, term: event.term });
-    else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });
+    } else if (event.type === "led") {
+      this.#led(event.leader);
+      this.#all({ type: "led", leader: event.leader, term: event.term });
+    } else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });
     else if (event.type === "closed") this.close();
+  }
+
+  /** One that is cut off from the others, or has been removed and does not know, has no leader; nor has any while there is no majority. */
+  #led(leader: NodeId | null): void {
+    const { timers } = this.#options.service.platform;
+    timers.cancel(this.#leaderless);
+    this.#leaderless = null;
+    if (leader !== null) this.isLeaderless = false;
+    else if (!this.isLeaderless) this.#leaderless = timers.after(LEADERLESS_MS, () => this.#letGo());
+  }
+
+  #letGo(): void {
+    this.isLeaderless = true;
+    for (const guest of [...this.#guests]) if (guest.isWelcome) guest.dismissLeaderless();
   }
 
   #opened(event: ToldClient & { type: "opened" }): void {
@@ -256,6 +280,11 @@ export class Guest {
     this.#end();
   }
 
+  /** Another member may have one. */
+  dismissLeaderless(): void {
+    this.dismiss("no-leader", "the member knows no leader of the log", false);
+  }
+
   #end(): void {
     this.left();
     this.#wire.close();
@@ -268,6 +297,7 @@ export class Guest {
     if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.#around.flaw), true);
     if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
+    if (this.#around.door.isLeaderless) return this.dismissLeaderless();
     this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
     if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);

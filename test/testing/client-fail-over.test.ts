@@ -1,0 +1,40 @@
+/** A client keeps what it holds when its member cannot serve it any more, whatever the reason. */
+import { expect, test } from "vitest";
+import type { Client, Grant } from "../../src/index.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+
+/** Longer than a session lasts. */
+const LONG_MS = 10_000;
+
+/** Of a client that speaks to member 1 and knows all. */
+async function holding(world: World): Promise<{ client: Client; grant: Grant }> {
+  const client = await world.connect({ members: [1] });
+  const grant = await client.mutex("one").acquire({ timeoutMs: 5_000 });
+  await world.sleep(500);
+  expect(client.status().member).toBe(1);
+  return { client, grant };
+}
+
+async function requireKept(world: World, { client, grant }: { client: Client; grant: Grant }): Promise<void> {
+  const { session } = client.status();
+  await world.sleep(LONG_MS);
+  expect(client.status()).toMatchObject({ session });
+  expect(grant.isHeld).toBe(true);
+  expect(client.status().member).not.toBe(1);
+  await client.counter("visits").add(1, { timeoutMs: 1_000 });
+  await client.close();
+}
+
+test("its member is cut off from the others: it goes on at one that has a leader, with its session", async () => {
+  const wasLeading = new Set<boolean>();
+  for (const seed of [1, 2, 3, 4]) {
+    const world = simulate({ members: 3, seed });
+    await world.run(async () => {
+      const held = await holding(world);
+      wasLeading.add(world.member(1).status().lockServer === 1);
+      world.partition([1], [2, 3]); // The client reaches all.
+      await requireKept(world, held);
+    });
+  }
+  expect(wasLeading.size).toBe(2);
+});
