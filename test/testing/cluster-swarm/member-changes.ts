@@ -168,14 +168,16 @@ export class MemberChanges {
     return this.#ask(({ cluster }) => cluster.members(WELL_WITHIN));
   }
 
+  /** Who knows a leader: two that were removed while they were down may know nobody but each other. */
   async #anybody(): Promise<number> {
     const world = this.#world;
-    for (;;) {
-      const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().hasQuorum);
+    for (const limit = world.now() + WELL_WITHIN.timeoutMs; world.now() < limit; ) {
+      const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().lockServer !== null);
       const id = up[this.#chance.below(up.length || 1)];
       if (id !== undefined) return id;
       await world.sleep(50);
     }
+    throw new Error(`no member knew a leader for ${WELL_WITHIN.timeoutMs} ms`);
   }
 }
 
