@@ -3,10 +3,13 @@
  * upgraded, clients that come and go, disks that are slow and full, snapshots of the log and of the cluster. What is asked for is
  * judged as a history, and the rest as it happens.
  */
+
+import type { Client } from "../../../src/client/client.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import { type FaultKind, faultKinds } from "../../../src/testing/faults.ts";
 import { type ProcessTools, simulate, type World } from "../../../src/testing/index.ts";
 import type { Release } from "../../../src/testing/release.ts";
+import { endpointOf } from "../../../src/testing/simulated-clients.ts";
 import { ExclusiveUse } from "../exclusive-use.ts";
 import { Calm } from "./calm.ts";
 import { Histories } from "./histories.ts";
@@ -109,6 +112,7 @@ class ClusterSwarm implements Swarm {
       for (const id of listed) while (!world.isUp(id)) await world.sleep(20);
       await saving;
       this.isEnding = true;
+      for (const id of clients) this.#connectStranded(id, listed);
       const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"));
       const { progressMs, memberGoneMs, clientGoneMs } = await calm.run(healedAt);
       await this.#endsWell(listed);
@@ -164,7 +168,9 @@ class ClusterSwarm implements Swarm {
   }
 
   /** The process of a client that runs on each machine. */
-  readonly #connected = new Map<number, User>();
+  readonly #connected = new Map<number, Client>();
+  /** Where that one began. */
+  readonly #given = new Map<number, readonly string[]>();
 
   /** A client's processes, one after the other: each is killed, or its machine loses power, and the last one stays. */
   async #comesAndGoes(id: number): Promise<void> {
@@ -173,17 +179,7 @@ class ClusterSwarm implements Swarm {
     for (let again = true; again; ) {
       // One alone may be removed before it has told where the others are.
       const members = world.members.filter((each) => world.isUp(each));
-      this.#clientRuns += 1;
-      const connecting = world.connect({
-        machine: id,
-        members: members.length < 3 ? world.members : members,
-        timeoutMs: 60_000,
-        program: (client, tools) => {
-          this.#connected.set(id, client);
-          return this.#live(client, id, tools);
-        },
-      });
-      connecting.catch(() => {});
+      this.#connect(id, members.length < 3 ? world.members : members);
       again = chance.below(2) === 0;
       if (!again) break;
       await world.sleep(chance.between(500, this.#faultsMs));
@@ -192,6 +188,25 @@ class ClusterSwarm implements Swarm {
       else world.crash(id);
       await world.sleep(chance.between(10, 500));
     }
+  }
+
+  #connect(id: number, members: readonly number[]): void {
+    this.#clientRuns += 1;
+    this.#given.set(id, members.map(endpointOf));
+    const program = (client: Client, tools: ProcessTools): Promise<void> => {
+      this.#connected.set(id, client);
+      return this.#live(client, id, tools);
+    };
+    this.#world.connect({ machine: id, members, timeoutMs: 60_000, program }).catch(() => {});
+  }
+
+  /** All that this client knows may have been removed while it was cut off: nobody is left to tell it where the others are. */
+  #connectStranded(id: number, listed: readonly number[]): void {
+    const known = this.#connected.get(id)?.status().endpoints ?? this.#given.get(id) ?? [];
+    if (listed.some((member) => known.includes(endpointOf(member)))) return;
+    this.#connected.delete(id);
+    this.#world.kill(id);
+    this.#connect(id, listed);
   }
 
   async #endsWell(listed: readonly number[]): Promise<void> {
