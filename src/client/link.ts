@@ -1,6 +1,7 @@
 /**
- * A client's way to the members: one connection at a time, to whichever of them answers. When it breaks, or nobody answers on it, the
- * next member is tried; what is to be said again there is for others to know.
+ * A client's way to the members: one connection, to whichever of them answers first. When it breaks, or nobody answers on it, the next
+ * member is tried, and soon another beside it, since nothing answers from a machine that is gone; what is to be said again there is for
+ * others to know.
  */
 
 import {
@@ -47,12 +48,21 @@ export interface LinkOptions {
 
 /** How long a member may take to say welcome. */
 const WELCOME_MS = 2_000;
+/** One that has not said it after so long is not waited for alone: the time that RFC 8305 §5 recommends. */
+const BESIDE_MS = 250;
 /** How often it is asked whether it is there, and how long it may take to answer: a session lasts longer. */
 const PING_EVERY_MS = 250;
 const SILENCE_MS = 750;
 /** After all have been tried in vain. */
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
+
+/** A connection that is not welcome yet, or that which is. */
+interface Attempt {
+  readonly endpoint: string;
+  readonly connection: Connection;
+  readonly deadline: Timer;
+}
 
 export class Link {
   role: Role | null = null;
@@ -67,9 +77,13 @@ export class Link {
   #client: NodeId | null = null;
   #next: number;
   #tries = 0;
-  #connection: Connection | null = null;
+  /** Those that have not been answered. */
+  readonly #attempts = new Set<Attempt>();
+  /** A member has welcomed it there. */
+  #current: Attempt | null = null;
   #isClosed = false;
   #wasWelcome = false;
+  /** Of the next attempt. */
   #timer: Timer | null = null;
   #pings: Timer | null = null;
   #pinged = 0;
@@ -85,7 +99,7 @@ export class Link {
   }
 
   get isUp(): boolean {
-    return this.member !== null;
+    return this.#current !== null;
   }
 
   /** Where members are, beside those that it was given. */
@@ -95,41 +109,64 @@ export class Link {
   }
 
   open(): void {
-    if (this.#isClosed) return;
-    const { dial, platform } = this.#options;
-    const endpoint = this.endpoints[this.#next % this.endpoints.length] as string;
-    this.#next += 1;
+    if (this.#isClosed || this.isUp) return;
+    const { length } = this.endpoints;
+    const tried = new Set([...this.#attempts].map(({ endpoint }) => endpoint));
+    const inTurn = this.endpoints.map((_, at) => this.endpoints[(this.#next + at) % length] as string);
+    const endpoint = inTurn.find((each) => !tried.has(each));
+    if (endpoint === undefined) return; // What ends first is followed by another.
+    this.#next = this.endpoints.indexOf(endpoint) + 1;
     this.#tries += 1;
-    this.endpoint = endpoint;
-    this.#timer = platform.timers.after(WELCOME_MS, () => this.#lose(connection));
-    const isCurrent = (): boolean => this.#connection === connection;
-    const connection: Connection = dial(endpoint, {
-      opened: () => isCurrent() && this.#greet(),
-      heard: (text) => isCurrent() && this.#hear(text),
-      closed: () => this.#lose(connection),
-    });
-    this.#connection = connection;
+    this.#tryAt(endpoint);
+    this.#openIn(Math.max(BESIDE_MS, this.#waitMs()));
   }
 
   /** What cannot be said now is lost. */
   say(word: ClientWord): void {
-    if (this.member !== null) this.#connection?.send(JSON.stringify(word));
+    this.#current?.connection.send(JSON.stringify(word));
   }
 
   /** The next connection is of a client that none has seen. */
   beginAnew(): void {
     this.#client = null;
-    this.#lose(this.#connection);
+    if (this.#current !== null) this.#lose(this.#current);
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#options.platform.timers.cancel(this.#timer);
     this.#drop();
+    this.#giveUpAttempts();
   }
 
-  #greet(): void {
+  #openIn(ms: number): void {
+    const { timers } = this.#options.platform;
+    timers.cancel(this.#timer);
+    this.#timer = timers.after(ms, () => this.open());
+  }
+
+  #tryAt(endpoint: string): void {
+    const { dial, platform } = this.#options;
+    const isAwaited = (): boolean => this.#attempts.has(attempt);
+    const connection: Connection = dial(endpoint, {
+      opened: () => isAwaited() && this.#greet(connection),
+      heard: (text) => {
+        if (this.#current === attempt) this.#hear(attempt, text);
+        else if (isAwaited()) this.#hearFirst(attempt, text);
+      },
+      closed: () => this.#lose(attempt),
+    });
+    const attempt: Attempt = {
+      endpoint,
+      connection,
+      deadline: platform.timers.after(WELCOME_MS, () => this.#lose(attempt)),
+    };
+    this.#attempts.add(attempt);
+  }
+
+  #greet(connection: Connection): void {
     const { token } = this.#options;
-    this.#connection?.send(
+    connection.send(
       JSON.stringify({
         type: "hello",
         version: CLIENT_VERSION,
@@ -139,27 +176,39 @@ export class Link {
     );
   }
 
-  #hear(text: string): void {
+  /** The first to say welcome is spoken to. */
+  #hearFirst(attempt: Attempt, text: string): void {
+    const read = readWord(memberWordShape, text);
+    if ("fault" in read) return this.#lose(attempt); // It is of another release, or no member.
+    const { word } = read;
+    if (word.type === "welcome") this.#enter(attempt, word);
+    else if (word.type === "farewell") this.#dismissed(attempt, word);
+  }
+
+  #hear(attempt: Attempt, text: string): void {
     this.#heard = this.#ping;
     const read = readWord(memberWordShape, text);
-    if ("fault" in read) return this.#lose(this.#connection); // It is of another release, or no member.
+    if ("fault" in read) return this.#lose(attempt);
     const { word } = read;
-    if (word.type === "fragment") return this.#putTogether(word);
-    if (word.type === "welcome") return this.#enter(word);
-    if (word.type === "farewell") return this.#dismissed(word);
-    if (word.type !== "pong" && this.member !== null) this.#options.onWord(word);
+    if (word.type === "fragment") return this.#putTogether(attempt, word);
+    if (word.type === "farewell") return this.#dismissed(attempt, word);
+    if (word.type !== "pong") this.#options.onWord(word);
   }
 
-  #putTogether({ isLast, text }: MemberWord & { type: "fragment" }): void {
+  #putTogether(attempt: Attempt, { isLast, text }: MemberWord & { type: "fragment" }): void {
     const whole = this.#fragments + text;
     this.#fragments = isLast ? "" : whole;
-    if (whole.length > MAX_WORD_CHARS) this.#lose(this.#connection);
-    else if (isLast) this.#hear(whole);
+    if (whole.length > MAX_WORD_CHARS) this.#lose(attempt);
+    else if (isLast) this.#hear(attempt, whole);
   }
 
-  #enter(word: MemberWord & { type: "welcome" }): void {
+  #enter(attempt: Attempt, word: MemberWord & { type: "welcome" }): void {
     const { timers } = this.#options.platform;
     timers.cancel(this.#timer);
+    this.#endAttempt(attempt);
+    this.#giveUpAttempts();
+    this.#current = attempt;
+    this.endpoint = attempt.endpoint;
     this.#tries = 0;
     this.#client = word.role === "read" ? null : word.client;
     this.role = word.role;
@@ -167,16 +216,16 @@ export class Link {
     const isFirst = !this.#wasWelcome;
     if (!isFirst) this.moves += 1;
     this.#wasWelcome = true;
-    this.#pings = timers.every(PING_EVERY_MS, () => this.#askWhetherThere());
+    this.#pings = timers.every(PING_EVERY_MS, () => this.#askWhetherThere(attempt));
     this.#pings.unref();
     this.#options.onWelcome(word, isFirst);
   }
 
-  #askWhetherThere(): void {
+  #askWhetherThere(attempt: Attempt): void {
     const { clock } = this.#options.platform;
     const isAnswered = this.#heard === this.#ping;
     if (!isAnswered) {
-      if (clock.now() - this.#pinged >= SILENCE_MS) this.#lose(this.#connection);
+      if (clock.now() - this.#pinged >= SILENCE_MS) this.#lose(attempt);
       return;
     }
     this.#ping += 1;
@@ -184,43 +233,59 @@ export class Link {
     this.say({ type: "ping", id: this.#ping });
   }
 
-  #dismissed({ code, reason, isFinal }: MemberWord & { type: "farewell" }): void {
-    if (!isFinal) return this.#lose(this.#connection);
+  #dismissed(attempt: Attempt, { code, reason, isFinal }: MemberWord & { type: "farewell" }): void {
+    if (!isFinal) return this.#lose(attempt);
     this.close();
     const known = code === "forbidden" ? "forbidden" : "client-refused";
     this.#options.onRefused(
-      new CoordinationError(known, "never-sent", `${this.endpoint} refuses this client: ${reason}`),
+      new CoordinationError(known, "never-sent", `${attempt.endpoint} refuses this client: ${reason}`),
     );
   }
 
-  #lose(connection: Connection | null): void {
-    if (this.#isClosed || connection === null || this.#connection !== connection) return;
-    const wasUp = this.isUp;
-    this.#drop();
-    if (wasUp) this.#options.onLost();
-    this.#timer = this.#options.platform.timers.after(this.#waitMs(wasUp), () => this.open());
+  #lose(attempt: Attempt): void {
+    const wasUp = this.#current === attempt;
+    if (!wasUp && !this.#endAttempt(attempt)) return; // It is lost already.
+    if (!wasUp) attempt.connection.close();
+    else {
+      this.#drop();
+      this.#options.onLost();
+    }
+    if (!this.#isClosed) this.#openIn(wasUp ? 0 : this.#waitMs());
   }
 
   /** The next member at once; once all have been tried, a while that grows. */
-  #waitMs(wasUp: boolean): number {
+  #waitMs(): number {
     const { platform } = this.#options;
     const { length } = this.endpoints;
-    if (wasUp || this.#tries < length) return 0;
+    if (this.#tries < length) return 0;
     const rounds = Math.floor(this.#tries / length);
     const most = Math.min(MAX_WAIT_MS, MIN_WAIT_MS * 2 ** Math.min(rounds, 10));
     return most * (0.5 + platform.random.fraction() / 2);
   }
 
+  /** @returns whether it was one. */
+  #endAttempt(attempt: Attempt): boolean {
+    this.#options.platform.timers.cancel(attempt.deadline);
+    return this.#attempts.delete(attempt);
+  }
+
+  #giveUpAttempts(): void {
+    for (const attempt of [...this.#attempts]) {
+      this.#endAttempt(attempt);
+      attempt.connection.close();
+    }
+  }
+
+  /** The connection that there is. */
   #drop(): void {
     const { timers } = this.#options.platform;
-    timers.cancel(this.#timer);
     timers.cancel(this.#pings);
     this.#ping = 0;
     this.#heard = 0;
     this.#fragments = "";
-    const connection = this.#connection;
-    this.#connection = null;
+    const current = this.#current;
+    this.#current = null;
     this.member = null;
-    connection?.close();
+    current?.connection.close();
   }
 }

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Client, Grant } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
+import { endpointOf } from "../../src/testing/simulated-clients.ts";
 
 /** Longer than a session lasts. */
 const LONG_MS = 10_000;
@@ -37,4 +38,15 @@ test("its member is cut off from the others: it goes on at one that has a leader
     });
   }
   expect(wasLeading.size).toBe(2);
+});
+
+test("its member and the next that it knows crash, and nothing answers there: it does not wait for that one", async () => {
+  const world = simulate({ members: 5, seed: 1 });
+  await world.run(async () => {
+    const held = await holding(world);
+    expect(held.client.status().endpoints.slice(0, 2)).toEqual([1, 2].map(endpointOf));
+    world.crash(1);
+    world.crash(2);
+    await requireKept(world, held);
+  });
 });
