@@ -48,11 +48,15 @@ export class MemberDirectory {
 
   /** A member is about to be let in that is to be called there; it may know a later list than this one. */
   heardOf(node: NodeId, address: HostPort): void {
-    const list = this.#of.known.list;
-    if (list === null && this.#of.identity.isPeer(node)) return; // All have been started with one list.
+    const { service, transport } = this.#options;
+    const { list } = this.#of.known;
     this.#said.set(node, { address, listed: addressOf(list, node) });
-    this.#options.service.meet(node);
-    this.#options.transport.setPeer(node, address);
+    service.meet(node);
+    // All have been started with one list, and may have moved since.
+    const known = list === null ? transport.peers.find(({ id }) => id === node) : undefined;
+    const place = parseHostPort(known?.address ?? "");
+    if (place === null) transport.setPeer(node, address);
+    else transport.setPeer(node, place, address);
   }
 
   #follow(list: MemberList): void {
@@ -63,12 +67,27 @@ export class MemberDirectory {
     const others = list.members.filter(({ member }) => member !== self);
     for (const { member, address } of others) {
       service.meet(member);
-      const said = this.#said.get(member);
-      const place = said?.listed === address ? said.address : parseHostPort(address);
-      if (place !== null) transport.setPeer(member, place);
+      const [place, ...others] = this.#placesOf(member, address);
+      if (place !== undefined) transport.setPeer(member, place, ...others);
     }
-    for (const { id } of transport.peers) if (listed(list, id) === null) transport.removePeer(id);
+    for (const { id } of transport.peers) if (listed(list, id) === null && !this.#isAhead(id)) transport.removePeer(id);
     shared.watch(list);
+  }
+
+  /**
+   * Where it may be. Of what the list has come to say since it called, this member may be told long after it was so: the member may have
+   * moved again before it called, or after.
+   */
+  #placesOf(member: NodeId, address: string): HostPort[] {
+    const said = this.#said.get(member);
+    if (said?.listed === address) return [said.address];
+    const place = parseHostPort(address);
+    return [place, said?.address].filter((each) => each !== null && each !== undefined);
+  }
+
+  /** It knows a later list than this one, on which it may stand. */
+  #isAhead(node: NodeId): boolean {
+    return this.#said.get(node)?.listed === "" && !this.#of.identity.isRemoved(node);
   }
 
   /** The members agree on whose journal it is before anybody relies on it. */

@@ -42,8 +42,8 @@ export interface OutgoingOptions<M> {
   readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
-  /** Begins to connect to the peer. `onReady`: it may be written to now. */
-  readonly connect: (onReady: () => void) => Stream;
+  /** Begins to connect to the peer, after so many dials that came to nothing. `onReady`: it may be written to now. */
+  readonly connect: (onReady: () => void, failures: number) => Stream;
   /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
   /** Whether a message is for the peer in whichever run of its process: then it outlives a crash. Default: none is. */
@@ -86,6 +86,8 @@ export class OutgoingLink<M> {
   #incarnation: number | null = null;
   /** Which run of the peer's process has said what it speaks. */
   #said: { readonly incarnation: number; readonly version: number } | null = null;
+  /** Dials since the last welcome that came to nothing. */
+  #failures = 0;
   #lastProgress = 0;
   #watchdog: Timer | null = null;
 
@@ -350,7 +352,7 @@ export class OutgoingLink<M> {
     const stream = this.#options.connect(() => {
       const { hello, identity, peer } = this.#options;
       stream.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
-    });
+    }, this.#failures);
     this.#stream = stream;
     const deadline = platform.timers.after(limits.handshakeTimeoutMs, () => stream.destroy());
     stream.on(
@@ -412,6 +414,7 @@ export class OutgoingLink<M> {
     this.#incarnation = incarnation;
     if (this.#lastProgress > 0) this.#options.counts.reconnects += 1;
     this.status = "open";
+    this.#failures = 0;
     this.#backoffMs = MIN_BACKOFF_MS;
     this.#handed = 0;
     this.#blocked = false;
@@ -456,6 +459,7 @@ export class OutgoingLink<M> {
 
   #disconnected(): void {
     this.#stream = null;
+    if (this.status === "dialing") this.#failures += 1;
     this.status = "waiting";
     this.#handed = 0;
     if (this.#closed) return;

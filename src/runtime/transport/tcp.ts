@@ -62,8 +62,8 @@ export interface TcpTransport<M> {
   tried(): Promise<void>;
   send(to: NodeId, message: M): SendResult;
   hasPeer(peer: NodeId): boolean;
-  /** A peer that there is from now on, or where it is from now on. */
-  setPeer(peer: NodeId, address: HostPort): void;
+  /** A peer that there is from now on, or where it is from now on: at one of these, the first that answers. */
+  setPeer(peer: NodeId, address: HostPort, ...others: readonly HostPort[]): void;
   /** There is no such peer any more. What waits to be sent to it is lost. */
   removePeer(peer: NodeId): void;
   /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
@@ -75,6 +75,17 @@ export interface TcpTransport<M> {
   close(): Promise<void>;
 }
 
+/** Where a peer may be, and where it was called last. */
+interface Place {
+  readonly addresses: readonly HostPort[];
+  used: HostPort;
+}
+
+const placeAt = (addresses: readonly HostPort[], used = addresses[0] as HostPort): Place => ({ addresses, used });
+
+const nextOf = ({ addresses, used }: Place): HostPort =>
+  addresses[(addresses.indexOf(used) + 1) % addresses.length] as HostPort;
+
 /** More ids than this are not spelt out when a queue is lost. */
 const MAX_LOST_IDS = 1_000;
 /** After which a group that has not met yet is explained in the log. */
@@ -82,9 +93,9 @@ const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const { platform, self, counts, log, injector, identity } = options;
-  const members = new Map(Object.entries(options.members).map(([id, address]) => [Number(id), address]));
+  const members = new Map(Object.entries(options.members).map(([id, address]) => [Number(id), placeAt([address])]));
   let { tls = null } = options;
-  const own = members.get(self);
+  const own = members.get(self)?.used;
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
   const limits: Limits = limitsWith(options.limits ?? {});
@@ -125,9 +136,11 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       injector,
       counts,
       log,
-      connect: (onReady) => {
+      connect: (onReady, failures) => {
         const proof = tls && { ...tls, name: certificateName(peer) };
-        return platform.network.dial(members.get(peer) as HostPort, proof, onReady);
+        const place = members.get(peer) as Place;
+        if (failures > 0) place.used = nextOf(place);
+        return platform.network.dial(place.used, proof, onReady);
       },
       outlives: options.outlives,
       onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
@@ -173,14 +186,12 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       return { id: () => name(self, to, hello.incarnation, number), lost: sent.lost };
     },
     hasPeer: (peer) => links.has(peer),
-    setPeer(peer, address) {
-      const before = members.get(peer);
-      members.set(peer, address);
+    setPeer(peer, ...addresses) {
+      const before = members.get(peer)?.used;
+      const used = addresses.find(({ host, port }) => host === before?.host && port === before.port);
+      members.set(peer, placeAt(addresses, used));
       const known = links.get(peer);
-      if (known !== undefined) {
-        const isSame = before?.host === address.host && before.port === address.port;
-        return isSame ? undefined : known.redial();
-      }
+      if (known !== undefined) return used === undefined ? known.redial() : undefined;
       const link = linkTo(peer);
       links.set(peer, link);
       acceptor.addPeer(peer);
@@ -203,7 +214,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     address: own,
     get peers() {
       return [...links].map(([id, link]) => {
-        const address = formatHostPort(members.get(id) as HostPort);
+        const address = formatHostPort((members.get(id) as Place).used);
         return { id, address, link: link.status, queuedBytes: link.queuedBytes };
       });
     },

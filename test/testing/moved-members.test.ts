@@ -1,0 +1,27 @@
+/** A member that was down while others moved is told where they are by their calls, though the log tells it of where they were. */
+import { expect, test } from "vitest";
+import { simulate } from "../../src/testing/index.ts";
+
+/** More than a leader sends before it is answered, each time. */
+const MANY = 600;
+
+test.each([
+  ["knew no list but that with which all were started", false],
+  ["knew a list of the log", true],
+])("a member that %s, and was down while all others moved, and moved again, catches up", async (_, knewList) => {
+  const world = simulate({ members: 5, seed: 1 });
+  await world.run(async () => {
+    if (knewList) {
+      await world.move(1);
+      await world.sleep(1_000);
+    }
+    world.kill(5);
+    for (let round = 1; round <= 2; round++) {
+      for (const id of [1, 2, 3, 4]) await world.move(id, { timeoutMs: 10_000 });
+      const written = world.member(1).map<number>("written");
+      for (let at = 0; at < MANY; at++) await written.put("round", round, { timeoutMs: 10_000 });
+    }
+    const late = await world.restart(5);
+    expect(await late.map<number>("written").get("round", { timeoutMs: 10_000 })).toBe(2);
+  });
+});
