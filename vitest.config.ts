@@ -10,9 +10,11 @@ import { laterRelease } from "./test/testing/later-release.ts";
 const seconds = 1_000;
 const root = fileURLToPath(new URL(".", import.meta.url));
 
+/** What harms members for minutes, and waits for them to get on: two at a time. */
+const soaks = ["test/e2e/*soak.test.ts"];
+
 /** What measures times, or keeps the machine so busy that others measure it: one file at a time, after all others. */
 const alone = [
-  "test/e2e/*soak.test.ts",
   "test/e2e/bench-*.test.ts",
   "test/e2e/{elect-splits,names,releases,stale-writes}.test.ts",
   "test/browser/studio-at-rest.test.ts",
@@ -111,7 +113,7 @@ export default defineConfig({
           ...endToEnd,
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
-          exclude: [...alone, ...exclude],
+          exclude: [...soaks, ...alone, ...exclude],
           maxWorkers: availableParallelism() + 1, // They wait more than they work.
           sequence: { groupOrder: 2 },
         },
@@ -127,6 +129,16 @@ export default defineConfig({
           hookTimeout: 120 * seconds,
           maxWorkers: 2, // They wait for sessions and leases to run out.
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          ...endToEnd,
+          name: "soaks",
+          include: soaks,
+          exclude,
+          maxWorkers: 2,
+          sequence: { groupOrder: 5 },
         },
       },
       {
