@@ -12,7 +12,7 @@ import { afterEach, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { readServiceConfig } from "../../src/cluster/config.ts";
 import { type Namespaces, namespaces } from "../network/namespaces.ts";
-import { copied, installs } from "../package/dockerfile.ts";
+import { copied, entrypoint, installs } from "../package/dockerfile.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 
 const examples = fileURLToPath(new URL("../../examples/deploy", import.meta.url));
@@ -141,6 +141,7 @@ test("the manifest for Kubernetes starts all members at once, names them before 
   expect(spec).toMatchObject({ serviceName: service.metadata.name, podManagementPolicy: "Parallel" });
   const [container] = spec.template.spec.containers;
   expect(container?.args[0]).toMatch(/--id "\$\{HOSTNAME##\*-\}"/);
+  expect(container?.args[0]).toMatch(`exec ${entrypoint[0]} node `);
   const ports = new Map(container?.ports.map(({ name, containerPort }) => [name, containerPort]));
   expect(ports.get("members")).toBe(members[0]?.listen?.port);
   expect(ports.get("admin")).toBe(members[0]?.admin.port);

@@ -15,3 +15,5 @@ export const copied = { pattern, into };
 /** What is run in the folder of the image, into which the package is copied. */
 export const installs = wordsOf("RUN").split(" && ")[0] as string;
 export const entrypoint = JSON.parse(wordsOf("ENTRYPOINT")) as readonly string[];
+/** The folder of the image in which all of it is done. */
+export const workdir = wordsOf("WORKDIR");

@@ -23,7 +23,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { linksOf } from "../docs/markdown.ts";
 import { until } from "../e2e/cluster-under-test.ts";
 import { onFreePorts } from "../network/free-ports.ts";
-import { entrypoint, installs } from "./dockerfile.ts";
+import { entrypoint, installs, workdir } from "./dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const require = createRequire(import.meta.url);
@@ -142,8 +142,10 @@ describe("the packed tarball", () => {
   it("is what the image for Docker has, and what its entry point runs", async () => {
     const installed = JSON.parse(readFileSync(join(user, "package.json"), "utf8")) as { dependencies: object };
     expect(installed.dependencies).toEqual({ coterie: "file:coterie-0.1.0.tgz" });
-    const [command = "", ...args] = entrypoint;
-    expect(await run(user, command, ...args, "--version")).toBe("0.1.0\n");
+    const [program = "", ...none] = entrypoint;
+    expect(none).toEqual([]);
+    expect(program.startsWith(`${workdir}/`)).toBe(true);
+    expect(await run(elsewhere, program.replace(workdir, user), "--version")).toBe("0.1.0\n");
   });
 
   it("pleases publint", async () => {
@@ -221,7 +223,10 @@ describe("a folder of sources alone", () => {
       writeFileSync(join(sources, "examples/deploy", own), "nobody else's");
   });
 
-  it("is built before it is packed, and what lies beside the files for deploying is not packed", { tags: ["long"], timeout: PATIENCE_MS }, async () => {
+  it("is built before it is packed, and what lies beside the files for deploying is not packed", {
+    tags: ["long"],
+    timeout: PATIENCE_MS,
+  }, async () => {
     const built = await pack(sources, join(elsewhere, "of-sources"));
     expect(built).toContain("package/dist/cli/coterie.js");
     // What pages share is cut into files, and these are named, as the folder's path has it.
