@@ -121,7 +121,7 @@ async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> 
 /** All words, in the order in which they came; a command that was carried out twice is there twice. */
 const ledger = {
   init: (): string[] => [],
-  apply: (words: string[], word: string) => [[...words, word], words.length + 1] as const,
+  apply: (words: string[], word: string): [string[], number] => [[...words, word], words.length + 1],
 };
 const ledgerOf = () => member.replicated("ledger", ledger);
 

@@ -296,7 +296,7 @@ test.each(["snapshot", "restore"])(
   async (extra) => {
     const machine = { init: () => 0, apply: (state: number) => [state, state] as const, [extra]: () => 0 };
     const world = three();
-    await world.run(async () => {
+    await world.run(() => {
       expect(() => world.member(1).replicated("balance", machine)).toThrow(
         expect.objectContaining({
           code: "bad-option",
