@@ -1,4 +1,7 @@
-/** What examples/service.ts does, in a Fastify service: `npm install coterie fastify`, and run it three times, with 1, 2 and 3. */
+/**
+ * What examples/service.ts does, in a Fastify service. Where Coterie is installed (docs/first-cluster.md): `npm install fastify`, and run
+ * it three times, with 1, 2 and 3.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Coordination, coterie } from "coterie/fastify";
 import Fastify from "fastify";

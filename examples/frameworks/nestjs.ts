@@ -1,6 +1,6 @@
 /**
- * What examples/service.ts does, in a NestJS application: `npm install coterie @nestjs/core @nestjs/common @nestjs/platform-express
- * reflect-metadata rxjs`, with `experimentalDecorators`, and run it three times, with 1, 2 and 3.
+ * What examples/service.ts does, in a NestJS application. Where Coterie is installed (docs/first-cluster.md): `npm install @nestjs/core
+ * @nestjs/common @nestjs/platform-express reflect-metadata rxjs`, with `experimentalDecorators`, and run it three times, with 1, 2 and 3.
  */
 import "reflect-metadata";
 import { setTimeout as sleep } from "node:timers/promises";

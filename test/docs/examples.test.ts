@@ -1,13 +1,13 @@
 /** The examples of the docs are run as they stand, against the built package, under its own name. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
-import { blocks, pages, root } from "./markdown.ts";
+import { blocks, linksOf, pages, root } from "./markdown.ts";
 
 /** Inside the package, so that `import "coterie"` means this one. */
 const workshop = join(root, "build", "examples");
@@ -26,15 +26,6 @@ function printedBy(code: string): string[] {
   return [...code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
     (match) => (match[1] as string).split(": safety")[0] as string,
   );
-}
-
-/** Where a page's links and pictures lead in this repository, from its root. */
-function linksOf(page: string): { file: string; heading: string }[] {
-  const text = readFileSync(join(root, page), "utf8");
-  return [...text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)|src="([^":]+)"/g)].map(([, path, heading = "", image]) => ({
-    file: path === "" ? page : join(dirname(page), path ?? (image as string)),
-    heading,
-  }));
 }
 
 /** Headings, as links call them, and places that a page names itself. */

@@ -75,7 +75,6 @@ declare function charge(invoice: { token: number }): Promise<void>;
     given: `${MEMBER}declare const signal: AbortSignal;\n`,
   },
   { page: "docs/services.md", begins: "const election = member.election", given: MEMBER },
-  { page: "docs/shared-state.md", begins: "const seats = member.replicated", given: MEMBER },
   {
     page: "docs/testing.md",
     begins: "const world = simulate({",

@@ -1,6 +1,6 @@
 /** The pages for readers, and what stands in their fences. */
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -30,3 +30,12 @@ export const blocks: readonly Block[] = pages.flatMap((page) => {
     text: match[2] as string,
   }));
 });
+
+/** Where a page's links and pictures lead, from the root of this repository. */
+export function linksOf(page: string): { file: string; heading: string }[] {
+  const text = readFileSync(join(root, page), "utf8");
+  return [...text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)|src="([^":]+)"/g)].map(([, path, heading = "", image]) => ({
+    file: path === "" ? page : join(dirname(page), path ?? (image as string)),
+    heading,
+  }));
+}

@@ -12,12 +12,14 @@ import { afterEach, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { readServiceConfig } from "../../src/cluster/config.ts";
 import { type Namespaces, namespaces } from "../network/namespaces.ts";
+import { copied, entrypoint, installs } from "../package/dockerfile.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 
 const examples = fileURLToPath(new URL("../../examples/deploy", import.meta.url));
 const read = (file: string): string => readFileSync(join(examples, file), "utf8");
 
 interface Service {
+  readonly build: string;
   readonly command: readonly string[];
   readonly volumes: readonly string[];
   readonly networks: { readonly coterie: { readonly aliases: readonly string[] } };
@@ -111,6 +113,14 @@ test("what Compose runs becomes ready though names come late, and serves clients
   expect(run(2, "get", "stock", "apples", ...asClient)).toContain("3");
 });
 
+// test/package/package.test.ts runs what the image installs.
+test("the image has the tarball that is copied from beside its Dockerfile, and asks no registry for Coterie", () => {
+  const words = installs.split(" ").filter((word) => !word.startsWith("--"));
+  expect(words).toEqual(["npm", "install", copied.into + copied.pattern]);
+  expect(copied.pattern).toMatch(/\.tgz$/);
+  expect(Object.values(services).map(({ build }) => build)).toEqual([".", ".", "."]);
+});
+
 test("the manifest for Kubernetes starts all members at once, names them before they are ready, and probes what they serve", () => {
   const documents = parseAllDocuments(read("kubernetes.yaml"));
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
@@ -131,6 +141,7 @@ test("the manifest for Kubernetes starts all members at once, names them before 
   expect(spec).toMatchObject({ serviceName: service.metadata.name, podManagementPolicy: "Parallel" });
   const [container] = spec.template.spec.containers;
   expect(container?.args[0]).toMatch(/--id "\$\{HOSTNAME##\*-\}"/);
+  expect(container?.args[0]).toMatch(`exec ${entrypoint[0]} node `);
   const ports = new Map(container?.ports.map(({ name, containerPort }) => [name, containerPort]));
   expect(ports.get("members")).toBe(members[0]?.listen?.port);
   expect(ports.get("admin")).toBe(members[0]?.admin.port);

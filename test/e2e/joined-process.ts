@@ -25,6 +25,10 @@ export type Order =
   | { do: "put"; key: string; file: string }
   /** Says all that is in that map. */
   | { do: "range" }
+  /** Gives the words `KEY 1`, `KEY 2` … to a state machine of its own, until it is to rest; a line `PLACE WORD` for each acknowledged. */
+  | { do: "record"; key: string; file: string }
+  /** Says the state of that machine. */
+  | { do: "ledger" }
   /** Says what changes in it, behind that revision. */
   | { do: "watch"; after: number }
   | { do: "status" }
@@ -51,6 +55,8 @@ export type Report =
   | { kind: "put"; count: number }
   | { kind: "range"; keys: string[] }
   | { kind: "change"; key: string; revision: number }
+  | { kind: "recorded" }
+  | { kind: "ledger"; words: string[] }
   | {
       kind: "status";
       logLeader: number | null;
@@ -110,6 +116,27 @@ async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> 
     appendFileSync(file, `${key} ${count}\n`);
   }
   report({ kind: "put", count });
+}
+
+/** All words, in the order in which they came; a command that was carried out twice is there twice. */
+const ledger = {
+  init: (): string[] => [],
+  apply: (words: string[], word: string): [string[], number] => [[...words, word], words.length + 1],
+};
+const ledgerOf = () => member.replicated("ledger", ledger);
+
+async function record({ key, file }: Extract<Order, { do: "record" }>): Promise<void> {
+  isResting = false;
+  for (let count = 1; !isResting; count++) {
+    const word = `${key} ${count}`;
+    try {
+      appendFileSync(file, `${await ledgerOf().execute(word, { timeoutMs: 60_000 })} ${word}\n`);
+    } catch (error) {
+      if ((error as { phase?: string }).phase === undefined) throw error; // Else nobody has acknowledged it.
+    }
+  }
+  await ledgerOf().read(); // What is done yet of that is done before.
+  report({ kind: "recorded" });
 }
 
 async function range(): Promise<void> {
@@ -214,6 +241,8 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "write") return write(order.file);
   if (order.do === "put") return put(order);
   if (order.do === "range") return range();
+  if (order.do === "record") return record(order);
+  if (order.do === "ledger") return report({ kind: "ledger", words: await ledgerOf().read() });
   if (order.do === "watch") return watch(order.after);
   if (order.do === "lead") return lead();
   if (order.do === "sight") return sight(order);

@@ -39,6 +39,17 @@ async function keysAt(member: Joined): Promise<string[]> {
   return said.keys;
 }
 
+async function ledgerAt(member: Joined): Promise<string[]> {
+  member.order({ do: "ledger" });
+  return (await member.said("ledger")).words;
+}
+
+/** Of a line `PLACE WORD`. */
+function isPlaceOf(words: readonly string[], line: string): boolean {
+  const [place = "", ...word] = line.split(" ");
+  return words[Number(place) - 1] === word.join(" ");
+}
+
 test("the leader of the log is killed, then all members: what was acknowledged is there, and a watch tells it once, in order", async () => {
   const where: Place = await place(3);
   const members = await joinedAt(where);
@@ -69,6 +80,48 @@ test("the leader of the log is killed, then all members: what was acknowledged i
   expect(told.map((change) => change.revision)).toEqual(
     told.map((change) => change.revision).toSorted((a, b) => a - b),
   );
+});
+
+test("a state machine of the caller's own: its leader is killed and comes back, then all are: one state at all, and nothing acknowledged is missing", {
+  tags: ["long"],
+}, async () => {
+  const where = await place(3);
+  const members = await joinedAt(where);
+  const files: string[] = [];
+  const record = async (member: Joined, key: string): Promise<string> => {
+    const file = join(folder, `recorded-${key}`);
+    files.push(file);
+    member.order({ do: "record", key, file });
+    await grownTo(file, 20);
+    return file;
+  };
+  const fileOf = new Map(
+    await Promise.all(members.map(async (each) => [each, await record(each, `${each.id}`)] as const)),
+  );
+  const leader = await logLeader(members);
+  leader.signal("SIGKILL");
+  await leader.exited;
+  const others = members.filter((member) => member !== leader);
+  for (const file of others.map((each) => fileOf.get(each) as string))
+    await grownTo(file, acknowledged(file).length + 20);
+  const back = new Joined(leader.id, where);
+  await back.said("joined");
+  await record(back, `${leader.id} again`);
+
+  const all = [...others, back];
+  for (const member of all) member.order({ do: "rest" });
+  await Promise.all(all.map((member) => member.said("recorded")));
+  const states = await Promise.all(all.map(ledgerAt));
+  const [words = []] = states;
+  expect(states).toEqual([words, words, words]);
+  expect(new Set(words).size).toBe(words.length);
+  const promised = files.flatMap(acknowledged);
+  expect(promised.filter((line) => !isPlaceOf(words, line))).toEqual([]);
+  expect(promised.length).toBeGreaterThanOrEqual(120);
+
+  for (const member of all) member.signal("SIGKILL");
+  await Promise.all(all.map(({ exited }) => exited));
+  expect(await Promise.all((await joinedAt(where)).map(ledgerAt))).toEqual(states);
 });
 
 test("members of which fewer than a majority run say so, and go on when there is one", async () => {

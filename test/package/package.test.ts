@@ -1,6 +1,16 @@
 /** What users get: the packed tarball, installed into an empty folder with nothing of this repository around it. */
 import { execFile, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -10,8 +20,10 @@ import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { linksOf } from "../docs/markdown.ts";
 import { until } from "../e2e/cluster-under-test.ts";
 import { onFreePorts } from "../network/free-ports.ts";
+import { entrypoint, installs, workdir } from "./dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const require = createRequire(import.meta.url);
@@ -20,6 +32,8 @@ const PATIENCE_MS = 240_000;
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-package-"));
 const sources = join(elsewhere, "sources");
 const user = join(elsewhere, "user");
+/** docs/index.md says so. */
+const IN_THE_REPOSITORY = /^(?:bench|src|studio|test)\//;
 let tarball = "";
 let packed: string[] = [];
 const groups: number[] = [];
@@ -47,7 +61,8 @@ beforeAll(async () => {
   tarball = join(elsewhere, "coterie-0.1.0.tgz");
   mkdirSync(user);
   writeFileSync(join(user, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  await run(user, "npm", "install", "--no-audit", "--no-fund", tarball);
+  copyFileSync(tarball, join(user, "coterie-0.1.0.tgz"));
+  await run(user, "sh", "-c", installs); // As the image for Docker does.
   await writeUsersSources();
 }, PATIENCE_MS);
 
@@ -82,20 +97,55 @@ function isAlive(pid: number): boolean {
 }
 
 describe("the packed tarball", () => {
-  it("holds the built code, the page, the papers and the skeletons, and nothing else", () => {
-    const top = packed.filter((path) => !/^package\/(dist|docs|scenarios|skeletons)\//.test(path));
-    expect(top.sort()).toEqual(["package/LICENSE", "package/README.md", "package/package.json"]);
+  it("holds the built code, the page, the papers, the examples and the skeletons, and nothing else", () => {
+    const top = packed.filter((path) => !/^package\/(dist|docs|examples|scenarios|skeletons)\//.test(path));
+    const papers = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "package.json"];
+    expect(top.sort()).toEqual(papers.map((name) => `package/${name}`));
     expect(packed).toContain("package/dist/cli/coterie.js");
     expect(packed).toContain("package/scenarios/scenario.schema.json");
     expect(packed).toContain("package/dist/studio/index.html");
     // Messages name pages by the path at which the package has them.
     expect(packed).toContain("package/docs/recovery.md");
-    expect(packed.filter((path) => path.startsWith("package/docs/") && !path.endsWith(".md"))).toEqual([]);
+    const ofDocs = packed.filter((path) => path.startsWith("package/docs/"));
+    expect(ofDocs.filter((path) => !/\.md$|^package\/docs\/images\/.+\.(?:svg|png)$/.test(path))).toEqual([]);
     // What `coterie new` makes files of is packed as it is written.
     expect(packed).toContain("package/skeletons/mutex/skeleton-algorithm.test.ts");
-    const built = packed.filter((path) => !path.startsWith("package/skeletons/"));
+    const built = packed.filter((path) => !/^package\/(examples|skeletons)\//.test(path));
     expect(built.filter((path) => /\.test|\.map$|\.tsbuildinfo$/.test(path))).toEqual([]);
     expect(built.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
+  });
+
+  it("holds all that its pages link to and show, but for sources and tests", () => {
+    const holds = new Set<string>();
+    for (const path of packed.map((path) => path.replace("package/", "")))
+      for (let part = path; part !== "."; part = dirname(part)) holds.add(part);
+    // Those of skeletons are for the folder into which `coterie new` writes them.
+    const shipped = [...holds].filter((path) => path.endsWith(".md") && !path.startsWith("skeletons/"));
+    expect(shipped).toEqual(expect.arrayContaining(["README.md", "docs/deploy.md"]));
+    const dead = shipped.flatMap((page) =>
+      linksOf(page)
+        .map(({ file }) => file.replace(/\/$/, ""))
+        .filter((file) => !IN_THE_REPOSITORY.test(file) && !holds.has(file))
+        .map((file) => `${page} leads to ${file}`),
+    );
+    expect(dead).toEqual([]);
+  });
+
+  it("holds the files that members are deployed with", () => {
+    const files = ["Dockerfile", "alerts.yaml", "cluster.json", "compose.yaml", "grafana.json", "kubernetes.yaml"];
+    const folder = "package/examples/deploy/";
+    expect(packed.filter((path) => path.startsWith(folder)).sort()).toEqual(
+      [...files, "prometheus.yaml", "roles.json"].map((file) => folder + file),
+    );
+  });
+
+  it("is what the image for Docker has, and what its entry point runs", async () => {
+    const installed = JSON.parse(readFileSync(join(user, "package.json"), "utf8")) as { dependencies: object };
+    expect(installed.dependencies).toEqual({ coterie: "file:coterie-0.1.0.tgz" });
+    const [program = "", ...none] = entrypoint;
+    expect(none).toEqual([]);
+    expect(program.startsWith(`${workdir}/`)).toBe(true);
+    expect(await run(elsewhere, program.replace(workdir, user), "--version")).toBe("0.1.0\n");
   });
 
   it("pleases publint", async () => {
@@ -168,9 +218,15 @@ describe("a folder of sources alone", () => {
     const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
     cpSync(ROOT, sources, { recursive: true, filter: (source) => !left.has(basename(source)) });
     symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
+    // What somebody who deploys from the checkout has there.
+    for (const own of ["token", "coterie-0.1.0.tgz", "node-0.key"])
+      writeFileSync(join(sources, "examples/deploy", own), "nobody else's");
   });
 
-  it("is built before it is packed", { tags: ["long"], timeout: PATIENCE_MS }, async () => {
+  it("is built before it is packed, and what lies beside the files for deploying is not packed", {
+    tags: ["long"],
+    timeout: PATIENCE_MS,
+  }, async () => {
     const built = await pack(sources, join(elsewhere, "of-sources"));
     expect(built).toContain("package/dist/cli/coterie.js");
     // What pages share is cut into files, and these are named, as the folder's path has it.

@@ -290,3 +290,19 @@ test("a state machine of the caller's own goes through the same states at every 
     expect(await machine(2).read()).toEqual({ total: 8 });
   });
 });
+
+test.each(["snapshot", "restore"])(
+  "a state machine with a function %s is refused, and told why it needs none",
+  async (extra) => {
+    const machine = { init: () => 0, apply: (state: number) => [state, state] as const, [extra]: () => 0 };
+    const world = three();
+    await world.run(() => {
+      expect(() => world.member(1).replicated("balance", machine)).toThrow(
+        expect.objectContaining({
+          code: "bad-option",
+          message: `expected the options of replicated() to be among init, apply, got "${extra}": the state is plain data and is saved as it stands, so no function for that is taken`,
+        }),
+      );
+    });
+  },
+);

@@ -1,11 +1,11 @@
 /** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
-import { UsageError } from "../../../core/errors.ts";
+import { UsageError, unexpected } from "../../../core/errors.ts";
 import type {
   MachineDefinition,
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
 import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
-import { requireOptions } from "../known-options.ts";
+import { isObject, requireOptions, work } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
 import type { Service } from "./service.ts";
@@ -14,6 +14,17 @@ import { parsedValue, textOf } from "./value-text.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
 export type AnyMachine = StateMachine<any, any, any>;
+
+/** @throws UsageError for what is no state machine; other libraries ask for a `snapshot`, so it says why this one does not. */
+export function requireMachine(machine: AnyMachine): void {
+  const stray = isObject(machine) ? ["snapshot", "restore"].find((name) => Object.hasOwn(machine, name)) : undefined;
+  if (stray !== undefined) {
+    const refusal = unexpected("the options of replicated()", "among init, apply", stray);
+    const why = "the state is plain data and is saved as it stands, so no function for that is taken";
+    throw new UsageError("bad-option", `${refusal}: ${why}`);
+  }
+  requireOptions("replicated", machine, { init: work, apply: work });
+}
 
 /** As the replicas run it. */
 const definitionOf = (machine: AnyMachine): MachineDefinition => ({

@@ -16,7 +16,7 @@ import { LocalBarrier, LocalQueue } from "./local-queue.ts";
 import { LogChannel } from "./log-channel.ts";
 import { LogElection } from "./log-election.ts";
 import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "./named-grants.ts";
-import { LocalReplicated, type Machines } from "./replicated.ts";
+import { LocalReplicated, type Machines, requireMachine } from "./replicated.ts";
 import { ServiceHost, type ServiceHostOptions } from "./service-host.ts";
 import type {
   Barrier,
@@ -217,7 +217,7 @@ export class SharedState implements StateApi {
   }
 
   replicated<S, C, R>(name: string, machine: StateMachine<S, C, R>): Replicated<S, C, R> {
-    requireOptions("replicated", machine, { init: may.work, apply: may.work });
+    requireMachine(machine);
     this.#machines.define(this.#used(name), machine);
     return new LocalReplicated<S, C, R>(name, this.host);
   }
