@@ -121,7 +121,7 @@ class RemoteClient extends NamedCalls implements Client {
     const { link, platform } = this.service;
     await new Promise<void>((resolve, reject) => {
       const timer = platform.timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
-        const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms`;
+        const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms: ${link.why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text));
       });
       this.changed = () => {

@@ -48,7 +48,7 @@ const dial: Dial = (endpoint, ear) => {
   socket.onmessage = ({ data }) => {
     if (typeof data === "string") ear.heard(data);
   };
-  socket.onclose = () => ear.closed();
+  socket.onclose = () => ear.closed(); // It does not say why.
   socket.onerror = () => {}; // After it comes "close".
   return {
     send: (text) => {

@@ -16,6 +16,7 @@ import {
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
+import { Refusals } from "./refusals.ts";
 
 export interface Connection {
   send(text: string): void;
@@ -25,8 +26,8 @@ export interface Connection {
 export interface Ear {
   opened(): void;
   heard(text: string): void;
-  /** Once, and nothing after it. */
-  closed(): void;
+  /** Once, and nothing after it. @param reason as a clause, where the platform says one. */
+  closed(reason?: string): void;
 }
 
 /** Begins to connect; tells nothing before it has returned. */
@@ -62,6 +63,7 @@ interface Attempt {
   readonly endpoint: string;
   readonly connection: Connection;
   readonly deadline: Timer;
+  isOpen: boolean;
 }
 
 export class Link {
@@ -74,6 +76,8 @@ export class Link {
   /** All that it tries, in turn. */
   endpoints: readonly string[];
   readonly #options: LinkOptions;
+  /** Since it was last welcome. */
+  readonly #refusals = new Refusals();
   #client: NodeId | null = null;
   #next: number;
   #tries = 0;
@@ -100,6 +104,11 @@ export class Link {
 
   get isUp(): boolean {
     return this.#current !== null;
+  }
+
+  /** Why no member takes this client, as a clause. */
+  get why(): string {
+    return this.#refusals.inWords([...this.#attempts].map(({ endpoint }) => endpoint));
   }
 
   /** Where members are, beside those that it was given. */
@@ -129,7 +138,7 @@ export class Link {
   /** The next connection is of a client that none has seen. */
   beginAnew(): void {
     this.#client = null;
-    if (this.#current !== null) this.#lose(this.#current);
+    if (this.#current !== null) this.#lose(this.#current, "the log has forgotten this client");
   }
 
   close(): void {
@@ -149,24 +158,27 @@ export class Link {
     const { dial, platform } = this.#options;
     const isAwaited = (): boolean => this.#attempts.has(attempt);
     const connection: Connection = dial(endpoint, {
-      opened: () => isAwaited() && this.#greet(connection),
+      opened: () => isAwaited() && this.#greet(attempt),
       heard: (text) => {
         if (this.#current === attempt) this.#hear(attempt, text);
         else if (isAwaited()) this.#hearFirst(attempt, text);
       },
-      closed: () => this.#lose(attempt),
+      closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection came about") =>
+        this.#lose(attempt, reason),
     });
     const attempt: Attempt = {
       endpoint,
       connection,
-      deadline: platform.timers.after(WELCOME_MS, () => this.#lose(attempt)),
+      deadline: platform.timers.after(WELCOME_MS, () => this.#lose(attempt, `no answer within ${WELCOME_MS} ms`)),
+      isOpen: false,
     };
     this.#attempts.add(attempt);
   }
 
-  #greet(connection: Connection): void {
+  #greet(attempt: Attempt): void {
     const { token } = this.#options;
-    connection.send(
+    attempt.isOpen = true;
+    attempt.connection.send(
       JSON.stringify({
         type: "hello",
         version: CLIENT_VERSION,
@@ -179,7 +191,7 @@ export class Link {
   /** The first to say welcome is spoken to. */
   #hearFirst(attempt: Attempt, text: string): void {
     const read = readWord(memberWordShape, text);
-    if ("fault" in read) return this.#lose(attempt); // It is of another release, or no member.
+    if ("fault" in read) return this.#lose(attempt, noMember(read.fault));
     const { word } = read;
     if (word.type === "welcome") this.#enter(attempt, word);
     else if (word.type === "farewell") this.#dismissed(attempt, word);
@@ -188,7 +200,7 @@ export class Link {
   #hear(attempt: Attempt, text: string): void {
     this.#heard = this.#ping;
     const read = readWord(memberWordShape, text);
-    if ("fault" in read) return this.#lose(attempt);
+    if ("fault" in read) return this.#lose(attempt, noMember(read.fault));
     const { word } = read;
     if (word.type === "fragment") return this.#putTogether(attempt, word);
     if (word.type === "farewell") return this.#dismissed(attempt, word);
@@ -198,7 +210,8 @@ export class Link {
   #putTogether(attempt: Attempt, { isLast, text }: MemberWord & { type: "fragment" }): void {
     const whole = this.#fragments + text;
     this.#fragments = isLast ? "" : whole;
-    if (whole.length > MAX_WORD_CHARS) this.#lose(attempt);
+    if (whole.length > MAX_WORD_CHARS)
+      this.#lose(attempt, noMember(`expected at most ${MAX_WORD_CHARS} characters, got ${whole.length}`));
     else if (isLast) this.#hear(attempt, whole);
   }
 
@@ -209,6 +222,7 @@ export class Link {
     this.#giveUpAttempts();
     this.#current = attempt;
     this.endpoint = attempt.endpoint;
+    this.#refusals.clear();
     this.#tries = 0;
     this.#client = word.role === "read" ? null : word.client;
     this.role = word.role;
@@ -225,7 +239,7 @@ export class Link {
     const { clock } = this.#options.platform;
     const isAnswered = this.#heard === this.#ping;
     if (!isAnswered) {
-      if (clock.now() - this.#pinged >= SILENCE_MS) this.#lose(attempt);
+      if (clock.now() - this.#pinged >= SILENCE_MS) this.#lose(attempt, `no answer within ${SILENCE_MS} ms`);
       return;
     }
     this.#ping += 1;
@@ -234,7 +248,7 @@ export class Link {
   }
 
   #dismissed(attempt: Attempt, { code, reason, isFinal }: MemberWord & { type: "farewell" }): void {
-    if (!isFinal) return this.#lose(attempt);
+    if (!isFinal) return this.#lose(attempt, reason, true);
     this.close();
     const known = code === "forbidden" ? "forbidden" : "client-refused";
     this.#options.onRefused(
@@ -242,9 +256,10 @@ export class Link {
     );
   }
 
-  #lose(attempt: Attempt): void {
+  #lose(attempt: Attempt, reason: string, isSaid = false): void {
     const wasUp = this.#current === attempt;
     if (!wasUp && !this.#endAttempt(attempt)) return; // It is lost already.
+    this.#refusals.note(attempt.endpoint, reason, isSaid);
     if (!wasUp) attempt.connection.close();
     else {
       this.#drop();
@@ -289,3 +304,6 @@ export class Link {
     current?.connection.close();
   }
 }
+
+/** What speaks there is of another release, or is none. */
+const noMember = (fault: string): string => `what answers there does not speak as a member does: ${fault}`;

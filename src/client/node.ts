@@ -5,6 +5,7 @@ import { socketUrl } from "../cluster/clients/endpoints.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { listeners } from "../cluster/services/on-abort.ts";
 import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
+import { dialFailure } from "./dial-failures.ts";
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
 
@@ -44,8 +45,11 @@ const dialWith =
     socket.on("message", (data, isBinary) => {
       if (!isBinary) ear.heard((data as Buffer).toString());
     });
-    socket.on("close", () => ear.closed());
-    socket.on("error", () => {}); // After it comes "close".
+    let reason: string | undefined;
+    socket.on("close", () => ear.closed(reason));
+    socket.on("error", (error) => {
+      reason = dialFailure(error, endpoint); // After it comes "close".
+    });
     return {
       send: (text) => {
         if (socket.readyState === Made.OPEN) socket.send(text);

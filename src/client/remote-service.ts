@@ -82,9 +82,11 @@ export class RemoteService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => (this.link.isUp ? "" : "no member that knows a leader answers, and "),
+    why: () => this.#why(),
     told: ({ what }, error) => inWordsOf(what, error),
   };
+  /** Whether the member that it speaks to knows who leads the log. */
+  #isLed = false;
   /** The last life that saw another member take the place of one. */
   #movedIn = 0;
   #number: number;
@@ -251,6 +253,13 @@ export class RemoteService implements Service {
     });
   }
 
+  /** Why nothing is answered; empty where that is not known. */
+  #why(): string {
+    const { isUp, member, why } = this.link;
+    if (!isUp) return `no member takes this client (${why})`;
+    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
+  }
+
   async #request(operation: Operation): Promise<MemberSession["reply"]> {
     try {
       return await this.#host.request({ type: "submit", operation });
@@ -312,6 +321,7 @@ export class RemoteService implements Service {
 
   /** What the last leader had not committed may be gone with it, and so may what was said to another member: it is said again. */
   #led(leader: NodeId | null, term: number): void {
+    this.#isLed = leader !== null;
     this.#host.carryOut({ type: "led", leader: null, term });
     this.#host.carryOut({ type: "led", leader, term });
   }

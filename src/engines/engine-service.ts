@@ -59,7 +59,7 @@ export class EngineService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => (this.session === null ? `${this.#store.name} does not answer, and ` : ""),
+    why: () => (this.session === null ? `${this.#store.name} does not answer` : ""),
     told: ({ what }, error) => inWordsOf(what, error),
   };
   readonly #retrying: Retrying;

@@ -3,6 +3,7 @@
  * off. They run what `connect()` runs, but for WebSocket and HTTP below it.
  */
 import { type Client, connectOn } from "../client/client.ts";
+import { dialFailure } from "../client/dial-failures.ts";
 import type { Dial } from "../client/link.ts";
 import type { Member } from "../cluster/services/api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -187,9 +188,12 @@ const dialOn =
         if (!isClosed) ear.heard(text);
       }),
     );
-    stream.on("error", () => {}); // After it comes "close".
+    let reason: string | undefined;
+    stream.on("error", (error) => {
+      reason = dialFailure(error, endpoint); // After it comes "close".
+    });
     stream.on("close", () => {
-      if (!isClosed) ear.closed();
+      if (!isClosed) ear.closed(reason);
       isClosed = true;
     });
     return {

@@ -229,7 +229,10 @@ describe("roles", () => {
 test("nobody there, and a client that says what it may not, are told so", async () => {
   const [free] = await freePorts(1);
   const call = connect({ endpoints: [`http://127.0.0.1:${free}`], timeoutMs: 300 });
-  await expect(call).rejects.toMatchObject({ code: "no-endpoint" });
+  await expect(call).rejects.toMatchObject({
+    code: "no-endpoint",
+    message: expect.stringContaining("the connection is refused: nobody listens there (ECONNREFUSED)"),
+  });
   await expect(connect({ endpoints: ["tcp://127.0.0.1"] })).rejects.toThrow(
     /expected an endpoint of connect\(\) to be a URL/,
   );

@@ -21,6 +21,7 @@ import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Told, Topic } from "../services/state/service.ts";
 import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
+import { ClientNumbers } from "./client-numbers.ts";
 import {
   CLIENT_VERSION,
   type ClientWord,
@@ -58,8 +59,6 @@ const MAX_READS = 1_024;
 const MAX_FOLLOWED = 1_000;
 /** A client that reads more slowly than this is let go. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
-/** Counts those that were given a number. */
-const NUMBERS = `${OWN_NAMES}clients`;
 
 export class ClientDoor {
   readonly #options: ClientDoorOptions;
@@ -68,12 +67,14 @@ export class ClientDoor {
   readonly #bySession = new Map<SessionId, Guest>();
   readonly #followers = new Map<string, Set<Guest>>();
   readonly #forget: () => void;
+  readonly numbers: ClientNumbers;
   #leaderless: Timer | null = null;
   /** Nothing that is asked for here is answered. */
   isLeaderless = false;
 
   constructor(options: ClientDoorOptions) {
     this.#options = options;
+    this.numbers = new ClientNumbers(options.service);
     this.#led(options.service.leader);
     this.#forget = options.service.listen((event) => this.#hear(event));
     options.service.onClientAnswered = (answered) => this.#answer(answered);
@@ -110,6 +111,7 @@ export class ClientDoor {
   leave(guest: Guest): void {
     if (!this.#guests.delete(guest)) return;
     this.#options.counts.connected = this.#guests.size;
+    this.numbers.forget(guest);
     const { client, session } = guest;
     if (client !== null && this.#byClient.get(client) === guest) this.#byClient.delete(client);
     if (session !== null && this.#bySession.get(session) === guest) this.#bySession.delete(session);
@@ -163,13 +165,15 @@ export class ClientDoor {
     const { timers } = this.#options.service.platform;
     timers.cancel(this.#leaderless);
     this.#leaderless = null;
-    if (leader !== null) this.isLeaderless = false;
-    else if (!this.isLeaderless) this.#leaderless = timers.after(LEADERLESS_MS, () => this.#letGo());
+    if (leader !== null) {
+      this.isLeaderless = false;
+      this.numbers.ask();
+    } else if (!this.isLeaderless) this.#leaderless = timers.after(LEADERLESS_MS, () => this.#letGo());
   }
 
   #letGo(): void {
     this.isLeaderless = true;
-    for (const guest of [...this.#guests]) if (guest.isWelcome) guest.dismissLeaderless();
+    for (const guest of [...this.#guests]) if (guest.hasGreeted) guest.dismissLeaderless();
   }
 
   #opened(event: ToldClient & { type: "opened" }): void {
@@ -235,6 +239,11 @@ export class Guest {
     this.#around = around;
   }
 
+  /** So it is known to have a role here. */
+  get hasGreeted(): boolean {
+    return this.#phase === "greeting" || this.isWelcome;
+  }
+
   get isWelcome(): boolean {
     return this.#phase === "welcome";
   }
@@ -282,7 +291,8 @@ export class Guest {
 
   /** Another member may have one. */
   dismissLeaderless(): void {
-    this.dismiss("no-leader", "the member knows no leader of the log", false);
+    const { why } = this.#around.service;
+    this.dismiss("no-leader", `the member knows no leader of the log${why === "" ? "" : `: ${why}`}`, false);
   }
 
   #end(): void {
@@ -300,16 +310,12 @@ export class Guest {
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
     this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
-    if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);
-    this.#around.service
-      .submit({ type: "add", name: NUMBERS, by: 1 }, () => this.#phase === "greeting")
-      .then(
-        ({ revision }) => this.#welcome(FIRST_CLIENT + revision),
-        (error: unknown) => this.dismiss("unavailable", (error as Error).message, false),
-      );
+    if (client !== null || this.#role === "read") return this.welcome(client ?? FIRST_CLIENT);
+    this.#around.door.numbers.wait(this);
   }
 
-  #welcome(client: NodeId): void {
+  /** Under this number. */
+  welcome(client: NodeId): void {
     if (this.#phase !== "greeting") return;
     const { service, door } = this.#around;
     this.#phase = "welcome";

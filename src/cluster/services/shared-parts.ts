@@ -110,10 +110,10 @@ export class SharedParts {
     return this.#met.has(node) && !this.#suspected.has(node);
   }
 
-  /** As a part of a sentence; empty while there is a majority. */
+  /** A clause; empty while there is a majority. */
   get whyNoQuorum(): string {
     if (this.hasQuorum) return "";
-    return `only ${this.reachable} of ${this.#members} members can be reached, and a majority is needed; `;
+    return `only ${this.reachable} of ${this.#members} members can be reached, and a majority is needed`;
   }
 
   isSuspected(node: NodeId): boolean {

@@ -10,6 +10,14 @@ const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
     /CERT_NOT_YET_VALID|certificate is not yet valid/,
     "the certificate of that member is not valid yet: the clock of one of the two machines is wrong",
   ],
+  [
+    /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|unable to verify the first certificate|unable to get (local )?issuer certificate|self-signed certificate|certificate signature failure/,
+    "the certificate of that member is not signed by an authority that is known here: give the certificate of the one that signed it as ca",
+  ],
+  [
+    /altnames/,
+    "the certificate of that member is not for the name by which it is called here: make one that has it, or call it by a name that it has",
+  ],
 ];
 
 /** @param why the code or the message of an error. @returns it, with what is to be done before it where that is known. */

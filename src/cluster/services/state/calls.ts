@@ -25,7 +25,7 @@ export interface Calls {
   /** A call begins. @throws where nothing more is taken */
   begin(): void;
   end(): void;
-  /** Why nothing is answered, as far as is known; empty where it is not. */
+  /** Why nothing is answered, as a clause; empty where that is not known. */
   why(): string;
   /** What the caller is told of what has failed. */
   told(call: Call, error: unknown): unknown;
@@ -106,7 +106,8 @@ class Awaited {
   #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
     const { what, changes } = this.#call;
     const known = changes ? "it may have been done, or be done yet" : "nothing was done";
-    const message = `${what} ${text}: ${this.#calls.why()}${known}`;
+    const why = this.#calls.why();
+    const message = `${what} ${text}: ${why === "" ? "" : `${why}; `}${known}`;
     this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));
   }
 }

@@ -40,7 +40,7 @@ export interface ServiceHostOptions {
   readonly journal: Journal | null;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: ServiceEnvelope): SendResult;
-  /** Why nobody may be answering, as a part of a sentence; empty where that is not known. */
+  /** Why nobody may be answering, as a clause; empty where that is not known. */
   why(): string;
   onFatal(error: Error): void;
 }
@@ -83,7 +83,7 @@ export class ServiceHost implements Service {
     end: () => {
       this.#waiting -= 1;
     },
-    why: () => this.#options.why(),
+    why: () => this.why,
     told: (call, error) => inWordsOf(call.what, this.closed !== null && isOver(error) ? this.#over(call) : error),
   };
   #current: Promise<number> | null = null;
@@ -137,6 +137,11 @@ export class ServiceHost implements Service {
 
   get revision(): number | null {
     return this.#isCurrent ? this.look(revisionIn) : null;
+  }
+
+  /** Why nobody may be answering, as a clause; empty where that is not known. */
+  get why(): string {
+    return this.#options.why();
   }
 
   /** Calls that wait for their answer. */

@@ -1,0 +1,28 @@
+/** Why no connection came about, in the words of those who have to do something about it. */
+import { inPlainWords } from "../runtime/transport/certificate-flaws.ts";
+
+const sentences: readonly (readonly [words: RegExp, sentence: string])[] = [
+  [/ECONNREFUSED/, "the connection is refused: nobody listens there"],
+  [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
+  [/EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/, "there is no way to that machine"],
+  [
+    /EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG/,
+    "what answers there does not speak TLS: begin its URL with http, if that is a member",
+  ],
+  [/^HPE_/, "what answers there does not speak HTTP"],
+];
+
+/** @param endpoint at which it failed. @returns a clause, the same for all endpoints with that failure */
+export function dialFailure({ code = "", message }: NodeJS.ErrnoException, endpoint: string): string {
+  const found = sentences.find(([words]) => words.test(code));
+  if (found !== undefined) return `${found[1]} (${code})`;
+  const [, status] = /^Unexpected server response: (\d+)/.exec(message) ?? [];
+  if (status !== undefined) return `what answers there takes no client (HTTP status ${status})`;
+  if (code === "ECONNRESET") return `the connection was broken off${hintFor(endpoint)} (${code})`;
+  const flaw = inPlainWords(code);
+  return flaw === code ? inPlainWords(message.trim()) : flaw;
+}
+
+/** A port with TLS hangs up on who speaks without it. */
+const hintFor = (endpoint: string): string =>
+  /^(https|wss):/.test(endpoint) ? "" : ": if that port has TLS, begin its URL with https";

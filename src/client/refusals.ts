@@ -1,0 +1,52 @@
+/** Why no endpoint has taken a client, as the one is told who waits for it. */
+
+interface Refusal {
+  readonly reason: string;
+  /** By a member: it tells more than what became of a connection. */
+  readonly isSaid: boolean;
+}
+
+const MAX_REASON_CHARS = 400;
+const MAX_REASONS = 4;
+const MAX_NAMED = 4;
+
+export class Refusals {
+  /** The last one of each endpoint. */
+  readonly #last = new Map<string, Refusal>();
+
+  /** @param reason a clause */
+  note(endpoint: string, reason: string, isSaid: boolean): void {
+    this.#last.set(endpoint, { reason: inOneLine(reason), isSaid });
+  }
+
+  clear(): void {
+    this.#last.clear();
+  }
+
+  /** A clause: what members have said first, what several have in common once. @param awaited that may answer yet */
+  inWords(awaited: readonly string[]): string {
+    const silent = awaited.filter((endpoint) => !this.#last.has(endpoint));
+    const all = [...this.#last, ...silent.map((endpoint) => [endpoint, unanswered] as const)];
+    const endpointsOf = new Map<string, string[]>();
+    for (const [endpoint, { reason }] of all.toSorted(([, a], [, b]) => Number(b.isSaid) - Number(a.isSaid)))
+      endpointsOf.set(reason, [...(endpointsOf.get(reason) ?? []), endpoint]);
+    const [first, ...others] = endpointsOf;
+    if (first === undefined) return unanswered.reason;
+    if (others.length === 0) return first[0];
+    const clauses = [first, ...others].map(([reason, endpoints]) => `${few(endpoints, MAX_NAMED, ", ")}: ${reason}`);
+    return few(clauses, MAX_REASONS, "; ");
+  }
+}
+
+const unanswered: Refusal = { reason: "no answer", isSaid: false };
+
+function few(texts: readonly string[], most: number, separator: string): string {
+  const more = texts.length - most;
+  const shown = texts.slice(0, most).join(separator);
+  return more > 0 ? `${shown}${separator}and ${more} more` : shown;
+}
+
+function inOneLine(reason: string): string {
+  const text = reason.replaceAll(/\s+/g, " ").trim();
+  return text.length > MAX_REASON_CHARS ? `${text.slice(0, MAX_REASON_CHARS - 1)}…` : text;
+}

@@ -1,0 +1,98 @@
+/** What `connect()` says where no connection to a member comes about: one sentence for each cause. */
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo, Server } from "node:net";
+import { createServer as createPlainServer } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { connect } from "../../src/client/node.ts";
+import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
+import { freePorts } from "./free-ports.ts";
+
+const DAY_MS = 86_400_000;
+const servers: Server[] = [];
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** Its port. */
+async function listening<S extends Server>(server: S): Promise<number> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const authority = await makeAuthority("clients", Date.now());
+const stranger = await makeAuthority("others", Date.now());
+
+/** The port of a server with a certificate of that name, made so many days ago. */
+async function certified(name = "127.0.0.1", days = 0): Promise<number> {
+  const { cert, key } = await issue(authority, [name], 2, Date.now() - days * DAY_MS);
+  return listening(createSecureServer({ cert, key }));
+}
+
+const answering = (): Promise<number> => listening(createServer((_, response) => response.writeHead(404).end()));
+
+const NO_AUTHORITY =
+  "the certificate of that member is not signed by an authority that is known here: give the certificate of the one that signed it as ca (UNABLE_TO_VERIFY_LEAF_SIGNATURE)";
+
+test.concurrent.each<[string, "http" | "https", () => Promise<number>, string, string?]>([
+  [
+    "nobody listens",
+    "http",
+    async () => (await freePorts(1))[0] as number,
+    "the connection is refused: nobody listens there (ECONNREFUSED)",
+  ],
+  [
+    "the certificate has expired",
+    "https",
+    () => certified("127.0.0.1", 10),
+    "the certificate of that member has expired: put a new one in place of its file (coterie cert ID --renew makes one), which it reads while it runs (CERT_HAS_EXPIRED)",
+  ],
+  [
+    "the certificate is not valid yet",
+    "https",
+    () => certified("127.0.0.1", -10),
+    "the certificate of that member is not valid yet: the clock of one of the two machines is wrong (CERT_NOT_YET_VALID)",
+  ],
+  ["the certificate is of another authority", "https", certified, NO_AUTHORITY, stranger.cert],
+  ["no authority was given", "https", certified, NO_AUTHORITY, ""],
+  [
+    "the certificate has another name",
+    "https",
+    () => certified("node-1"),
+    "the certificate of that member is not for the name by which it is called here: make one that has it, or call it by a name that it has (Hostname/IP does not match certificate's altnames: IP: 127.0.0.1 is not in the cert's list:)",
+  ],
+  [
+    "it speaks no TLS",
+    "https",
+    answering,
+    "what answers there does not speak TLS: begin its URL with http, if that is a member (EPROTO)",
+  ],
+  [
+    "it speaks TLS alone",
+    "http",
+    certified,
+    "the connection was broken off: if that port has TLS, begin its URL with https (ECONNRESET)",
+  ],
+  ["it serves something else by HTTP", "http", answering, "what answers there takes no client (HTTP status 404)"],
+  [
+    "it speaks no HTTP",
+    "http",
+    () => listening(createPlainServer((socket) => void socket.on("error", () => {}).end("hello\n"))),
+    "what answers there does not speak HTTP (HPE_INVALID_CONSTANT)",
+  ],
+  [
+    "it says nothing",
+    "http",
+    () => listening(createPlainServer((socket) => void socket.on("error", () => {}))),
+    "no answer within 2000 ms",
+  ],
+])("%s", async (_cause, scheme, serve, reason, ca = authority.cert) => {
+  const endpoint = `${scheme}://127.0.0.1:${await serve()}`;
+  const tls = scheme === "http" || ca === "" ? {} : { ca };
+  await expect(connect({ endpoints: [endpoint], tls, timeoutMs: 3_000 })).rejects.toMatchObject({
+    code: "no-endpoint",
+    phase: "never-sent",
+    message: `none of ${endpoint} took this client within 3000 ms: ${reason}`,
+  });
+});

@@ -1,0 +1,90 @@
+/** Clients that come while no majority of the members is left: what they are told, and what they leave behind. */
+import { expect, test } from "vitest";
+import { simulate, type World } from "../../src/testing/index.ts";
+import { endpointOf } from "../../src/testing/simulated-clients.ts";
+
+const ALONE = "only 1 of 3 members can be reached, and a majority is needed";
+
+/** Member 1 is left. */
+const loseMajority = (world: World): void => {
+  for (const id of [2, 3]) world.kill(id);
+};
+
+/** A client of member 1 that gives up, again and again. */
+async function comesAgain(world: World, machine: number, { times, timeoutMs }: { times: number; timeoutMs: number }) {
+  for (let time = 0; time < times; time++) {
+    await expect(world.connect({ machine, members: [1], timeoutMs })).rejects.toMatchObject({ code: "no-endpoint" });
+    world.kill(machine);
+  }
+}
+
+test("many that come again and again take neither the member's own places nor room in the log", async () => {
+  const world = simulate({ members: 3, seed: 1 });
+  await world.run(async () => {
+    const stock = world.member(1).map<number>("stock");
+    const before = await stock.put("a", 1);
+    loseMajority(world);
+    const clients = Array.from({ length: 130 }, (_, at) => 1_000 + at);
+    await Promise.all(clients.map((machine) => comesAgain(world, machine, { times: 10, timeoutMs: 60 })));
+    await expect(stock.put("a", 2, { timeoutMs: 500 })).rejects.toMatchObject({
+      code: "request-timeout",
+      message: expect.stringContaining(ALONE),
+    });
+    for (const id of [2, 3]) await world.restart(id);
+    const after = await stock.put("a", 3, { timeoutMs: 20_000 });
+    expect(after - before).toBeLessThan(20);
+  });
+});
+
+test("those that connect are told that there is no majority, whether they knew of it when they came or not", async () => {
+  const world = simulate({ members: 3, seed: 2 });
+  await world.run(async () => {
+    await world.member(1).map("stock").put("a", 1);
+    const [one, ...others] = [1, 2, 3].map(endpointOf);
+    for (const machine of [1_000, 1_001]) {
+      if (machine === 1_000) loseMajority(world);
+      const refused = world.connect({ machine, timeoutMs: 3_000 });
+      await expect(refused).rejects.toMatchObject({
+        code: "no-endpoint",
+        message: `none of ${[one, ...others].join(", ")} took this client within 3000 ms: ${one}: the member knows no leader of the log: ${ALONE}; ${others.join(", ")}: the connection is refused: nobody listens there (ECONNREFUSED)`,
+      });
+    }
+  });
+});
+
+test("a member that believes in a leader says why before the client's time for a welcome is over", async () => {
+  const world = simulate({ members: 3, seed: 1, timing: "patient" });
+  await world.run(async () => {
+    await world.member(1).map("stock").put("a", 1);
+    loseMajority(world);
+    await expect(world.connect({ members: [1], timeoutMs: 1_800 })).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /within 1800 ms: (the log of the cluster has not answered|the member knows no leader)/,
+      ),
+    });
+  });
+});
+
+test("a client that was connected is told so as well, by what it calls", async () => {
+  const world = simulate({ members: 3, seed: 1 });
+  await world.run(async () => {
+    const client = await world.connect({ members: [1] });
+    const stock = client.map("stock");
+    await stock.put("a", 1);
+    await world.sleep(500);
+    expect(client.status().endpoints).toHaveLength(3);
+    loseMajority(world);
+    await expect(stock.put("a", 2, { timeoutMs: 600 })).rejects.toMatchObject({
+      message: expect.stringMatching(/within 600 ms: member 1 knows no leader of the log; it may have been done/),
+    });
+    await expect(stock.put("a", 2, { timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: "request-timeout",
+      phase: "uncertain",
+      message: expect.stringMatching(
+        RegExp(
+          `was not answered within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\); it may have been done, or be done yet$`,
+        ),
+      ),
+    });
+  });
+});
