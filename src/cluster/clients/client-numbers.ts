@@ -8,6 +8,8 @@ import { FIRST_CLIENT, OWN_NAMES } from "../../protocols/service/coordination-se
 import type { Timer } from "../../runtime/platform/platform.ts";
 import type { ServiceHost } from "../services/state/service-host.ts";
 
+type Log = Pick<ServiceHost, "platform" | "leader" | "why" | "submit">;
+
 export interface Unnumbered {
   welcome(client: NodeId): void;
   /** @param isFinal it would be told the same by other members. */
@@ -22,12 +24,12 @@ const MAX_AT_ONCE = 64;
 const MAX_WAIT_MS = 1_500;
 
 export class ClientNumbers {
-  readonly #service: ServiceHost;
+  readonly #service: Log;
   /** In the order in which they came. */
   readonly #waiting = new Map<Unnumbered, Timer>();
   #isUnderWay = false;
 
-  constructor(service: ServiceHost) {
+  constructor(service: Log) {
     this.#service = service;
   }
 
