@@ -1,6 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { dialFailure } from "./dial-failures.ts";
+import { connect } from "./index.ts";
 import { Refusals } from "./refusals.ts";
+
+afterEach(() => vi.unstubAllGlobals());
 
 describe("why no endpoint takes a client", () => {
   it("is said once where it is the same for all, and by endpoint otherwise, what members say first", () => {
@@ -37,4 +40,25 @@ describe("why there is no connection", () => {
     const error: NodeJS.ErrnoException = Object.assign(new Error(message), code === undefined ? {} : { code });
     expect(dialFailure(error, "https://db:1")).toBe(expected);
   });
+});
+
+it("a browser does not say why a connection ended, so nobody is told more than that", async () => {
+  let opens = false;
+  class Socket {
+    onopen = (): void => {};
+    onclose = (): void => {};
+    constructor() {
+      setTimeout(() => {
+        if (opens) this.onopen();
+        this.onclose();
+      });
+    }
+    send(): void {}
+    close(): void {}
+  }
+  vi.stubGlobal("WebSocket", Socket);
+  const place = { endpoints: ["http://10.0.0.1:7300"], timeoutMs: 200 };
+  await expect(connect(place)).rejects.toThrow(/within 200 ms: no connection came about$/);
+  opens = true;
+  await expect(connect(place)).rejects.toThrow(/within 200 ms: the connection was closed$/);
 });
