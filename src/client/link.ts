@@ -108,7 +108,8 @@ export class Link {
 
   /** Why no member takes this client, as a clause. */
   get why(): string {
-    return this.#refusals.inWords([...this.#attempts].map(({ endpoint }) => endpoint));
+    const awaited = [...this.#attempts].map(({ endpoint }) => endpoint);
+    return this.#refusals.inWords(this.endpoints, awaited);
   }
 
   /** Where members are, beside those that it was given. */

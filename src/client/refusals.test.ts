@@ -8,22 +8,25 @@ afterEach(() => vi.unstubAllGlobals());
 describe("why no endpoint takes a client", () => {
   it("is said once where it is the same for all, and by endpoint otherwise, what members say first", () => {
     const refusals = new Refusals();
-    expect(refusals.inWords([])).toBe("no answer");
-    refusals.note("a", "it is refused", false);
+    const all = ["a", "b", "c"];
+    expect(refusals.inWords(all, [])).toBe("no answer");
     refusals.note("b", "it is refused", false);
-    expect(refusals.inWords([])).toBe("it is refused");
-    expect(refusals.inWords(["b", "c"])).toBe("a, b: it is refused; c: no answer");
+    refusals.note("a", "it is refused", false);
+    expect(refusals.inWords(all, [])).toBe("it is refused");
+    expect(refusals.inWords(all, ["b", "c"])).toBe("a, b: it is refused; c: no answer");
     refusals.note("b", "no\n majority", true);
-    expect(refusals.inWords([])).toBe("b: no majority; a: it is refused");
+    expect(refusals.inWords(all, [])).toBe("b: no majority; a: it is refused");
+    expect(refusals.inWords(["a", "c"], [])).toBe("it is refused"); // Nobody serves clients at the other any more.
     refusals.clear();
-    expect(refusals.inWords(["a"])).toBe("no answer");
+    expect(refusals.inWords(all, ["a"])).toBe("no answer");
   });
 
   it("is short, however many there are and whatever they say", () => {
     const refusals = new Refusals();
-    for (let each = 0; each < 100; each++) refusals.note(`same ${each}`, "x".repeat(5_000), true);
-    for (let each = 0; each < 100; each++) refusals.note(`other ${each}`, `y ${each}`, false);
-    const text = refusals.inWords([]);
+    const named = (what: string): string[] => Array.from({ length: 100 }, (_, each) => `${what} ${each}`);
+    for (const same of named("same")) refusals.note(same, "x".repeat(5_000), true);
+    for (const other of named("other")) refusals.note(other, other.replace("other", "y"), false);
+    const text = refusals.inWords([...named("other"), ...named("same")], []);
     expect(text).toMatch(/^same 0, same 1, same 2, same 3, and 96 more: x+…; other 0: y 0; .*; and 97 more$/);
     expect(text.length).toBeLessThan(600);
   });

@@ -23,12 +23,14 @@ export class Refusals {
     this.#last.clear();
   }
 
-  /** A clause: what members have said first, what several have in common once. @param awaited that may answer yet */
-  inWords(awaited: readonly string[]): string {
-    const silent = awaited.filter((endpoint) => !this.#last.has(endpoint));
-    const all = [...this.#last, ...silent.map((endpoint) => [endpoint, unanswered] as const)];
+  /** A clause: what members have said first, what several have in common once. @param awaited of the endpoints, those that may answer yet */
+  inWords(endpoints: readonly string[], awaited: readonly string[]): string {
+    const all = endpoints.flatMap((endpoint) => {
+      const last = this.#last.get(endpoint) ?? (awaited.includes(endpoint) ? unanswered : null);
+      return last === null ? [] : [{ endpoint, ...last }];
+    });
     const endpointsOf = new Map<string, string[]>();
-    for (const [endpoint, { reason }] of all.toSorted(([, a], [, b]) => Number(b.isSaid) - Number(a.isSaid)))
+    for (const { endpoint, reason } of all.toSorted((a, b) => Number(b.isSaid) - Number(a.isSaid)))
       endpointsOf.set(reason, [...(endpointsOf.get(reason) ?? []), endpoint]);
     const [first, ...others] = endpointsOf;
     if (first === undefined) return unanswered.reason;
