@@ -51,7 +51,7 @@ class Waiting implements Unnumbered {
 
   dismiss(code: string, reason: string, isFinal: boolean): void {
     this.numbers.forget(this);
-    this.farewell = `${code}, ${isFinal ? "for good" : "for now"}: ${reason}`;
+    this.farewell = `${code}, ${isFinal ? "finally" : "here"}: ${reason}`;
   }
 }
 
@@ -91,7 +91,7 @@ describe("numbers for clients", () => {
     const numbers = new ClientNumbers(log);
     const [first, second] = [new Waiting(numbers), new Waiting(numbers)];
     await log.answers(new Error("the state is full"));
-    expect(first.farewell).toBe("unavailable, for now: the state is full");
+    expect(first.farewell).toBe("unavailable, here: the state is full");
     await log.answers();
     expect(second.client).toBe(2);
   });
@@ -106,7 +106,7 @@ describe("numbers for clients", () => {
     await vi.advanceTimersByTimeAsync(1_499);
     expect(client.farewell).toBeNull();
     await vi.advanceTimersByTimeAsync(1);
-    expect(client.farewell).toBe(`unavailable, for now: the log of the cluster has not answered for 1500 ms${said}`);
+    expect(client.farewell).toBe(`unavailable, here: the log of the cluster has not answered for 1500 ms${said}`);
     await log.answers();
     expect(client.client).toBeNull();
   });
