@@ -203,9 +203,14 @@ describe("roles", () => {
     await expect(connect({ endpoints: [base] })).rejects.toMatchObject({ code: "forbidden" });
     const reader = await connect({ endpoints: [base], token: "r" });
     expect(await reader.map("m").get("k")).toBe(1);
-    await expect(reader.map("m").put("k", 2)).rejects.toMatchObject({ code: "forbidden", phase: "never-sent" });
-    const reads = reader.transaction((t) => t.get(reader.map("m"), "k"));
-    await expect(reads).rejects.toMatchObject({ code: "forbidden", phase: "never-sent" });
+    for (const change of [
+      () => reader.map("m").put("k", 2),
+      () => reader.transaction((t) => t.get(reader.map("m"), "k")),
+      () => reader.mutex("l").acquire(),
+      () => reader.election("e").lead(() => {}),
+      () => reader.election("e").lead(() => {}), // No campaign is left of the first.
+    ])
+      await expect(change()).rejects.toMatchObject({ code: "forbidden", phase: "never-sent" });
     const writer = await connect({ endpoints: [base], token: "w" });
     expect(writer.status().role).toBe("write");
     await writer.map("m").put("k", 2);

@@ -232,8 +232,8 @@ export interface Election<Token extends number | null = number, M = unknown> {
    *
    * The work must end soon after its signal is aborted; what it returns or throws then does not count, unless it throws
    * something else than the signal's reason or an `AbortError`, which ends it all as well.
-   * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, `instance-refused`; UsageError
-   * `already-campaigning`.
+   * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, `instance-refused`, and what `acquire()` of a lock would be
+   * refused with, such as `forbidden` and `state-full`; UsageError `already-campaigning`.
    */
   lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
   /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. */

@@ -136,6 +136,11 @@ export class LocalElection implements LocalSide {
     this.resign();
   }
 
+  /** The algorithm would not let this member stand: the campaign ends with that error, once no work goes on any more. */
+  refuse(error: Error): void {
+    this.#campaign?.refuse(error);
+  }
+
   close(reason: CoordinationError): void {
     this.#closed = reason;
     this.#stop(reason);
@@ -169,7 +174,8 @@ export class LocalElection implements LocalSide {
   #nextTenure(campaign: Campaign): Promise<OwnLeadership> {
     return new Promise((resolve, reject) => {
       if (campaign.stopped !== null) return reject(this.#never(campaign.stopped));
-      campaign.wait = { elected: resolve, stopped: (why) => reject(this.#never(why)) };
+      if (campaign.refused !== null) return reject(campaign.refused);
+      campaign.wait = { elected: resolve, stopped: (why) => reject(this.#never(why)), refused: reject };
       if (this.#tenure?.isHeld === true) campaign.elected(this.#tenure);
     });
   }
@@ -269,7 +275,12 @@ class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
 /** One call of `lead`. */
 class Campaign {
   stopped: CoordinationError | null = null;
-  wait: { elected: (tenure: OwnLeadership) => void; stopped: (why: CoordinationError) => void } | null = null;
+  refused: Error | null = null;
+  wait: {
+    elected(tenure: OwnLeadership): void;
+    stopped(why: CoordinationError): void;
+    refused(error: Error): void;
+  } | null = null;
   finished: () => void = () => {};
   readonly done = new Promise<void>((resolve) => {
     this.finished = resolve;
@@ -277,6 +288,12 @@ class Campaign {
 
   elected(tenure: OwnLeadership): void {
     this.wait?.elected(tenure);
+    this.wait = null;
+  }
+
+  refuse(error: Error): void {
+    this.refused = error;
+    this.wait?.refused(error);
     this.wait = null;
   }
 

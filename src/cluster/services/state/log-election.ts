@@ -9,7 +9,7 @@ import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";
 import type { Engine } from "../engine.ts";
 import { LocalElection } from "../local-election.ts";
-import { isPassing } from "./refusals.ts";
+import { isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 const AGAIN_MS = 50;
@@ -47,6 +47,7 @@ export class LogElection {
     this.#service = service;
     this.#options = options;
     this.local = new LocalElection(this.#engine());
+    if (service.closed !== null) this.local.close(service.closed); // Nothing more is told.
     const stop = [service.follow("grants", this.#name), service.listen((event, until) => this.#hear(event, until))];
     this.#forget = () => {
       for (const each of stop) each();
@@ -124,14 +125,29 @@ export class LogElection {
         ({ result }) => {
           if (result.type === "granted") this.#win(wait, result.token);
         },
-        (error: unknown) => void this.#notAsked(wait, error),
+        (error: unknown) => void this.#notAsked(wait, error as Error),
       );
   }
 
-  async #notAsked(wait: WaitId, error: unknown): Promise<void> {
-    if (this.#wait !== wait || this.#service.closed !== null || !isPassing(error)) return;
+  async #notAsked(wait: WaitId, error: Error): Promise<void> {
+    const isWanted = (): boolean => this.#wait === wait && this.#granted === null && this.#service.closed === null;
+    if (!isWanted()) return;
+    const mayStand = isOutcomeUnknown(error);
+    if (!mayStand && !isPassing(error)) {
+      this.#wait = null;
+      return this.local.refuse(error);
+    }
     await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
-    if (this.#wait === wait) this.#submit(wait);
+    if (!isWanted()) return;
+    if (mayStand) this.#askAnew(wait);
+    else this.#submit(wait);
+  }
+
+  /** What may stand in the queue is withdrawn, or given back: it is another request. */
+  #askAnew(wait: WaitId): void {
+    this.#giveBack(wait);
+    this.#wait = this.#service.number();
+    this.#submit(this.#wait);
   }
 
   #resign(): void {
@@ -206,10 +222,7 @@ export class LogElection {
     this.#own = null;
     this.#granted = null;
     if (own !== null) this.#change(null);
-    if (this.#wait === null) return;
-    this.#giveBack(this.#wait); // What has not been put to the log yet is put to it in the next session.
-    this.#wait = this.#service.number();
-    this.#submit(this.#wait);
+    if (this.#wait !== null) this.#askAnew(this.#wait); // What has not been put to the log yet is put to it in the next session.
   }
 
   /**

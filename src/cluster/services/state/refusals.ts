@@ -35,6 +35,10 @@ export const unknownOutcome = (): CoordinationError =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof CoordinationError && (error.code === "overloaded" || error.code === "session-ended");
 
+/** Whether it may have been done. */
+export const isOutcomeUnknown = (error: unknown): boolean =>
+  error instanceof CoordinationError && error.code === "outcome-unknown";
+
 /** The same in the words of the call that met it. */
 export function inWordsOf(what: string, error: unknown): unknown {
   if (error instanceof CoordinationError && !error.message.startsWith(what))

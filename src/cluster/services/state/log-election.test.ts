@@ -1,0 +1,133 @@
+/** What an election on the log makes of what the log refuses: a service that a test plays answers each request. */
+import { expect, test } from "vitest";
+import { UsageError } from "../../../core/errors.ts";
+import type { Operation } from "../../../protocols/service/coordination-service/operations.ts";
+import { newCounts } from "../../../runtime/metrics.ts";
+import { realPlatform } from "../../../runtime/platform/real.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import { LogElection } from "./log-election.ts";
+import type { Listener, Service } from "./service.ts";
+
+const SESSION = 7;
+const error = (code: CoordinationError["code"]): CoordinationError => new CoordinationError(code, "never-sent", code);
+
+/** Answers requests to lead in turn: with an error, or with a grant. */
+class PlayedService {
+  readonly platform = realPlatform;
+  readonly self = 1;
+  readonly counts = newCounts();
+  readonly maxWaiters = 10;
+  session: number | null = SESSION;
+  until: number | null = performance.now() + 60_000;
+  revision = null;
+  closed: CoordinationError | null = null;
+  readonly asked: Operation[] = [];
+  readonly #answers: (Error | "granted")[];
+  readonly #listeners = new Set<Listener>();
+  #number = 0;
+
+  constructor(...answers: (Error | "granted")[]) {
+    this.#answers = answers;
+  }
+
+  use(): void {
+    if (this.closed !== null) throw this.closed;
+  }
+  current = () => Promise.resolve(0);
+  isOwn = (session: number) => session === SESSION;
+  isOfThisRun = this.isOwn;
+  number = () => ++this.#number;
+  query = () => new Promise(() => {});
+  follow = () => () => {};
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+  tell(...event: Parameters<Listener>): void {
+    for (const listener of this.#listeners) listener(...event);
+  }
+
+  async submit(operation: Operation) {
+    this.use();
+    this.asked.push(operation);
+    if (operation.type !== "acquire") return { revision: 1, result: { type: "done" } };
+    const answer = this.#answers.shift();
+    if (answer instanceof Error) throw answer;
+    return { revision: 1, result: answer === "granted" ? { type: "granted", token: 5 } : { type: "waiting", ahead: 1 } };
+  }
+}
+
+const electionOn = (service: PlayedService): LogElection =>
+  new LogElection(service as unknown as Service, { name: "report", note: "", sayLeader() {} });
+
+test.each([error("forbidden"), error("state-full"), new UsageError("other-setting", "other-setting")])(
+  "what is refused for good ends the campaign with that very error, and another one may begin: $code",
+  async (refused) => {
+    const service = new PlayedService(refused, refused, "granted");
+    const { local } = electionOn(service);
+    for (const _ of [1, 2]) await expect(local.lead(() => "led")).rejects.toBe(refused);
+    expect(local.isUsed).toBe(false);
+    expect(await local.lead(() => "led")).toBe("led");
+  },
+);
+
+test.each(["overloaded", "session-ended"] as const)("what passes is asked for again: %s", async (code) => {
+  const service = new PlayedService(error(code), error(code), "granted");
+  expect(await electionOn(service).local.lead(() => "led")).toBe("led");
+});
+
+test("where nobody knows whether it stands in the queue, that is withdrawn and it is asked for anew", async () => {
+  const service = new PlayedService(error("outcome-unknown"), "granted");
+  expect(await electionOn(service).local.lead(() => "led")).toBe("led");
+  const asked = service.asked.map((operation) => [operation.type, "wait" in operation ? operation.wait : null]);
+  expect(asked).toEqual([
+    ["acquire", 1],
+    ["withdraw", 1],
+    ["acquire", 2],
+    ["withdraw", 2],
+  ]);
+});
+
+test("a refusal that comes once it is granted ends nothing", async () => {
+  let refuse = (_: Error): void => {};
+  const service = new PlayedService();
+  const { submit } = PlayedService.prototype;
+  service.submit = async (operation) => {
+    await submit.call(service, operation);
+    return new Promise((_resolve, reject) => {
+      refuse = reject;
+    });
+  };
+  const { local } = electionOn(service);
+  const led = local.lead(async ({ token }) => {
+    refuse(error("state-full"));
+    await new Promise(setImmediate);
+    return token;
+  });
+  service.tell({ type: "granted", name: "election/report", session: SESSION, wait: 1, token: 5, note: "" }, null);
+  expect(await led).toBe(5);
+});
+
+test("a refusal while work winds up after a loss is told once that has ended, and not in its stead", async () => {
+  const service = new PlayedService("granted", error("state-full"));
+  const { local } = electionOn(service);
+  const ends: string[] = [];
+  const led = local.lead(async ({ signal }) => {
+    service.tell({ type: "lost", session: SESSION }, null);
+    expect(signal.aborted).toBe(true);
+    await new Promise(setImmediate); // Refused meanwhile.
+    ends.push("work");
+  });
+  await expect(led.finally(() => ends.push("campaign"))).rejects.toMatchObject({ code: "state-full" });
+  expect(ends).toEqual(["work", "campaign"]);
+});
+
+test("one that is opened once the service is closed leads nobody, and says why", async () => {
+  const service = new PlayedService();
+  service.closed = error("client-closed");
+  const { local } = electionOn(service);
+  await expect(local.lead(() => "led")).rejects.toMatchObject({ code: "client-closed" });
+  const seen: (number | null)[] = [];
+  for await (const { leader } of local.watch()) seen.push(leader);
+  expect(seen).toEqual([null]);
+});
