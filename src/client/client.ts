@@ -27,9 +27,9 @@ export interface ConnectOptions {
   readonly discover?: boolean | undefined;
   /** Where the cluster asks for one. */
   readonly token?: string | undefined;
-  /** How long the first connection may take. Default 10,000. */
+  /** How long the first connection may take. Default 10,000; `Infinity`: as long as it takes. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the client is closed. */
+  /** Aborted: the client is closed, or not connected at all. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -91,8 +91,7 @@ export async function connectOn(
   const { timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
   signal?.throwIfAborted();
   const client = new RemoteClient(platform, dial, options);
-  await client.open(timeoutMs);
-  if (signal !== undefined) client.closeWith(signal);
+  await client.open(timeoutMs, signal);
   return client;
 }
 
@@ -117,29 +116,27 @@ class RemoteClient extends NamedCalls implements Client {
     if (options.discover !== false) followEndpoints(this.service, options.endpoints);
   }
 
-  async open(timeoutMs: number): Promise<void> {
+  /** @throws CoordinationError `no-endpoint`, `forbidden`; the reason of `signal` */
+  async open(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const { link, platform } = this.service;
-    await new Promise<void>((resolve, reject) => {
-      const timer = platform.timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
+    const forget = onAbort(signal, () => void this.close());
+    onAbort(this.signal, forget);
+    await new Promise<void>((resolve) => {
+      const late = (): void => {
         const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms: ${link.why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text));
-      });
+      };
+      const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer is as long.
       this.changed = () => {
-        const { closed } = this.service;
-        if (closed === null && !link.isUp) return;
+        if (this.service.closed === null && !link.isUp) return;
         platform.timers.cancel(timer);
         this.changed = () => {};
-        if (closed === null) resolve();
-        else reject(closed);
+        resolve();
       };
       link.open();
     });
-  }
-
-  closeWith(signal: AbortSignal): void {
-    const forget = onAbort(signal, () => void this.close());
-    onAbort(this.signal, forget);
-    if (signal.aborted) void this.close();
+    signal?.throwIfAborted();
+    this.service.use();
   }
 
   status(): ClientStatus {

@@ -61,6 +61,37 @@ describe("a client of a world", () => {
     });
   });
 
+  test("connects for as long as it takes where no time is too long, and no longer than its signal says", async () => {
+    const world = three();
+    await world.run(async () => {
+      for (const id of [1, 2, 3]) world.kill(id);
+      const stop = new AbortController();
+      const stopped = world.connect({ timeoutMs: Number.POSITIVE_INFINITY, signal: stop.signal });
+      const waiting = world.connect({ timeoutMs: Number.POSITIVE_INFINITY });
+      await world.sleep(60_000);
+      const reason = new Error("stopped");
+      stop.abort(reason);
+      await expect(stopped).rejects.toBe(reason);
+      await Promise.all([1, 2, 3].map((id) => world.restart(id)));
+      const client = await waiting;
+      expect(await client.counter("visits").add(1)).toBe(1);
+      await client.close();
+    });
+  });
+
+  test("is closed by its signal, once it has connected", async () => {
+    const world = three();
+    await world.run(async () => {
+      const stop = new AbortController();
+      const client = await world.connect({ signal: stop.signal });
+      const lock = await client.mutex("invoice").acquire();
+      stop.abort();
+      await until(world, () => client.signal.aborted);
+      expect(client.signal.reason).toMatchObject({ code: "client-closed" });
+      expect(lock.isHeld).toBe(false);
+    });
+  });
+
   test("reaches all members while they are cut from each other", async () => {
     const world = three();
     await world.run(async () => {

@@ -53,7 +53,10 @@ class PlayedService {
     if (operation.type !== "acquire") return { revision: 1, result: { type: "done" } };
     const answer = this.#answers.shift();
     if (answer instanceof Error) throw answer;
-    return { revision: 1, result: answer === "granted" ? { type: "granted", token: 5 } : { type: "waiting", ahead: 1 } };
+    return {
+      revision: 1,
+      result: answer === "granted" ? { type: "granted", token: 5 } : { type: "waiting", ahead: 1 },
+    };
   }
 }
 
