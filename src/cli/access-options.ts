@@ -8,7 +8,7 @@ import { createLog } from "../runtime/log.ts";
 import type { Access } from "./access.ts";
 import { adminUrl, wholeNumber } from "./arguments.ts";
 import { duration } from "./duration.ts";
-import { clientFor, type EndpointOptions, namesEndpoints, withEndpointOptions } from "./endpoints.ts";
+import { type EndpointOptions, namesEndpoints, withEndpointOptions } from "./endpoints.ts";
 import type { Place } from "./own-member.ts";
 import { say } from "./say.ts";
 
@@ -64,11 +64,11 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
     throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
   }
   const { id, config = DEFAULT_CONFIG } = options;
-  if (options.endpoints !== undefined) return throughEndpoints(options);
+  if (options.endpoints !== undefined) return asNoMember(options);
   const member = memberOf(options);
   if (member !== null) return (await import("./through-member.ts")).throughMember(member);
   if (id === undefined) {
-    if (ownOption(options) === undefined && namesEndpoints()) return throughEndpoints(options);
+    if (ownOption(options) === undefined && namesEndpoints()) return asNoMember(options);
     throw new UsageError("bad-argument", `expected ${WAYS}: ${docsPage("lock-and-elect.md")}`);
   }
   const log = createLog((level, text) => {
@@ -78,28 +78,11 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
   return accessAs(await joinCluster({ ...options, id, config }, log));
 }
 
-/** As a client that is no member; locks and elections are those of the log. */
-async function throughEndpoints(options: AccessOptions): Promise<Access> {
+/** As a client that is no member. */
+async function asNoMember(options: AccessOptions): Promise<Access> {
   const own = options.member === undefined ? ownOption(options) : "member";
   if (own !== undefined) throw new UsageError("bad-argument", `expected --endpoints or --${own}, got both`);
-  const client = await clientFor(options);
-  const onlyRaft = ({ algorithm = "raft" }: { readonly algorithm?: string }): void => {
-    if (algorithm === "raft") return;
-    const text = `expected --algorithm to be raft with --endpoints, got ${algorithm}: clients have what is on the log`;
-    throw new UsageError("bad-argument", text);
-  };
-  return {
-    mutex(name, given) {
-      onlyRaft(given);
-      return client.mutex(name);
-    },
-    election(name, given) {
-      onlyRaft(given);
-      return client.election(name);
-    },
-    explainWaiting: () => () => {},
-    leave: () => client.close(),
-  };
+  return (await import("./through-endpoints.ts")).throughEndpoints(options);
 }
 
 /** Null: this process is to be a member itself, or a client. */

@@ -19,16 +19,13 @@ interface Majority {
   readonly peers: readonly unknown[];
 }
 
-/** @param ask how things stand; null: nobody knows. */
-export function explainWaiting(what: string, ask: () => Promise<Majority | null>): () => void {
+/** @param findMissing what a majority lacks; null: nothing, or nobody knows. */
+export function explainWaiting(what: string, findMissing: () => Promise<string | null> | string | null): () => void {
   let isOver = false;
   const explain = async (): Promise<void> => {
-    const found = await ask();
-    if (isOver || found === null || found.hasQuorum) return;
-    const { peers, reachable } = found;
-    say(
-      `waiting for ${what}: it takes a majority of the members, and ${reachable} of ${peers.length + 1} can be heard of`,
-    );
+    const missing = await findMissing();
+    if (isOver || missing === null) return;
+    say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
   };
   const timer = setTimeout(() => void explain(), SAY_AFTER_MS);
   return () => {
@@ -36,3 +33,9 @@ export function explainWaiting(what: string, ask: () => Promise<Majority | null>
     clearTimeout(timer);
   };
 }
+
+/** @param majority how things stand; null: nobody knows. */
+export const missingOf = (majority: Majority | null): string | null =>
+  majority === null || majority.hasQuorum
+    ? null
+    : `${majority.reachable} of ${majority.peers.length + 1} can be heard of`;

@@ -95,7 +95,8 @@ async function campaign(
     for (;;) await election.lead(work, { signal: interruption.signal });
   } catch (error) {
     if (error instanceof Over) return error.exitCode;
-    if (interruption.received !== null && error instanceof CoordinationError) return codeAfter(interruption.received);
+    const isEnded = error instanceof CoordinationError || error === interruption.signal.reason;
+    if (interruption.received !== null && isEnded) return codeAfter(interruption.received);
     throw error;
   } finally {
     done();

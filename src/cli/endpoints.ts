@@ -67,17 +67,21 @@ export function placesFor(options: EndpointOptions) {
 }
 
 /** @throws UsageError for endpoints that cannot be, files that cannot be read, and where this client may not */
-export async function clientFor(
-  options: EndpointOptions,
-  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: { timeoutMs?: number | undefined; signal?: AbortSignal } = {},
+export const clientFor = (options: EndpointOptions, waiting: Waiting = {}): Promise<Client> =>
+  connectTo(placesFor(options), waiting);
+
+interface Waiting {
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** @throws UsageError where this client may not */
+export async function connectTo(
+  places: ReturnType<typeof placesFor>,
+  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Waiting,
 ): Promise<Client> {
-  const places = placesFor(options);
   try {
-    return await connect({
-      ...places,
-      timeoutMs,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    return await connect({ ...places, timeoutMs, signal });
   } catch (error) {
     throw forCaller(error);
   }
@@ -102,10 +106,12 @@ export async function asClient(
 }
 
 /** Who may not is to ask otherwise. */
-function forCaller(error: unknown): unknown {
+export function forCaller(error: unknown): unknown {
   const isForbidden = error instanceof CoordinationError && error.code === "forbidden";
-  return isForbidden ? new UsageError(error.code, error.message) : error;
+  return isForbidden ? new UsageError(error.code, `${error.message} (${WHO_ASKS})`) : error;
 }
+
+const WHO_ASKS = `--token-file, $${TOKEN_VARIABLE}, or --cert with --key`;
 
 function contentOf(file: string): string {
   try {

@@ -88,7 +88,8 @@ async function acquired(
     if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
     if (!(error instanceof CoordinationError)) throw error;
     if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before there was time to begin.
-    if (error.code === "acquire-timeout") throw new ExitWith(NOT_ACQUIRED, error.message);
+    if (error.code === "acquire-timeout" || error.code === "no-endpoint")
+      throw new ExitWith(NOT_ACQUIRED, error.message);
     throw error;
   }
 }

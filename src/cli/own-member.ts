@@ -6,7 +6,7 @@ import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { formatHostPort, type HostPort, isLoopback } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
-import { type Access, explainWaiting } from "./access.ts";
+import { type Access, explainWaiting, missingOf } from "./access.ts";
 import { isForTheCaller } from "./callers-error.ts";
 
 const LEAVE_WITHIN_MS = 1_000;
@@ -81,7 +81,7 @@ export function accessAs(member: Member): Access {
   return {
     mutex: (name, options) => member.mutex(name, options),
     election: (name, options) => member.election(name, options),
-    explainWaiting: (what) => explainWaiting(what, () => Promise.resolve(member.status())),
+    explainWaiting: (what) => explainWaiting(what, () => missingOf(member.status())),
     leave: () => leave(member),
   };
 }

@@ -13,7 +13,7 @@ import { OwnTenure } from "../cluster/services/tenure.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
-import { type Access, explainWaiting } from "./access.ts";
+import { type Access, explainWaiting, missingOf } from "./access.ts";
 import { monotonicMs } from "./supervisor/supervisor-lines.ts";
 
 /** A member that runs says at once that it has heard. */
@@ -36,7 +36,7 @@ export function throughMember(member: string): Access {
     election: (name, { algorithm }) => ({
       lead: (work, options = {}) => lead({ member, page: "elections", name, algorithm }, work, options),
     }),
-    explainWaiting: (what) => explainWaiting(what, () => askServiceStatus(member)),
+    explainWaiting: (what) => explainWaiting(what, async () => missingOf(await askServiceStatus(member))),
     leave: () => Promise.resolve(),
   };
 }

@@ -1,0 +1,61 @@
+/** Locks and elections as a client that is no member, where members serve clients: those of the log. */
+import type { Client } from "../client/client.ts";
+import type { AcquireOptions, LeadOptions } from "../cluster/services/api.ts";
+import { requireName } from "../cluster/services/instance-name.ts";
+import { UsageError } from "../core/errors.ts";
+import { type Access, explainWaiting } from "./access.ts";
+import { connectTo, type EndpointOptions, forCaller, placesFor } from "./endpoints.ts";
+
+/** Less is none. */
+const LEAST_MS = 1;
+
+/**
+ * Connects when something is first waited for, and within the time for that.
+ *
+ * @throws UsageError for endpoints that cannot be, and files that cannot be read
+ */
+export function throughEndpoints(options: EndpointOptions): Access {
+  const places = placesFor(options);
+  let client: Client | null = null;
+  const connected = async ({ timeoutMs = Number.POSITIVE_INFINITY, signal }: AcquireOptions): Promise<Client> => {
+    client ??= await connectTo(places, { timeoutMs, signal });
+    return client;
+  };
+  return {
+    mutex: (name, given) => ({
+      name: named(name, given),
+      async acquire(options = {}) {
+        const began = performance.now();
+        const mutex = (await connected(options)).mutex(name);
+        const { timeoutMs } = options;
+        const left = timeoutMs && Math.max(LEAST_MS, timeoutMs - (performance.now() - began));
+        return mutex.acquire({ ...options, timeoutMs: left }).catch(rethrow);
+      },
+    }),
+    election(name, given) {
+      named(name, given);
+      return {
+        lead: async (work, options: LeadOptions = {}) =>
+          (await connected(options)).election(name).lead(work, options).catch(rethrow),
+      };
+    },
+    explainWaiting: (what) =>
+      explainWaiting(what, () =>
+        client !== null && client.status().member !== null
+          ? null
+          : `no member that knows a leader answers at ${places.endpoints.join(", ")}`,
+      ),
+    leave: async () => client?.close(),
+  };
+}
+
+/** The name, if there may be such a lock or election. */
+function named(name: string, { algorithm = "raft" }: { readonly algorithm?: string }): string {
+  if (algorithm === "raft") return requireName(name);
+  const text = `expected --algorithm to be raft with --endpoints, got ${algorithm}: clients have what is on the log`;
+  throw new UsageError("bad-argument", text);
+}
+
+function rethrow(error: unknown): never {
+  throw forCaller(error);
+}
