@@ -49,7 +49,8 @@ SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kil
 
 Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;
 126 the command cannot be executed, 127 there is none of that name; 1 the member failed or does not answer, 2 wrong
-arguments, bad config, an address or a file it cannot use.`;
+arguments, not allowed, bad config, an address or a file it cannot use. With --endpoints it waits for members, too, for as
+long as it takes.`;
 
 async function elect(name: string, command: readonly string[], options: ElectOptions): Promise<void> {
   const interruption = new Interruption();

@@ -50,7 +50,8 @@ is given back.
 
 Exit codes: the command's own, 128 + n after signal n; 75 the lock was not to be had in time, 76 the lock was lost and
 the command stopped; 126 the command cannot be executed, 127 there is none of that name; 1 the member failed or
-does not answer, 2 wrong arguments, bad config, an address or a file it cannot use.`;
+does not answer, 2 wrong arguments, not allowed, bad config, an address or a file it cannot use. With --endpoints it waits for
+members, too: for as long as it takes, or as --timeout says.`;
 
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();

@@ -37,7 +37,7 @@ Example:
 
 When the member that it listens to fails it goes on at another, with nothing left out. --timeout is for the first connection.
 With --json each line is { "type", "key", "value", "revision" }.
-${CODES} Ended by Ctrl-C is 0; changes behind --after that are not remembered any more are 1.`;
+${CODES} Ended by Ctrl-C or SIGTERM is 0; changes behind --after that are not remembered any more are 1.`;
 
 async function watch(
   map: string,

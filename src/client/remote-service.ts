@@ -270,7 +270,8 @@ export class RemoteService implements Service {
 
   #requireRole(): void {
     if (this.link.role !== "read") return;
-    const text = "a change takes the role write, and this client has the role read: give it another token or certificate";
+    const text =
+      "a change takes the role write, and this client has the role read: give it another token or certificate";
     throw new CoordinationError("forbidden", "never-sent", text);
   }
 
