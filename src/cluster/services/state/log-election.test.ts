@@ -47,7 +47,11 @@ class PlayedService {
     for (const listener of this.#listeners) listener(...event);
   }
 
-  async submit(operation: Operation) {
+  submit(operation: Operation): Promise<unknown> {
+    return new Promise((resolve) => resolve(this.#answerTo(operation)));
+  }
+
+  #answerTo(operation: Operation) {
     this.use();
     this.asked.push(operation);
     if (operation.type !== "acquire") return { revision: 1, result: { type: "done" } };
