@@ -59,6 +59,30 @@ describe("a simulated disk", () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
+  test("what was written over, or cut off, and not synced, is there again or not, in order", async () => {
+    const outcomes = new Set<string>();
+    for (let seed = 1; seed <= 60; seed++) {
+      const { disk, begin, run } = machine(seed);
+      const held = await run(async () => {
+        const before = begin();
+        const file = await (await disk.of(before).claim("data")).create("journal");
+        await file.write(fill(4, 1), 0);
+        await file.sync();
+        await file.truncate(2);
+        const syncing = file.sync();
+        await file.write(fill(1, 2), 0);
+        await syncing;
+        await file.truncate(1);
+        await file.write(fill(1, 3), 2);
+        before.die();
+        disk.losePower();
+        return (await (await disk.of(begin()).claim("data")).open("journal"))?.readAll();
+      });
+      outcomes.add([...(held ?? [])].join(" "));
+    }
+    expect([...outcomes].sort()).toEqual(["1 1", "2", "2 0 3", "2 1"]);
+  });
+
   test("a process that is killed loses nothing that it has written", async () => {
     const { disk, begin, run } = machine();
     const held = await run(async () => {

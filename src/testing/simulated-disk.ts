@@ -189,45 +189,52 @@ const fileOn = (disk: SimulatedDisk, process: SimulatedProcess, content: FileCon
   close: () => disk.access(process, () => {}),
 });
 
-/** What a file holds, and what of it is durable. */
+/** What a file holds, and what of it is durable: all but the changes that can be taken back still. */
 export class FileContent {
   wasSynced = false;
-  #seen = new Bytes();
-  #durable = new Bytes();
-  /** What has changed since, in order. */
-  #unsynced: Change[] = [];
+  readonly #bytes = new Bytes();
+  /** What is not durable, in order, each with what takes it back. */
+  #unsynced: { readonly change: Change; readonly takeBack: () => void }[] = [];
+  /** How many changes are not among those any more. */
+  #settled = 0;
 
   get length(): number {
-    return this.#seen.length;
+    return this.#bytes.length;
   }
 
   read(at: number, length: number): Buffer {
-    return this.#seen.read(at, length);
+    return this.#bytes.read(at, length);
   }
 
   change(change: Change): void {
-    this.#seen.change(change);
-    this.#unsynced.push(change);
+    this.#unsynced.push({ change, takeBack: this.#bytes.change(change) });
   }
 
   /** What has changed by now is durable once the function that is returned is called. */
   beginSync(): () => void {
-    const begun = new Set(this.#unsynced);
+    const begun = this.#settled + this.#unsynced.length;
     return () => {
-      for (const change of this.#unsynced) if (begun.has(change)) this.#durable.change(change);
-      this.#unsynced = this.#unsynced.filter((change) => !begun.has(change));
+      this.#settle(begun - this.#settled);
       this.wasSynced = true;
     };
   }
 
   /** Of what was not synced some changes are there, one is torn, and later ones are not. */
   losePower(chance: Random): void {
-    const whole = chance.below(this.#unsynced.length + 1);
-    for (const change of this.#unsynced.slice(0, whole)) this.#durable.change(change);
-    const torn = this.#unsynced[whole];
+    const lost = this.#unsynced.map(({ change }) => change);
+    for (const { takeBack } of this.#unsynced.reverse()) takeBack();
+    this.#settle(lost.length);
+    const whole = chance.below(lost.length + 1);
+    for (const change of lost.slice(0, whole)) this.#bytes.change(change);
+    const torn = lost[whole];
     if (torn !== undefined && "bytes" in torn) this.#tear(torn, chance);
-    this.#unsynced = [];
-    this.#seen = this.#durable.copy();
+  }
+
+  /** Another sync may have come to some of them before. */
+  #settle(count: number): void {
+    if (count <= 0) return;
+    this.#unsynced.splice(0, count);
+    this.#settled += count;
   }
 
   /** Some of its sectors reach the disk, or none: the first ones, or any, for a disk may write them in any order. */
@@ -238,7 +245,7 @@ export class FileContent {
     for (let from = at; from < end; ) {
       const to = Math.min(end, (Math.floor(from / SECTOR_BYTES) + 1) * SECTOR_BYTES);
       if (inOrder || chance.below(2) === 0)
-        this.#durable.change({ at: from, bytes: bytes.subarray(from - at, to - at) });
+        this.#bytes.change({ at: from, bytes: bytes.subarray(from - at, to - at) });
       from = to;
     }
   }
@@ -253,23 +260,27 @@ class Bytes {
     return this.#room.subarray(at, Math.max(at, Math.min(at + length, this.length)));
   }
 
-  change(change: Change): void {
-    if ("length" in change) {
-      this.#room.fill(0, change.length);
-      this.length = change.length;
-      this.#makeRoom(change.length);
-      return;
+  /** @returns what takes it back, if all later changes have been taken back */
+  change(change: Change): () => void {
+    const { length } = this;
+    const [from, to] = "length" in change ? [change.length, length] : [change.at, change.at + change.bytes.length];
+    const before = Buffer.from(this.read(from, to - from));
+    if ("length" in change) this.#cutTo(change.length);
+    else {
+      this.#makeRoom(to);
+      change.bytes.copy(this.#room, from);
+      this.length = Math.max(length, to);
     }
-    const end = change.at + change.bytes.length;
-    this.#makeRoom(end);
-    change.bytes.copy(this.#room, change.at);
-    this.length = Math.max(this.length, end);
+    return () => {
+      this.#cutTo(length);
+      before.copy(this.#room, from);
+    };
   }
 
-  copy(): Bytes {
-    const other = new Bytes();
-    other.change({ at: 0, bytes: this.read(0, this.length) });
-    return other;
+  #cutTo(length: number): void {
+    this.#room.fill(0, length);
+    this.length = length;
+    this.#makeRoom(length);
   }
 
   #makeRoom(length: number): void {
