@@ -244,8 +244,7 @@ export class FileContent {
     const end = inOrder ? at + chance.below(bytes.length + 1) : at + bytes.length;
     for (let from = at; from < end; ) {
       const to = Math.min(end, (Math.floor(from / SECTOR_BYTES) + 1) * SECTOR_BYTES);
-      if (inOrder || chance.below(2) === 0)
-        this.#bytes.change({ at: from, bytes: bytes.subarray(from - at, to - at) });
+      if (inOrder || chance.below(2) === 0) this.#bytes.change({ at: from, bytes: bytes.subarray(from - at, to - at) });
       from = to;
     }
   }

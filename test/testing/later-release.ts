@@ -1,8 +1,11 @@
 /**
  * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
+ * imports, with the changes below; what no change touches is the same for all releases. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
  * is this one with low bounds, and there is one for each seeded bug.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { clusterBugs } from "../seeded-bugs/cluster.ts";
 import { patched } from "../seeded-bugs/patch.ts";
@@ -120,11 +123,42 @@ const releases: Readonly<Record<string, readonly Change[]>> = {
   ...Object.fromEntries(clusterBugs.map((bug) => [bug.name, [bug, ...lowBounds]])),
 };
 
+const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
+
 /** What is thrown is one class for all: tests look at it. */
-const isShared = (file: string): boolean =>
-  !file.includes("/src/") || file.endsWith("/core/errors.ts") || file.endsWith("/services/coordination-error.ts");
+const isThrown = (file: string): boolean =>
+  file.endsWith("/core/errors.ts") || file.endsWith("/services/coordination-error.ts");
+
+/** Of what is more than types. */
+const IMPORT = /(?:^(?:import|export) (?!type )[^;]*?|\bimport\()"(\.[^"]+)"/gm;
+
+/** Those that import it, of each file below `src`. */
+function importersBelow(folder: string): ReadonlyMap<string, readonly string[]> {
+  const importers = new Map<string, string[]>();
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  for (const file of files.map((each) => join(folder, each)))
+    for (const [, source = ""] of readFileSync(file, "utf8").matchAll(IMPORT)) {
+      const imported = join(dirname(file), source);
+      importers.set(imported, [...(importers.get(imported) ?? []), file]);
+    }
+  return importers;
+}
+
+/** What a release has of its own: the files that it changes, and those that import such files. All others it shares with this one. */
+function ownFiles(changes: readonly Change[]): ReadonlySet<string> {
+  const importers = importersBelow(SRC);
+  const own = new Set(changes.map(({ file }) => join(SRC, "..", file)));
+  for (const file of own) for (const importer of importers.get(file) ?? []) own.add(importer);
+  return own;
+}
 
 export function laterRelease(): Plugin {
+  const own = new Map<string, ReadonlySet<string>>();
+  const isOwn = (file: string, name: string): boolean => {
+    const files = own.get(name) ?? ownFiles(releases[name] ?? []);
+    own.set(name, files);
+    return files.has(file) && !isThrown(file);
+  };
   return {
     name: "later-release",
     enforce: "pre",
@@ -132,7 +166,7 @@ export function laterRelease(): Plugin {
       const [file = "", name] = splitOf(importer ?? "");
       if (name === null || !source.startsWith(".")) return null;
       const resolved = await this.resolve(source, file, { skipSelf: true });
-      return resolved === null || isShared(resolved.id) ? resolved : `${resolved.id}?release=${name}`;
+      return resolved !== null && isOwn(resolved.id, name) ? `${resolved.id}?release=${name}` : resolved;
     },
     transform(code, id) {
       const [file, name] = splitOf(id);
