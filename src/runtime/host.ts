@@ -253,10 +253,9 @@ export class Host<V extends Vocabulary> {
   }
 
   #found(records: readonly RecordOf<V>[]): { kind: "start"; journal?: readonly unknown[] } {
-    const isTold = keepsJournal(this.#options.protocol) && this.#options.trace.wanted;
+    if (!keepsJournal(this.#options.protocol) || !this.#options.trace.wanted) return { kind: "start" };
     const isLong = records.length > MAX_TOLD_RECORDS || JSON.stringify(records).length > MAX_TOLD_LENGTH;
-    if (!isTold || isLong) return { kind: "start" };
-    return { kind: "start", journal: records };
+    return isLong ? { kind: "start" } : { kind: "start", journal: records };
   }
 
   #step(stimulus: Stimulus<V>): void {

@@ -8,8 +8,8 @@ const FEW = [1, 9];
 const MANY = "60";
 /** So many seeds come to all that may happen. */
 const ENOUGH = 50;
-/** So many seeds has one number of `COTERIE_SWARM_BLOCK`. */
-const BLOCK = 100;
+/** So many seeds has one number of `COTERIE_SWARM_BLOCK`: to load all and to compile what is hot takes as long as twenty. */
+const BLOCK = 500;
 /** Of so many that fail one reads; the others are of the same kind, as a rule. */
 const MAX_FAILURES = 5;
 
