@@ -1,4 +1,5 @@
 /** A group whose members replicate a state, in the simulator, and what may happen to it. */
+
 import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
@@ -7,6 +8,7 @@ import {
   causalTotalWithState,
   isisWithState,
 } from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
+import { beforeWordsOf } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
 import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
@@ -25,7 +27,7 @@ export const stacksWithState = { isis: isisWithState, "causal-total": causalTota
 export interface StateStage extends GroupStage<Vocabulary> {
   readonly sim: Simulation<Any>;
   replica(node: NodeId): ReplicaState;
-  /** How many words on its standing a node has said. */
+  /** How many words on its standing a node has said in its view. */
   words(node: NodeId): number;
   tell(node: NodeId, command: CommandOf<Vocabulary>): void;
   /** To the replica of a node that is up. */
@@ -59,7 +61,10 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
     },
     tell: (node, command) => sim.command(node, { type: "multicast", body: command } as Any),
     payloads: (node) => stage.replica(node).line,
-    words: (node) => (sim.world.state(node) as Any).inner.multicast.transfer.spoken,
+    words: (node) => {
+      const { spoken, view } = (sim.world.state(node) as Any).inner.multicast.transfer;
+      return Math.max(0, spoken - beforeWordsOf(view));
+    },
     replica: (node) => (sim.world.state(node) as Any).inner.replica,
     use: (node, type) => {
       if (isUp(node)) sim.command(node, { type: "replica", body: { type } } as Any);

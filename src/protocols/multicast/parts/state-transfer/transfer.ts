@@ -14,7 +14,16 @@
  */
 import type { Context, NodeId, Protocol } from "../../../../core/protocol.ts";
 import { requirePositive } from "../../../options.ts";
-import { commandShapes, type Entry, MAX_PARTS, messageShapes, type Standing, type Transfer } from "./vocabulary.ts";
+import {
+  beforeWordsOf,
+  commandShapes,
+  type Entry,
+  isOfView,
+  MAX_PARTS,
+  messageShapes,
+  type Standing,
+  type Transfer,
+} from "./vocabulary.ts";
 
 export interface TransferOptions {
   /** After so long, parts that have not come are asked for again. */
@@ -27,6 +36,9 @@ const BURST = 8;
 const wants = (is: Standing | undefined): boolean => is === "seeking" || is === "returning";
 
 type State = Transfer<unknown>["state"];
+
+/** In this view. */
+const isSilent = ({ spoken, view }: State): boolean => spoken <= beforeWordsOf(view);
 
 const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
 
@@ -60,21 +72,21 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
     if (state.membership !== "member") return; // Who wants the state says so in the next view.
-    state.spoken += 1;
+    state.spoken = Math.max(state.spoken, beforeWordsOf(state.view)) + 1;
     ctx.emit({ type: "say", payload: { type: "standing", number: state.spoken, is, place } });
   }
 
-  /** A word is delivered in the view in which it was said, and behind all that its speaker said before. */
+  /** What was said in an earlier view says nothing of this one: its speaker may have got the state since, or founded it. */
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
     const { number, is, place } = said;
+    if (!isOfView(number, state.view)) return;
     if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
     state.known[from] = { number, is };
     delete state.sources[from];
     if (from === ctx.self && place > 0) receiveState(state, ctx);
     if (is !== "holding") abandon(state, from, ctx);
     assign(state, ctx);
-    const isSilent = state.spoken === state.spokenBefore;
-    if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);
+    if (wants(is) && isSilent(state) && from !== ctx.self) say(state, ctx, state.standing);
   }
 
   function receiveState(state: State, ctx: Ctx): void {
@@ -152,7 +164,7 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
     install(state, { view, members }, ctx) {
       const sorted = members.toSorted((a, b) => a - b);
       const membership = members.includes(ctx.self) ? "member" : "changing"; // It may be told of views before it is back in one.
-      Object.assign(state, { ...nothing(), view, members: sorted, membership, spokenBefore: state.spoken });
+      Object.assign(state, { ...nothing(), view, members: sorted, membership });
       for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
       ctx.emit({ type: "installed", view, members });
       if (wants(state.standing)) say(state, ctx, state.standing);
@@ -175,7 +187,6 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
       members: begin === "inside" ? [self, ...peers].sort((a, b) => a - b) : [],
       membership: begin === "inside" ? "member" : "outside",
       spoken: 0,
-      spokenBefore: 0,
       since: 0,
       ...nothing(),
     }),
@@ -225,7 +236,7 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
         state.standing = "lacking";
         state.snapshots = [];
         ctx.cancelTimer("request");
-        if (state.spoken > state.spokenBefore) say(state, ctx, state.standing);
+        if (!isSilent(state)) say(state, ctx, state.standing);
       },
       snapshot(state, { view, place, parts }, ctx) {
         const wanted = state.snapshots.find((snapshot) => snapshot.place === place);

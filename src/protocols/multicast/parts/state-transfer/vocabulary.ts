@@ -18,10 +18,18 @@ export type Standing = "seeking" | "returning" | "lacking" | "holding";
 export type Entry<P> =
   | { type: "message"; payload: P }
   /**
-   * How its sender stands in the view in which it is delivered, and which of its words on that it is, from 1. `place`: where the state was taken that
-   * it has got; 0 if it is not about that.
+   * How its sender stands in the view in which it says so. `number`: of that view, and which of its words there it is: see
+   * `beforeWordsOf`. `place`: where the state was taken that it has got; 0 if it is not about that.
    */
   | { type: "standing"; number: number; is: Standing; place: number };
+
+/** Nobody says so many words on its standing in one view. */
+const WORDS = 2 ** 20;
+/** Words said in a view are numbered from this on, beginning with the next: so their numbers grow, and tell in which view they were said. */
+export const beforeWordsOf = (view: number): number => view * WORDS;
+/** Releases before this one number from 1 on, over all views: their words count in whichever view they are delivered. */
+export const isOfView = (number: number, view: number): boolean =>
+  number < WORDS || Math.floor(number / WORDS) === view;
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
   variants<Entry<P>>({
@@ -63,9 +71,8 @@ export type Transfer<P> = {
     membership: "member" | "changing" | "outside";
     /** Of what has been delivered in this view, the last. */
     place: number;
-    /** How many of its own words on its standing it has said, and how many before this view. */
+    /** The number of the last of its own words on its standing. */
     spoken: number;
-    spokenBefore: number;
     /** The first of its words since its user wanted the state last. */
     since: number;
     /** What has been delivered of members' standings in this view: the same everywhere at each place. */
