@@ -73,6 +73,26 @@ describe("a lock on the log", () => {
     });
   });
 
+  test("is held and waited for by 1,000 at most, over all members; what is refused is called as the caller calls it", async () => {
+    const world = three();
+    await world.run(async () => {
+      const given: string[] = [];
+      const ask = (id: number) => lockAt(world.member(id)).acquire();
+      for (let at = 0; at < 1_000; at++) void ask(1 + (at % 2)).then(() => given.push("lock"), String);
+      await world.sleep(5_000);
+      await expect(ask(3)).rejects.toMatchObject({
+        code: "state-full",
+        message: 'the lock "invoice": 1000 hold or wait for it already',
+      });
+      expect(given).toEqual(["lock"]);
+      await world.member(1).semaphore("seats", { permits: 3 }).acquire();
+      await expect(world.member(2).semaphore("seats", { permits: 4 }).acquire()).rejects.toMatchObject({
+        code: "other-setting",
+        message: 'a permit of the semaphore "seats": it is used with a capacity of 3, not 4',
+      });
+    });
+  });
+
   test("is given up by who waits no longer, and given back by who leaves", async () => {
     const world = three();
     await world.run(async () => {
@@ -153,6 +173,28 @@ describe("an election on the log", () => {
       expect(led).toHaveLength(2);
       expect(election(world.member(3)).leader).toBe(2);
       expect(led[1]?.token).toBeGreaterThan(led[0]?.token ?? 0);
+    });
+  });
+
+  test("of which there are too many is led once there is room", async () => {
+    const world = three();
+    await world.run(async () => {
+      const held: Grant[] = [];
+      while (held.length < 10_000) {
+        const names = Array.from({ length: 500 }, (_, at) => `name-${held.length + at}`);
+        held.push(...(await Promise.all(names.map((name) => world.member(2).mutex(name).acquire()))));
+      }
+      await expect(world.member(3).mutex("one more").acquire()).rejects.toMatchObject({
+        code: "state-full",
+        message: 'the lock "one more": there are 10000 locks already',
+      });
+      const led: string[] = [];
+      void election(world.member(1)).lead(() => void led.push("led"));
+      await world.sleep(1_500);
+      expect(led).toEqual([]);
+      await held.pop()?.release();
+      await world.sleep(2_000);
+      expect(led).toEqual(["led"]);
     });
   });
 

@@ -7,12 +7,15 @@ import type { WaitId } from "../../../protocols/service/coordination-service/ope
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";
+import { CoordinationError } from "../coordination-error.ts";
 import type { Engine } from "../engine.ts";
 import { LocalElection } from "../local-election.ts";
 import { isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 const AGAIN_MS = 50;
+/** What was refused since the service is full is asked for again later: it may be full for long. */
+const ROOM_AGAIN_MS = 1_000;
 const commands = ["stand", "resign"];
 
 interface Leader {
@@ -129,8 +132,10 @@ export class LogElection {
   }
 
   async #notAsked(wait: WaitId, error: unknown): Promise<void> {
-    if (this.#wait !== wait || this.#service.closed !== null || !isPassing(error)) return;
-    await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+    if (this.#wait !== wait || this.#service.closed !== null) return;
+    const isFull = error instanceof CoordinationError && error.code === "state-full";
+    if (!isFull && !isPassing(error)) return;
+    await sleep(this.#service.platform.timers, isFull ? ROOM_AGAIN_MS : AGAIN_MS, { ref: false });
     if (this.#wait === wait) this.#submit(wait);
   }
 
