@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { issue, makeAuthority, type Pair } from "../cluster/certificates.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { isHost } from "../runtime/host-port.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
 
@@ -33,7 +34,11 @@ export function declare(command: Command, { stdout }: Invocation): void {
     ])
     .requiredOption("--out <dir>", "where they are written; what is there already stays")
     .option("--days <n>", "for how long they are valid", wholeNumber("--days", 1, MAX_DAYS), 365)
-    .option("--host <names...>", "DNS names and IP addresses that browsers and scrapers reach the admin pages by")
+    .option(
+      "--host <names...>",
+      "DNS names and IP addresses that browsers and scrapers reach the admin pages, and clients the members, by",
+      certifiedHost,
+    )
     .option("--cluster <name>", "what the authority is called", "coterie")
     .option("--renew", "make new certificates for members that have some")
     .option("--json", "print what was written as JSON")
@@ -41,10 +46,22 @@ export function declare(command: Command, { stdout }: Invocation): void {
     .action((ids: number[], options: Options) => run(ids, options, stdout));
 }
 
+/** What a certificate can name: hosts, and all hosts of a domain. */
+function certifiedHost(text: string, before: readonly string[] = []): readonly string[] {
+  if (isHost(text.startsWith("*.") ? text.slice(2) : text)) return [...before, text];
+  throw new UsageError(
+    "bad-argument",
+    unexpected("--host", "DNS names and IP addresses, such as db1.example.org or 10.0.0.1", text),
+  );
+}
+
 const EXPLANATION = `
 Example:
-  $ coterie cert 1 2 3 --out certs
+  $ coterie cert 1 2 3 --out certs --host localhost 127.0.0.1
   then, in the config file: "tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
+
+Members need no --host among themselves: they know each other by node-<id>, which every certificate has. Clients, browsers
+and scrapers that come over https need the name or address by which they reach a member, here those of this machine.
 
 Keep ca.key away from the members: who has it can pose as any of them. A member needs ca.pem and its own two files. Another
 member later, or new certificates before the old ones run out (--renew): the same command, with the same folder.

@@ -26,7 +26,7 @@ Example:
   $ coterie del stock apples --endpoints http://127.0.0.1:7300
 
 With --json: { "deleted" }.
-${CODES} A key that is not there, or was put at another revision, is 1.`;
+${CODES} A key that is not there, or was not last put at the revision of --if-revision, is 1.`;
 
 async function del(map: string, key: string, options: DeleteOptions, invocation: Invocation): Promise<void> {
   const { ifRevision } = options;
@@ -35,5 +35,7 @@ async function del(map: string, key: string, options: DeleteOptions, invocation:
     isDeleted = await client.map(map).delete(key, { ...call, ifRevision });
     return { json: { deleted: isDeleted }, text: "" };
   });
-  if (!isDeleted) throw new ExitWith(1, `nothing was deleted: "${key}" in the map "${map}" is not there, or another`);
+  if (isDeleted) return;
+  const otherwise = ifRevision === undefined ? "" : `, or was not last put at revision ${ifRevision}`;
+  throw new ExitWith(1, `nothing was deleted: "${key}" in the map "${map}" is not there${otherwise}`);
 }

@@ -60,16 +60,19 @@ async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: s
   });
 }
 
+/** By a member. */
+const REFUSED = "refused";
+
 function refuse({ status, body }: Answer, endpoint: string): never {
   const words = complaint(body, `${endpoint} answered ${status}`);
-  if (status < 500 && status !== 409) throw new UsageError("refused", words);
-  throw new EnvironmentError("refused", words);
+  if (status < 500 && status !== 409) throw new UsageError(REFUSED, words);
+  throw new EnvironmentError(REFUSED, words);
 }
 
 /**
  * At the first endpoint where somebody is there.
  * @param isAgain where that fails, it is asked of the next one.
- * @throws UsageError for what cannot be or may not, EnvironmentError where nobody answers
+ * @throws UsageError for what cannot be or may not; EnvironmentError, with what a member answered before that nobody does elsewhere
  */
 async function atFirst<T>(
   options: DataOptions,
@@ -78,15 +81,17 @@ async function atFirst<T>(
 ): Promise<T> {
   const places = placesFor(options);
   let failure: unknown;
+  let answered: unknown = null;
   for (const endpoint of places.endpoints) {
     try {
       return await act(endpoint.replace(/\/$/, ""), places);
     } catch (error) {
       failure = error;
+      if (error instanceof EnvironmentError && error.code === REFUSED) answered = error;
       if (!isAbsent(error) && !(isAgain && error instanceof EnvironmentError)) throw error;
     }
   }
-  throw failure;
+  throw answered ?? failure;
 }
 
 /** Nothing was asked there, so it can be asked elsewhere. */

@@ -49,7 +49,7 @@ Example:
   $ coterie snapshot save demo.snapshot --from journal-2
 
 It needs the role admin. The file has all that is shared, readable by whoever can read it: keep it as you keep the data.
---from takes the longest log of those that are given. What was acknowledged and reached none of these folders is lost, and
+--from takes the longest log of those that are given, and refuses the folder of a member that runs. What was acknowledged and reached none of these folders is lost, and
 what was not acknowledged may be in it. When to use it: ${docsPage("recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
 
@@ -61,7 +61,7 @@ async function saveTo(file: string, options: SaveOptions, invocation: Invocation
   let isComplete = true;
   const { header } = await written(file, async (part, signal) => {
     if (from === undefined) return downloadTo(part, options, signal, invocation);
-    const salvaged = salvageFolders(from);
+    const salvaged = await salvageFolders(from);
     isComplete = salvaged.isComplete;
     await part.write(salvaged.text);
   });

@@ -1,8 +1,9 @@
 /** `coterie status`: who is alive, and who leads. */
 import type { Command } from "commander";
-import { servicesStatus } from "../cluster/services-survey.ts";
+import { type ServiceNode, servicesStatus } from "../cluster/services-survey.ts";
 import {
   disagreement,
+  knowOfNone,
   PATIENCE_MS,
   type Survey,
   type SurveyedNode,
@@ -44,8 +45,8 @@ Example:
 With --config, a member can be asked only if its entry in the config has an admin address:
   "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
 
-With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
-"admin" is null where the config does not give it.
+With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
+"admin" is null where the config does not give it; "hasLeaders" is false of a protocol without leaders.
 
 Members that have no link since their lists of members differ, or since one has lost its folder, are told below:
   node 3 has no link with node 1: lost-journal: this node has come with a new journal, and node 1 remembers another: …
@@ -53,23 +54,33 @@ With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each nod
 
 A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
 serves the default locks, as each of them has it, whether a majority can be heard of, which member holds which names, and which are in which channel:
-  KIND  NAME            ALGORITHM       HOLDER  TOKEN      WAITING
-  lock  nightly-backup  elected-server  1       268435457  2
+  NODE  PID   STATE    LOCK SERVER  MAJORITY
+  1     4711  running  1            yes
+  2     4712  running  1            yes
+  3     4713  running  1            yes
+
+  KIND      NAME            ALGORITHM  HOLDER  TOKEN  WAITING
+  election  nightly-report  raft       1       5      0
+  lock      nightly-backup  raft       1       6      2
 
   CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
-  room     causal over view-synchrony  4     0, 1, 2  0
+  room     causal over view-synchrony  1     1, 2, 3  0
+
 With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
-Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader, or lock server; 2 wrong arguments.`;
+"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well;
+"hasLeaders" is false of members without a dataDir, who keep no log that somebody leads.
+
+Exit codes: 0 ok; 1 if nobody answers, if those alive do not name the same leader or lock server, or if they know of none, as where
+no majority runs (members of protocols without leaders, and those without a dataDir, need none); 2 wrong arguments.`;
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { nodes, text, what } = await asked(options, paintFor(stdout));
+  const { hasLeaders, nodes, text, what } = await asked(options, paintFor(stdout));
   stdout.write(text);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
-  const hint = `the config does not say where to ask ${hidden.length === 1 ? "member" : "members"} ${list(hidden)}: give each member an admin address in the config`;
+  const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
   if (alive.length === 0) {
     const why = hidden.length === 0 ? "is the cluster running?" : hint;
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
@@ -78,14 +89,29 @@ async function status(options: StatusOptions, { stdout, stderr }: Invocation): P
   const opinions = disagreement(nodes);
   if (opinions !== null)
     throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions}`);
+  if (hasLeaders && knowOfNone(nodes)) throw new EnvironmentError("no-leader", leaderless(alive, what));
 }
+
+type Asked = Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine"> &
+  Partial<Pick<ServiceNode, "hasQuorum">>;
+
+function leaderless(alive: readonly Asked[], what: string): string {
+  const alone = alive.filter(({ hasQuorum }) => hasQuorum === false).map(({ id }) => id);
+  const why =
+    alone.length === 0 ? "" : `: ${memberOrMembers(alone)} ${alone.length === 1 ? "hears" : "hear"} of no majority`;
+  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "knows" : "know"} of no ${what}${why}`;
+}
+
+const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
 
 /** Who answered, and the answer in words or as JSON. */
 async function asked(
   { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
   paint: Paint,
 ): Promise<{
-  readonly nodes: readonly Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine">[];
+  readonly nodes: readonly Asked[];
+  /** Whether one of them is to be known. */
+  readonly hasLeaders: boolean;
   readonly text: string;
   /** What each of them names. */
   readonly what: string;
@@ -96,6 +122,7 @@ async function asked(
     const nodes = found.nodes.map(({ lockServer, ...node }) => ({ ...node, leader: lockServer }));
     return {
       nodes,
+      hasLeaders: found.hasLeaders,
       text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint),
       what: "lock server",
     };
@@ -104,6 +131,7 @@ async function asked(
     config === undefined || configs === null ? await surveyOf(admin) : await surveyMembers(configs.readConfig(config));
   return {
     nodes: found.nodes,
+    hasLeaders: found.hasLeaders,
     text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),
     what: "leader",
   };

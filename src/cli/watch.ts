@@ -35,6 +35,7 @@ Example:
   7 put apples 3
   9 delete apples
 
+After a revision that is still to come nothing is printed until there is a change behind it.
 When the member that it listens to fails it goes on at another, with nothing left out. --timeout is for the first connection.
 With --json each line is { "type", "key", "value", "revision" }.
 ${CODES} Ended by Ctrl-C or SIGTERM is 0; changes behind --after that are not remembered any more are 1.`;

@@ -48,6 +48,8 @@ const serviceSchema = z.object({
   reachable: z.number(),
   hasQuorum: z.boolean(),
   refusals,
+  /** Null without a log; an older member does not say it. */
+  shared: z.looseObject({}).nullable().default(null),
   peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
   instances: z.array(
     z.object({

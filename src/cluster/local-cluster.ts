@@ -70,6 +70,8 @@ export interface LocalClusterOptions {
 export interface ClusterStatus {
   readonly cluster: string;
   readonly protocol: string;
+  /** Whether its members have a leader to know of; false as well while none of them answers. */
+  readonly hasLeaders: boolean;
   readonly nodes: readonly ClusterNodeStatus[];
 }
 
@@ -225,17 +227,20 @@ export class LocalCluster {
   async status(): Promise<ClusterStatus> {
     const { cluster, protocol } = this.#options.config;
     await this.#looks.now(); // Who is paused cannot answer: there is no need to wait for it.
-    const nodes = [...this.#members.values()].map(async (member): Promise<ClusterNodeStatus> => {
+    let hasLeaders = false;
+    const asked = [...this.#members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
       const canAnswer = member.state === "running" || member.state === "starting";
       const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
       // It may have died while the answer was on its way, and a stranger may answer in its place.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
+      hasLeaders ||= status?.view.leader !== undefined;
       const { leader = null, term = null, role = null, refusals = [] } = status ?? {};
       const { pid, state: process, lying } = member;
       return { id, pid, alive: status !== null, leader, term, role, process, address, admin, ...lying, refusals };
     });
-    return { cluster, protocol, nodes: await Promise.all(nodes) };
+    const nodes = await Promise.all(asked);
+    return { cluster, protocol, hasLeaders, nodes };
   }
 
   /** @throws UsageError if the act makes no sense now, EnvironmentError if a member does not answer. */

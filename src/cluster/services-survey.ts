@@ -35,6 +35,8 @@ interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind
 export interface ServicesStatus {
   readonly cluster: string;
   readonly protocol: "services";
+  /** Whether these members have a log, and so somebody who leads it. */
+  readonly hasLeaders: boolean;
   readonly nodes: readonly ServiceNode[];
   readonly instances: readonly ServiceInstance[];
 }
@@ -53,7 +55,8 @@ export async function servicesStatus({ cluster, members }: ServiceConfig, timeou
     return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin, refusals };
   });
   const answers = found.flatMap(({ known }) => (known === null ? [] : [known]));
-  return { cluster, protocol: "services", nodes, instances: instancesOf(answers) };
+  const hasLeaders = answers.some(({ shared }) => shared !== null);
+  return { cluster, protocol: "services", hasLeaders, nodes, instances: instancesOf(answers) };
 }
 
 function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstance[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { disagreement } from "./survey.ts";
+import { disagreement, knowOfNone } from "./survey.ts";
 
 const member = (id: number, leader: number | null, rest: object = {}) => ({ id, alive: true, leader, ...rest });
 
@@ -9,4 +9,11 @@ test("members disagree where those alive and honest name different leaders", () 
   expect(disagreement([member(0, 1), member(1, 2, { alive: false })])).toBeNull();
   expect(disagreement([member(0, 1), member(1, 2, { byzantine: "lies" })])).toBeNull();
   expect(disagreement([])).toBeNull();
+});
+
+test("members know of no leader where none of those alive and honest does", () => {
+  expect(knowOfNone([member(0, null), member(1, null)])).toBe(true);
+  expect(knowOfNone([member(0, null), member(1, 1)])).toBe(false);
+  expect(knowOfNone([member(0, null), member(1, 1, { alive: false }), member(2, 2, { byzantine: "lies" })])).toBe(true);
+  expect(knowOfNone([])).toBe(false);
 });

@@ -22,6 +22,7 @@ export type Survey = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly S
 const answerSchema = z.object({
   cluster: z.string(),
   protocol: z.string(),
+  hasLeaders: z.boolean().default(false),
   nodes: z.array(
     z.object({
       id: z.number(),
@@ -53,11 +54,13 @@ export async function surveyOf(admin: string): Promise<Survey> {
 
 /** Asks every member at the admin address that the config has for it. */
 export async function surveyMembers({ cluster, protocol, members }: ClusterConfig): Promise<Survey> {
-  const nodes = Object.entries(members).map(async ([key, member]): Promise<SurveyedNode> => {
+  let hasLeaders = false;
+  const asked = Object.entries(members).map(async ([key, member]): Promise<SurveyedNode> => {
     const id = Number(key);
     const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
     const answer = admin === null ? null : await askStatus(admin, id, PATIENCE_MS);
     const known = answer?.cluster === cluster ? answer : null;
+    hasLeaders ||= known?.view.leader !== undefined;
     const { pid = null, leader = null, term = null, role = null, refusals: refused = [] } = known ?? {};
     const alive = known !== null;
     const lying = known?.byzantine === undefined ? {} : { byzantine: known.byzantine };
@@ -75,17 +78,27 @@ export async function surveyMembers({ cluster, protocol, members }: ClusterConfi
       refusals: refused,
     };
   });
-  return { cluster, protocol, nodes: await Promise.all(nodes) };
+  const nodes = await Promise.all(asked);
+  return { cluster, protocol, hasLeaders, nodes };
 }
 
 /** What its honest members that are alive name each, where they name different ones; null where they agree. */
 export function disagreement(nodes: readonly Opinion[]): string | null {
-  const honest = nodes.filter(({ alive, byzantine }) => alive && byzantine === undefined);
+  const honest = honestOf(nodes);
   if (new Set(honest.map(({ leader }) => leader)).size < 2) return null;
   return honest
     .map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`)
     .join(", ");
 }
+
+/** Whether none of them knows of a leader. */
+export function knowOfNone(nodes: readonly Opinion[]): boolean {
+  const honest = honestOf(nodes);
+  return honest.length > 0 && honest.every(({ leader }) => leader === null);
+}
+
+const honestOf = (nodes: readonly Opinion[]): readonly Opinion[] =>
+  nodes.filter(({ alive, byzantine }) => alive && byzantine === undefined);
 
 interface Opinion {
   readonly id: NodeId;

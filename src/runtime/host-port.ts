@@ -38,6 +38,9 @@ export function isLoopback(host: string): boolean {
 /** Whether it means all interfaces of a machine. */
 export const isWildcard = (host: string): boolean => host === "0.0.0.0" || host === "::";
 
+/** A name or an address, without a port. */
+export const isHost = (text: string): boolean => isIPv6(text) || isName(text);
+
 /** Digits and dots alone are an address or a slip of the pen, never a name. */
 function isName(host: string): boolean {
   return /^[\d.]+$/.test(host) ? isIPv4(host) : host.length <= 253 && HOST_NAME.test(host);

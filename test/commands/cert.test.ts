@@ -76,6 +76,24 @@ describe("certificates of members", () => {
     expect(file("node-1.pem")).not.toBe(before);
   });
 
+  it("name hosts and addresses, and all hosts of a domain, and nothing else", async () => {
+    const other = mkdtempSync(join(folder, "hosts-"));
+    const make = (...hosts: string[]) => coterie("cert", "1", "--out", other, "--host", ...hosts);
+    for (const wrong of ["bad host", "https://db1", "10.0.0.1:7300", "1.2.3", "*", ""]) {
+      const { code, stdout, stderr } = await make("db1", wrong);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(
+        `expected --host to be DNS names and IP addresses, such as db1.example.org or 10.0.0.1, got ${JSON.stringify(wrong)}`,
+      );
+    }
+    expect(readdirSync(other)).toEqual([]);
+    expect((await make("localhost", "::1", "*.example.org")).code).toBe(0);
+    expect(new X509Certificate(readFileSync(join(other, "node-1.pem"))).subjectAltName).toBe(
+      "DNS:node-1, DNS:localhost, IP Address:0:0:0:0:0:0:0:1, DNS:*.example.org",
+    );
+    rmSync(other, { recursive: true });
+  });
+
   it("are refused where half of the authority is missing, and to what is no id", async () => {
     const other = mkdtempSync(join(folder, "other-"));
     expect((await coterie("cert", "1", "--out", other)).code).toBe(0);

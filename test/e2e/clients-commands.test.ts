@@ -43,7 +43,12 @@ test("a key is put, read, watched and deleted; what does not hold is exit code 1
   expect((await coterie("put", "stock", "pears", "many", "--if-revision", "0", ...at)).code).toBe(0);
   expect((await coterie("get", "stock", "--prefix", "", ...at)).stdout).toBe('apples 3\npears "many"\n');
   expect((await coterie("del", "stock", "pears", ...at)).code).toBe(0);
-  expect((await coterie("del", "stock", "pears", ...at)).code).toBe(1);
+  const gone = 'coterie: nothing was deleted: "pears" in the map "stock" is not there';
+  expect(await coterie("del", "stock", "pears", ...at)).toMatchObject({ code: 1, stderr: `${gone}\n` });
+  expect(await coterie("del", "stock", "pears", "--if-revision", "7", ...at)).toMatchObject({
+    code: 1,
+    stderr: `${gone}, or was not last put at revision 7\n`,
+  });
   expect((await coterie("get", "stock", "pears", ...at)).code).toBe(1);
   const watched = await coterie("watch", "stock", "--after", "0", "--count", "3", ...at);
   expect(watched.code).toBe(0);

@@ -92,6 +92,10 @@ test("a protocol without a leader is ready when everybody answers", { tags: ["lo
     const { nodes } = await cluster.status();
     return nodes.every(({ alive, leader }) => alive && leader === null);
   });
+  await until("`coterie status` has nothing to complain of", async () => {
+    const { code, stdout } = await coterie("status", "--admin", cluster.ready.admin);
+    return code === 0 && stdout.split("running").length === 3;
+  });
 });
 
 test("an election that nobody has called yet: ready without a leader, and one by command", {
@@ -99,6 +103,11 @@ test("an election that nobody has called yet: ready without a leader, and one by
 }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
   expect(cluster.ready).toMatchObject({ leader: null });
+  const words = "coterie: members 0, 1 and 2 know of no leader\n"; // Once all three answer in time.
+  await until("`coterie status` says so", async () => {
+    const { code, stderr } = await coterie("status", "--admin", cluster.ready.admin);
+    return code === 1 && stderr === words;
+  });
   await cluster.command(0, "election.call");
   await cluster.agreed(2, [0, 1, 2]);
 });

@@ -64,8 +64,14 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   const unsaved = await coterie("snapshot", "save", file, "--endpoints", `http://127.0.0.1:${nobody}`);
   expect(unsaved).toMatchObject({ code: 1, stdout: "" });
   expect(readFileSync(file, "utf8")).toBe(kept);
+  const second = path(folder, "second.snapshot");
+  const inUse = await coterie("snapshot", "save", second, "--from", path(folder, "journal-9"));
+  expect(inUse).toMatchObject({ code: 2, stdout: "" });
+  expect(inUse.stderr).toContain(`the journal in ${path(folder, "journal-9")} is in use by process ${process.pid}: `);
+  expect(existsSync(second)).toBe(false);
   expect(readdirSync(folder).filter((name) => name.includes("part-"))).toEqual([]);
   await before.leave();
+  expect(await coterie("snapshot", "save", second, "--from", path(folder, "journal-9"))).toMatchObject({ code: 0 });
 
   const again = path(folder, "again-{id}");
   expect((await coterie(...restore, "--data", again)).stdout).toContain("start member 9 with it");

@@ -73,6 +73,26 @@ describe("a lock on the log", () => {
     });
   });
 
+  test("is held and waited for by 1,000 at most, over all members; what is refused is called as the caller calls it", async () => {
+    const world = three();
+    await world.run(async () => {
+      const given: string[] = [];
+      const ask = (id: number) => lockAt(world.member(id)).acquire();
+      for (let at = 0; at < 1_000; at++) void ask(1 + (at % 2)).then(() => given.push("lock"), String);
+      await world.sleep(5_000);
+      await expect(ask(3)).rejects.toMatchObject({
+        code: "state-full",
+        message: 'the lock "invoice": 1000 hold or wait for it already',
+      });
+      expect(given).toEqual(["lock"]);
+      await world.member(1).semaphore("seats", { permits: 3 }).acquire();
+      await expect(world.member(2).semaphore("seats", { permits: 4 }).acquire()).rejects.toMatchObject({
+        code: "other-setting",
+        message: 'a permit of the semaphore "seats": it is used with a capacity of 3, not 4',
+      });
+    });
+  });
+
   test("is given up by who waits no longer, and given back by who leaves", async () => {
     const world = three();
     await world.run(async () => {

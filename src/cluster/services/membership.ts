@@ -43,11 +43,11 @@ export interface Membership {
 }
 
 export const DEFAULT_CLUSTER = "coterie";
-const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
+export const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
 /** The journal's owner, the group, the list of instances, who serves, the runs of requests, a floor of epochs for each of two algorithms, and one of views. */
 export const OWN_SLOTS = 16;
-const MAX_INSTANCES = MAX_SLOT + 1 - OWN_SLOTS;
+export const MAX_INSTANCES = MAX_SLOT + 1 - OWN_SLOTS;
 
 function toStderr(level: LogLevel, text: string): void {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);

@@ -8,6 +8,7 @@ import { unwrapped } from "../../core/wrapping.ts";
 import type { Raft } from "../../protocols/consensus/raft/vocabulary.ts";
 import { wholeOf } from "../../protocols/service/coordination-service/restored.ts";
 import { type Salvaged, salvaged } from "../../protocols/service/coordination-service/salvage.ts";
+import { requireUnclaimed } from "../../runtime/platform/claim.ts";
 import { type KeptJournal, readKept } from "../kept-journal.ts";
 import { type SnapshotHeader, snapshotText } from "./snapshot-file.ts";
 
@@ -20,8 +21,12 @@ export interface SalvagedSnapshot {
   readonly isComplete: boolean;
 }
 
-/** What the folder knows whose log is the longest. @throws UsageError, EnvironmentError */
-export function salvageFolders(folders: readonly string[]): SalvagedSnapshot {
+/**
+ * What the folder knows whose log is the longest. Of a cluster that runs a second one would be made, so a folder that is in use is
+ * refused. @throws UsageError, EnvironmentError
+ */
+export async function salvageFolders(folders: readonly string[]): Promise<SalvagedSnapshot> {
+  for (const folder of folders) await requireUnclaimed(folder);
   const kept = folders.map((folder) => readKept(folder, CODE));
   requireOneCluster(kept);
   const found = kept.map((each) => ({ kept: each, ...salvagedFrom(each) }));

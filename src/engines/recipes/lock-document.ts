@@ -94,7 +94,7 @@ export function applied(
   if (operation.type === "acquire" && (value?.length ?? 0) > MAX_DOCUMENT_CHARACTERS)
     return {
       value: null,
-      result: refuse("too-many", `those that hold or wait for ${name} take all the room there is`),
+      result: refuse("too-many", `those that hold or wait for it take all the room there is`),
     };
   const isNew = result.type === "granted" && result.token > PENDING;
   return { value, result: isNew ? { type: "granted", token: 0 } : result };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { EnvironmentError } from "../../core/errors.ts";
-import { type Claim, claim } from "./claim.ts";
+import { type Claim, claim, requireUnclaimed } from "./claim.ts";
 
 let directory: string;
 const children: ChildProcess[] = [];
@@ -40,6 +40,19 @@ test("another process holds it as long as it lives, also while it is paused", as
   const child = await holder();
   child.kill("SIGSTOP");
   await expect(claim(directory)).rejects.toThrow(`in use by process ${child.pid}`);
+  expect(readdirSync(directory)).toEqual([`claim-${child.pid}-0`]);
+});
+
+test("who only reads is told of its holder, and leaves it as it is", async () => {
+  await requireUnclaimed(directory);
+  await requireUnclaimed(join(directory, "none"));
+  const child = await holder();
+  await expect(requireUnclaimed(directory)).rejects.toThrow(
+    `the journal in ${directory} is in use by process ${child.pid}: a directory has one writer`,
+  );
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  await requireUnclaimed(directory);
   expect(readdirSync(directory)).toEqual([`claim-${child.pid}-0`]);
 });
 

@@ -44,6 +44,30 @@ export async function claim(directory: string): Promise<Claim> {
   }
 }
 
+/**
+ * For who reads a directory and writes nothing there. Who comes to hold it later is not seen.
+ * @throws EnvironmentError if a process holds it; nothing of one that cannot be read.
+ */
+export async function requireUnclaimed(directory: string): Promise<void> {
+  const folder = await open(directory, "r").catch(() => null);
+  if (folder === null) return;
+  try {
+    const rival = await holderAmong(directory, folder, await announcedIn(directory).catch(() => []));
+    if (rival !== undefined) throw inUse(directory, rival);
+  } finally {
+    await folder.close();
+  }
+}
+
+const announcedIn = async (directory: string): Promise<string[]> =>
+  (await readdir(directory)).filter((each) => each.startsWith(PREFIX));
+
+/** The first whose process is alive. */
+async function holderAmong(directory: string, folder: FileHandle, names: readonly string[]) {
+  const alive = await Promise.all(names.map((each) => isAlive(socketPath(directory, folder, each))));
+  return names.find((_, i) => alive[i]);
+}
+
 /** Returns the claim, or the name of the one that is in its way. */
 async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
   const name = `${PREFIX}${process.pid}-${randomBytes(6).toString("hex")}`;
@@ -52,9 +76,8 @@ async function attemptClaim(directory: string, folder: FileHandle): Promise<Clai
     await new Promise<void>((resolve) => server.close(() => resolve())); // Which removes the socket.
     await folder.close();
   };
-  const others = (await readdir(directory)).filter((each) => each.startsWith(PREFIX) && each !== name);
-  const alive = await Promise.all(others.map((other) => isAlive(socketPath(directory, folder, other))));
-  const rival = others.find((_, i) => alive[i]);
+  const others = (await announcedIn(directory)).filter((each) => each !== name);
+  const rival = await holderAmong(directory, folder, others);
   const own = join(directory, name);
   const isClearedAway = await access(own).then(
     () => false,

@@ -41,7 +41,9 @@ export const isOutcomeUnknown = (error: unknown): boolean =>
 
 /** The same in the words of the call that met it. */
 export function inWordsOf(what: string, error: unknown): unknown {
-  if (error instanceof CoordinationError && !error.message.startsWith(what))
-    return new CoordinationError(error.code, error.phase, `${what}: ${error.message}`, { cause: error });
-  return error;
+  if (!(error instanceof Error) || error.message.startsWith(what)) return error;
+  const message = `${what}: ${error.message}`;
+  if (error instanceof CoordinationError)
+    return new CoordinationError(error.code, error.phase, message, { cause: error });
+  return error instanceof UsageError ? new UsageError(error.code, message, { cause: error }) : error;
 }

@@ -11,7 +11,7 @@ import type { AcquireOptions, InstanceStatus } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import type { OwnTenure } from "../tenure.ts";
-import { isPassing } from "./refusals.ts";
+import { inWordsOf, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 /** Where somebody waits, and how it is asked for. */
@@ -173,10 +173,11 @@ export class Waits {
   }
 
   async #notAsked(wanted: Wanted, wait: WaitId, error: unknown): Promise<void> {
+    const { place } = wanted;
     if (wanted.wait !== wait || wanted.given !== null || wanted.waiter === null) return;
     if (!isPassing(error)) {
       this.#wanted.delete(wait);
-      return wanted.waiter.refused(error as CoordinationError);
+      return wanted.waiter.refused(inWordsOf(place.what, error) as CoordinationError);
     }
     await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
     if (this.#wanted.get(wait) === wanted && wanted.given === null) this.#submit(wanted);

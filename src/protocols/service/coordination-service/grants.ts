@@ -54,9 +54,9 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
   if (mode === "shared" && (permits < 1 || permits > capacity))
     return refuse("bad-operation", `expected permits from 1 to ${capacity}, got ${permits}`);
   if (lock.capacity !== capacity)
-    return refuse("in-use", `${name} is used with a capacity of ${lock.capacity}, not ${capacity}`);
+    return refuse("in-use", `it is used with a capacity of ${lock.capacity}, not ${capacity}`);
   if (lock.holders.length + lock.waiters.length >= limits.maxWaiting)
-    return refuse("too-many", `${limits.maxWaiting} hold or wait for ${name} already`);
+    return refuse("too-many", `${limits.maxWaiting} hold or wait for it already`);
   if (lookUp(data.locks, name) === null && data.locks.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} locks already`);
   return null;
@@ -66,7 +66,7 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
 function release(on: Applying, lock: Lock | null, session: SessionId, name: string, token: number): Result {
   const held = lock?.holders.find((holder) => holder.token === token && holder.session === session);
   if (lock === null || held === undefined)
-    return refuse("not-held", `this session holds no grant of ${name} with the token ${token}`);
+    return refuse("not-held", `this session holds no grant of it with the token ${token}`);
   takeBack(on, name, lock, held);
   grantNext(on, name, lock);
   return { type: "done" };

@@ -75,7 +75,7 @@ function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result |
 }
 
 /** What a transaction answers, in characters. */
-const MAX_ANSWER_CHARS = 8_388_608;
+export const MAX_ANSWER_CHARS = 8_388_608;
 
 /** Each step answers what stood under its key: a value from before, or one that an earlier step has put. */
 function answerProblem(data: Data, steps: readonly Step[]): Result | null {

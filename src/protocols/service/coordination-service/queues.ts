@@ -36,7 +36,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
     case "giveBack": {
       const taken = queue.taken.find((item) => item.token === operation.token && item.session === session);
       if (taken === undefined)
-        return refuse("not-held", `this session holds no item of ${name} with the token ${operation.token}`);
+        return refuse("not-held", `this session holds no item of it with the token ${operation.token}`);
       if (operation.type === "giveBack") putBack(queue, [taken]);
       else {
         queue.taken = queue.taken.filter((item) => item !== taken);
@@ -51,7 +51,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
 function enqueue(on: Applying, name: string, queue: Queue, value: string): Result {
   const { data, limits } = on;
   if (queue.items.length + queue.taken.length >= limits.maxItems)
-    return refuse("too-many", `there are ${limits.maxItems} items in ${name} already`);
+    return refuse("too-many", `there are ${limits.maxItems} items in it already`);
   const size = sizeOf({ id: 0, value });
   if (data.bytes + size > limits.maxBytes)
     return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
@@ -66,7 +66,7 @@ function take(on: Applying, name: string, queue: Queue, session: SessionId, wait
   const isMine = (other: { session: SessionId; wait: number }) => other.session === session && other.wait === wait;
   if (!queue.taken.some(isMine) && !queue.takers.some(isMine)) {
     if (queue.takers.length + queue.taken.length >= on.limits.maxWaiting)
-      return refuse("too-many", `${on.limits.maxWaiting} take from ${name} already`);
+      return refuse("too-many", `${on.limits.maxWaiting} take from it already`);
     queue.takers.push({ session, wait });
     serve(on, name, queue);
   }

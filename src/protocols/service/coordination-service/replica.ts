@@ -96,7 +96,7 @@ export interface ReplicaOptions extends Limits {
   snapshotChars: number;
 }
 
-const defaults: ReplicaOptions = {
+export const replicaDefaults: ReplicaOptions = {
   snapshotChars: 1_048_576,
   maxBytes: 8_388_608,
   maxNames: 10_000,
@@ -109,7 +109,7 @@ const defaults: ReplicaOptions = {
   maxMachineBytes: 524_288,
 };
 
-export const MAX_STATE_BYTES = defaults.maxBytes;
+export const MAX_STATE_BYTES = replicaDefaults.maxBytes;
 
 const optionShape = struct<ReplicaOptions>({
   snapshotChars: natural,
@@ -138,7 +138,7 @@ type Ctx = Context<Replica>;
 
 /** @param machines of the application; may be filled while the service runs. */
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
-  const { snapshotChars, ...limits } = settle(defaults, optionShape, given, "replica");
+  const { snapshotChars, ...limits } = settle(replicaDefaults, optionShape, given, "replica");
 
   /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
