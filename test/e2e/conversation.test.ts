@@ -2,6 +2,7 @@
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { Conversation } from "./conversation.ts";
 
@@ -33,9 +34,26 @@ const c = heard(3, "1.1 2");
 
 test("the same messages in the same order, from the state on that one was given, are right, and one that ended may lack the last", () => {
   expect(account({ 1: [a, sent(1, "1.1 1"), b, c], 2: [given(1), b, sent(2, "2.2 1")] })).toBe(
-    "3 messages on a channel of the log, 2 acknowledged, 0 uncertain, of 2 processes, which were given the state 1 times",
+    "3 messages on a channel of the log, 2 acknowledged, 0 uncertain, of 2 processes, which were given the state 1 times, and founded one 1 times",
   );
   expect(() => account({ 1: [a, given(2), c], 2: [given(0), a, b, c] })).not.toThrow();
+});
+
+test("a state that was founded anew is another one, until all have it again", async () => {
+  const conversation = new Conversation(mkdtempSync(join(folder, "run-")));
+  const [one, two] = [conversation.enter(1), conversation.enter(2)];
+  const write = (file: string, ...lines: readonly object[]): void =>
+    appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const anew = (count: number) => ({ state: { first: "2.2", count } });
+  write(one.file, a, b, c);
+  write(two.file, heard(2, "2.2 1", anew(1)), heard(3, "1.1 2", anew(2)));
+  const haveOne = conversation.progress([one.name, two.name]);
+  write(one.file, heard(4, "1.1 3"), heard(5, "2.2 2"));
+  write(two.file, heard(4, "1.1 3", anew(3)), heard(5, "2.2 2", anew(4)));
+  await setTimeout(100);
+  expect(await Promise.race([haveOne, "not yet"])).toBe("not yet");
+  write(one.file, { given: { first: "2.2", count: 4 } });
+  await haveOne;
 });
 
 test("what was acknowledged before the state came, which holds it, is not delivered beside", () => {
@@ -54,17 +72,17 @@ test.each([
   [
     "another text",
     { 1: [a], 2: [given(0), heard(1, "1.1 9")] },
-    "2.2 was delivered 1.1.1.0 as 1.1 9,1,1.1 1, another 1.1 1,1,1.1 1",
+    "2.2 was delivered 1.1.1.0 as 1.1 9 in view 1, another 1.1 1 in 1",
   ],
   [
     "another view",
     { 1: [a], 2: [given(0), heard(1, "1.1 1", { view: 2 })] },
-    "2.2 was delivered 1.1.1.0 as 1.1 1,2,1.1 1, another 1.1 1,1,1.1 1",
+    "2.2 was delivered 1.1.1.0 as 1.1 1 in view 2, another 1.1 1 in 1",
   ],
   [
     "another state",
     { 1: [a], 2: [given(0), heard(1, "1.1 1", { state: { first: "1.1", count: 7 } })] },
-    "2.2 was delivered 1.1.1.0 as 1.1 1,1,1.1 7, another 1.1 1,1,1.1 1",
+    "2.2 has the state 7 of 1.1 after 1.1.1.0, another has 1",
   ],
   [
     "never sent, and there",

@@ -1,6 +1,8 @@
 /**
  * What members in processes of their own say on a channel of the log, by the lines that `speaking-member.js` writes: all are delivered the
- * same messages in the same order, none twice and none left out, each in one view, and have the same state after each.
+ * same messages in the same order, none twice and none left out, each in one view, and all that have one state have the same after each.
+ * There may be another where nobody who had the one was in the group: its founder has it from the messages on that it was waiting with,
+ * which others have heard with the one. In the end all have the same.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -18,12 +20,15 @@ type Line =
   | { readonly heard: string; readonly view: number; readonly text: string; readonly state: State }
   /** Acknowledged. */
   | { readonly sent: string; readonly text: string }
-  | { readonly failed: string; readonly text: string };
+  | { readonly failed: string; readonly text: string }
+  /** For who looks why something is wrong. */
+  | { readonly is: string; readonly view: number; readonly members: readonly number[] };
 
 interface Message {
   readonly text: string;
   readonly view: number;
-  readonly state: string;
+  /** By who was the first to have the state: how many messages had come. */
+  readonly counts: Map<string, number>;
   /** What came behind it, with all that were delivered both. */
   next: string | null;
 }
@@ -37,6 +42,9 @@ interface Run {
   /** The first and the last message since it was given a state; some may have been missed before. */
   first: string | null;
   last: string | null;
+  /** Who was the first to have its state. */
+  founder: string | null;
+  lines: Line[];
   /** How many messages of each process it was delivered. */
   readonly from: Map<string, number>;
   /** Its own that it was delivered; and those that were acknowledged, until it was delivered what came later. */
@@ -44,6 +52,7 @@ interface Run {
   readonly sent: { readonly id: string; readonly text: string }[];
 }
 
+const KEPT_LINES = 50;
 const PIECE = Buffer.alloc(1 << 20);
 
 export class Conversation {
@@ -55,6 +64,7 @@ export class Conversation {
   /** By what was said, which is said once. */
   readonly #ids = new Map<string, string>();
   readonly #neverSent = new Set<string>();
+  readonly #founders = new Set<string>();
   readonly counts = { acknowledged: 0, uncertain: 0, statesGiven: 0 };
 
   constructor(folder: string) {
@@ -64,7 +74,7 @@ export class Conversation {
   get account(): string {
     const { acknowledged, uncertain, statesGiven } = this.counts;
     const said = `${this.#messages.size} messages on a channel of the log, ${acknowledged} acknowledged, ${uncertain} uncertain`;
-    return `${said}, of ${this.#entered} processes, which were given the state ${statesGiven} times`;
+    return `${said}, of ${this.#entered} processes, which were given the state ${statesGiven} times, and founded one ${this.#founders.size} times`;
   }
 
   /** @returns how a process of that member is called, and where it writes. */
@@ -72,7 +82,18 @@ export class Conversation {
     this.#entered += 1;
     const name = `${id}.${this.#entered}`;
     const file = join(this.#folder, `heard-${name}`);
-    this.#runs.set(name, { name, file, read: 0, first: null, last: null, from: new Map(), own: new Set(), sent: [] });
+    this.#runs.set(name, {
+      name,
+      file,
+      read: 0,
+      first: null,
+      last: null,
+      founder: null,
+      lines: [],
+      from: new Map(),
+      own: new Set(),
+      sent: [],
+    });
     return { name, file };
   }
 
@@ -81,15 +102,22 @@ export class Conversation {
     this.#hear();
     for (const name of this.#runs.keys()) if (!names.includes(name)) this.#runs.delete(name);
     const before = this.#pairs(names);
-    const late = (): string[] =>
-      [...this.#pairs(names)].flatMap(([who, count]) => (count > (before.get(who) ?? 0) ? [] : [who]));
+    const late = (): string[] => [
+      ...[...this.#pairs(names)].flatMap(([who, count]) => (count > (before.get(who) ?? 0) ? [] : [who])),
+      ...this.#statesOf(names).slice(1),
+    ];
     await until(
-      () => `all members hear each other on the channel, but not ${late().join(", ")}`,
+      () => `all members hear each other on the channel and have one state, but not ${late().join(", ")}`,
       () => {
         this.#hear();
         return late().length === 0;
       },
     );
+  }
+
+  /** The last that each has written. */
+  get standing(): string {
+    return [...this.#runs.values()].map(({ name, lines }) => `${name}: ${JSON.stringify(lines)}`).join("\n");
   }
 
   /** @throws for what is wrong, now that nobody is about to say anything more */
@@ -102,6 +130,11 @@ export class Conversation {
     if (this.counts.statesGiven === 0) throw new Error("nobody was given the state of the channel");
   }
 
+  /** By their founders: one, if all have the same. */
+  #statesOf(names: readonly string[]): string[] {
+    return [...new Set(names.map((name) => `the state of ${this.#runs.get(name)?.founder}`))];
+  }
+
   #pairs(names: readonly string[]): Map<string, number> {
     const listeners = names.map((name) => this.#runs.get(name) as Run);
     return new Map(
@@ -111,7 +144,9 @@ export class Conversation {
 
   #hear(): void {
     for (const run of this.#runs.values()) {
-      for (const line of this.#linesOf(run)) this.#take(run, line);
+      const lines = this.#linesOf(run);
+      run.lines = [...run.lines, ...lines].slice(-KEPT_LINES);
+      for (const line of lines) this.#take(run, line);
       this.#requireOwn(run);
     }
   }
@@ -135,6 +170,7 @@ export class Conversation {
       this.counts.statesGiven += 1;
       run.first = null;
       run.last = null;
+      run.founder = line.given.first;
     } else if ("sent" in line) {
       this.counts.acknowledged += 1;
       run.sent.push({ id: line.sent, text: line.text });
@@ -142,17 +178,22 @@ export class Conversation {
       if (line.failed !== "never-sent") this.counts.uncertain += 1;
       else if (this.#ids.has(line.text)) throw new Error(`${line.text} was said never to be sent, and was delivered`);
       else this.#neverSent.add(line.text);
-    } else {
-      const { heard: id, view, text, state } = line;
-      this.#deliver(run, id, { text, view, state: `${state.first} ${state.count}` });
-    }
+    } else if ("heard" in line) this.#deliver(run, line);
   }
 
-  #deliver(run: Run, id: string, { text, view, state }: Omit<Message, "next">): void {
-    const known = this.#messages.get(id) ?? { text, view, state, next: null };
+  #deliver(run: Run, { heard: id, text, view, state }: Extract<Line, { heard: string }>): void {
+    const known = this.#messages.get(id) ?? { text, view, counts: new Map(), next: null };
     this.#messages.set(id, known);
-    const differs = known.text !== text || known.view !== view || known.state !== state;
-    if (differs) throw new Error(`${run.name} was delivered ${id} as ${[text, view, state]}, another ${shown(known)}`);
+    if (known.text !== text || known.view !== view)
+      throw new Error(
+        `${run.name} was delivered ${id} as ${text} in view ${view}, another ${known.text} in ${known.view}`,
+      );
+    const count = known.counts.get(state.first) ?? state.count;
+    known.counts.set(state.first, count);
+    if (count !== state.count)
+      throw new Error(`${run.name} has the state ${state.count} of ${state.first} after ${id}, another has ${count}`);
+    this.#founders.add(state.first);
+    run.founder = state.first;
     if ((this.#ids.get(text) ?? id) !== id) throw new Error(`${text} is both ${id} and ${this.#ids.get(text)}`);
     this.#ids.set(text, id);
     if (this.#neverSent.has(text))
@@ -188,5 +229,4 @@ export class Conversation {
   }
 }
 
-const shown = ({ text, view, state }: Message): string => String([text, view, state]);
 const revisionOf = (id: string): number => Number(id.split(".")[2]);

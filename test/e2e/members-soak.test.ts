@@ -2,7 +2,7 @@
  * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, on slow disks and wrong clocks,
  * restarted and upgraded one by one, added, removed, replaced and moved: what they see of keys is linearizable, nothing that was
  * acknowledged is lost or done twice, watches have no gap, no two hold one lock, and no stale token is taken. Members speak on a channel of the
- * log meanwhile: all hear the same in the same order, and have the same state after each message.
+ * log meanwhile: all hear the same in the same order, and have one state.
  * COTERIE_SOAK_MINUTES=60 says how long, but each kind of fault comes once at least; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
@@ -71,6 +71,7 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
     members.conversation.end();
   } catch (error) {
     console.log(`members: failed, COTERIE_SEED=${seed}, after ${done.slice(-6).join(", ")}\n${members.standing}`);
+    console.log(members.conversation.standing);
     throw error;
   }
   say(done.length);

@@ -39,6 +39,10 @@ async function hear() {
   }
 }
 
+async function look() {
+  for await (const { view, members, state: is } of room.views()) note({ is, view, members });
+}
+
 async function speak() {
   for (let number = 1; !member.signal.aborted; number++) {
     const text = `${name} ${number}`;
@@ -53,4 +57,4 @@ async function speak() {
 }
 
 process.stdout.write(`${JSON.stringify({ event: "listening" })}\n`);
-await Promise.all([hear(), speak()]);
+await Promise.all([hear(), look(), speak()]);
