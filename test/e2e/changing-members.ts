@@ -59,8 +59,8 @@ export class ChangingMembers {
   /** How the process of each is called. */
   readonly #names = new Map<number, string>();
   /**
-   * Beside the release before, whose `node_modules` is a link: Node 20 may follow it in `require` and not in `import`, once a socket has
-   * been looked at, unless the program itself lies below the same first folder.
+   * Beside the release before, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
+   * been looked at, as releases up to 26 November 2026 do, unless the program lies below the same first folder (nodejs/node#51142).
    */
   readonly #program = join(this.#folder, "speaking-member.mjs");
   readonly conversation = new Conversation(this.#folder);
