@@ -1,16 +1,26 @@
 /** Members of a cluster in processes of their own, which a test adds, removes, replaces, moves, restarts and harms while clients work. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import type { Random } from "../../src/core/random.ts";
-import type { ClusterMember } from "../../src/index.ts";
+import type { ClusterMember, JoinOptions } from "../../src/index.ts";
 import { coterie } from "../commands/run-here.ts";
 import { freePorts } from "../network/free-ports.ts";
-import { CLI, ScriptUnderTest, until } from "./cluster-under-test.ts";
+import { PACKAGE, ScriptUnderTest, until } from "./cluster-under-test.ts";
+import { Conversation } from "./conversation.ts";
 import type { Release } from "./previous-release.ts";
 
 const FOUNDERS = [1, 2, 3];
@@ -24,6 +34,7 @@ const SLOW_FOR_MS = 2_000;
 /** By how much a clock is wrong at most; leases allow for 5 %. */
 const DRIFT = 0.04;
 const MACHINE = new URL("./faulty-machine.js", import.meta.url);
+const PROGRAM = fileURLToPath(new URL("./speaking-member.js", import.meta.url));
 /** Of the disk of a member, where it can be given one of its own. */
 const DISK_BYTES = 64 << 20;
 
@@ -45,6 +56,14 @@ export class ChangingMembers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-members-"));
   readonly #draw: Random;
   readonly #running = new Map<number, ScriptUnderTest>();
+  /** How the process of each is called. */
+  readonly #names = new Map<number, string>();
+  /**
+   * Beside the release before, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
+   * been looked at, as releases up to 26 November 2026 do, unless the program lies below the same first folder (nodejs/node#51142).
+   */
+  readonly #program = join(this.#folder, "speaking-member.mjs");
+  readonly conversation = new Conversation(this.#folder);
   readonly #ports = new Map<number, Ports>();
   readonly #mounted: string[] = [];
   /** How fast the clocks of each machine go. */
@@ -52,7 +71,7 @@ export class ChangingMembers {
   /** Who is on the list between deeds: all of them vote. */
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
-  #cli = CLI;
+  #package = PACKAGE;
   #left: readonly Deed[] = [];
   #hasPicked = false;
   #isSecondTurn = false;
@@ -66,10 +85,11 @@ export class ChangingMembers {
   /** @param previous as which they begin, until they are upgraded; null: as this release */
   constructor(draw: Random, previous: Release | null) {
     this.#draw = draw;
-    if (previous !== null) this.#cli = previous.cli;
+    if (previous !== null) this.#package = previous.packageUrl;
   }
 
   async found(): Promise<void> {
+    copyFileSync(PROGRAM, this.#program);
     for (const id of FOUNDERS) await this.#prepare(id);
     for (const id of FOUNDERS) this.#start(id);
     await this.#allListen(FOUNDERS);
@@ -105,7 +125,7 @@ export class ChangingMembers {
         return this.#restarted(this.#listed, "SIGKILL");
       case "restart one by one":
       case "upgrade one by one":
-        if (deed === "upgrade one by one") this.#cli = CLI;
+        if (deed === "upgrade one by one") this.#package = PACKAGE;
         for (const id of this.#listed) await this.#restarted([id], "SIGTERM");
         return;
       case "pause":
@@ -139,14 +159,23 @@ export class ChangingMembers {
     }
   }
 
-  /** Looks how large folders and processes are. */
-  async weigh(): Promise<void> {
+  /** Looks how large folders and processes are. @returns those of now, smallest first, in MiB */
+  async weigh(): Promise<{ readonly folders: readonly number[]; readonly memory: readonly number[] }> {
+    const [folders, memory]: [number[], number[]] = [[], []];
     for (const [id, process] of this.#running) {
       const names = await readdir(this.#dataOf(id), { recursive: true });
-      const bytes = names.reduce((sum, name) => sum + sizeOf(join(this.#dataOf(id), name)), 0);
-      this.most.folder = Math.max(this.most.folder, bytes);
-      this.most.memory = Math.max(this.most.memory, memoryOf(process.pid));
+      folders.push(names.reduce((sum, name) => sum + sizeOf(join(this.#dataOf(id), name)), 0));
+      memory.push(memoryOf(process.pid));
     }
+    this.most.folder = Math.max(this.most.folder, ...folders);
+    this.most.memory = Math.max(this.most.memory, ...memory);
+    const sorted = (bytes: number[]): number[] => bytes.sort((a, b) => a - b).map((each) => Math.round(each / 2 ** 20));
+    return { folders: sorted(folders), memory: sorted(memory) };
+  }
+
+  /** Waits until all that run hear each other on the channel. @throws for what is wrong so far */
+  async converse(): Promise<void> {
+    await this.conversation.progress([...this.#running.keys()].map((id) => this.#names.get(id) as string));
   }
 
   get standing(): string {
@@ -183,22 +212,24 @@ export class ChangingMembers {
     }
   }
 
-  #start(id: number, ...more: string[]): void {
+  #start(id: number, existing = false): void {
     const ids = [...new Set([...this.#listed, id])];
-    const members = ids.map((each) => {
-      const { peer, admin } = this.#ports.get(each) as Ports;
-      return [each, { address: `127.0.0.1:${peer}`, admin: `127.0.0.1:${admin}` }];
-    });
-    const config = join(this.#folder, `config-${id}.json`);
-    // A mounted folder's root is not its own to lock and to remove.
-    const dataDir = join(this.#dataOf(id), "journal");
-    writeFileSync(config, JSON.stringify({ cluster: "test", dataDir, members: Object.fromEntries(members) }));
-    const { clients } = this.#ports.get(id) as Ports;
-    const words = ["--config", config, "--id", String(id), "--clients", `127.0.0.1:${clients}`, "--fault-injector"];
+    const { admin, clients } = this.#ports.get(id) as Ports;
+    const options: JoinOptions = {
+      ...{ cluster: "test", id, existing, faultInjector: true },
+      members: Object.fromEntries(ids.map((each) => [each, this.#addressOf(each)])),
+      // A mounted folder's root is not its own to lock and to remove.
+      dataDir: join(this.#dataOf(id), "journal"),
+      admin: `127.0.0.1:${admin}`,
+      clients: `127.0.0.1:${clients}`,
+    };
     const machine = new URL(MACHINE);
-    machine.searchParams.set("platform", new URL("../runtime/platform/real.js", pathToFileURL(this.#cli)).href);
+    machine.searchParams.set("platform", new URL("./runtime/platform/real.js", this.#package).href);
     machine.searchParams.set("faults", this.#faultsOf(id));
-    this.#running.set(id, new ScriptUnderTest("--import", machine.href, this.#cli, "node", ...words, ...more));
+    const { name, file } = this.conversation.enter(id);
+    this.#names.set(id, name);
+    const words = [this.#package, file, name, JSON.stringify(options)];
+    this.#running.set(id, new ScriptUnderTest("--import", machine.href, this.#program, ...words));
   }
 
   async #allListen(ids: readonly number[]): Promise<void> {
@@ -357,7 +388,7 @@ export class ChangingMembers {
     await this.#prepare(id);
     const [verb = "", ...options] = words;
     await this.#command("member", verb, String(id), this.#addressOf(id), ...options);
-    this.#start(id, "--existing");
+    this.#start(id, true);
     await this.#allListen([id]);
     const leaving = words[0] === "add" && words[1] === "--replaces" ? Number(words[2]) : null;
     const staying = [...this.#running.keys()].filter((each) => each !== leaving);

@@ -4,17 +4,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { transformWithOxc } from "vite";
 import type { JoinOptions } from "../../src/cluster/services/api.ts";
 import type { DatagramFaults } from "../../src/runtime/fault-injector.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { type Overheard, overhear } from "../network/udp-under-test.ts";
 import type { Order, Report } from "./channel-process.ts";
-import { CLI, until } from "./cluster-under-test.ts";
-
-/** The built package of this checkout. */
-const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
+import { PACKAGE, until } from "./cluster-under-test.ts";
 
 type Said<S extends Report["kind"]> = Extract<Report, { kind: S }>;
 

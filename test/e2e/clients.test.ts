@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { Client, CoordinationError, Grant } from "../../src/index.ts";
 import { freePorts } from "../network/free-ports.ts";
-import { until } from "./cluster-under-test.ts";
-import { Joined, PACKAGE, type Place, place } from "./joined-members.ts";
+import { PACKAGE, until } from "./cluster-under-test.ts";
+import { Joined, type Place, place } from "./joined-members.ts";
 
 const { connect }: typeof import("../../src/index.ts") = await import(PACKAGE);
 

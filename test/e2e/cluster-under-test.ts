@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
 import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
 import { freePorts } from "../network/free-ports.ts";
@@ -13,6 +13,9 @@ import { freePorts } from "../network/free-ports.ts";
 export const PATIENCE_MS = 60_000;
 
 export const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
+
+/** The built package of this checkout. */
+export const PACKAGE = new URL("../index.js", pathToFileURL(CLI)).href;
 
 type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | null; admin: string };
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;

@@ -3,8 +3,8 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Coterie, until } from "./cluster-under-test.ts";
-import { folder, isGrowing, Joined, joinedAt, numbersIn, PACKAGE, type Place, place } from "./joined-members.ts";
+import { Coterie, PACKAGE, until } from "./cluster-under-test.ts";
+import { folder, isGrowing, Joined, joinedAt, numbersIn, type Place, place } from "./joined-members.ts";
 
 /** Long enough for an election, had there been a majority. */
 const WOULD_BE_ELECTED_MS = 3_000;

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import { mutualExclusion } from "../../src/protocols/family.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
-import { until } from "./cluster-under-test.ts";
-import { folder, isGrowing, type Joined, joinedAt, numbersIn, PACKAGE, place, type Said } from "./joined-members.ts";
+import { PACKAGE, until } from "./cluster-under-test.ts";
+import { folder, isGrowing, type Joined, joinedAt, numbersIn, place, type Said } from "./joined-members.ts";
 import type { Report } from "./joined-process.ts";
 
 const three = async (timing: Timing = "default") =>

@@ -4,16 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { transformWithOxc } from "vite";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import type { JoinOptions } from "../../src/cluster/services/api.ts";
 import { freePorts } from "../network/free-ports.ts";
-import { CLI, until } from "./cluster-under-test.ts";
+import { PACKAGE, until } from "./cluster-under-test.ts";
 import type { Order, Report } from "./joined-process.ts";
-
-/** The built package of this checkout. */
-export const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
 
 /** For this file's members; removed at its end. */
 export const folder = mkdtempSync(join(tmpdir(), "coterie-join-"));

@@ -1,7 +1,8 @@
 /**
  * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, on slow disks and wrong clocks,
  * restarted and upgraded one by one, added, removed, replaced and moved: what they see of keys is linearizable, nothing that was
- * acknowledged is lost or done twice, watches have no gap, no two hold one lock, and no stale token is taken.
+ * acknowledged is lost or done twice, watches have no gap, no two hold one lock, and no stale token is taken. Members speak on a channel of the
+ * log meanwhile: all hear the same in the same order, and have one state.
  * COTERIE_SOAK_MINUTES=60 says how long, but each kind of fault comes once at least; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
@@ -22,6 +23,7 @@ const MINUTE_MS = 60_000;
 const minutes = Number(process.env.COTERIE_SOAK_MINUTES ?? 3);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 const SAYS_EVERY_ROUNDS = 10;
+const WEIGHS_EVERY_MS = 10 * MINUTE_MS;
 const MOST_FOLDER_BYTES = 48 << 20;
 const MOST_MEMORY_BYTES = 512 << 20;
 
@@ -50,6 +52,7 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
   await clients.start();
   await clients.progress();
   const done: Deed[] = [];
+  let weighed = 0;
   const began = performance.now();
   const isEnough = (): boolean => performance.now() - began >= minutes * MINUTE_MS && members.hasDoneEach;
   try {
@@ -57,16 +60,22 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
       done.push(members.pick());
       await members.carryOut(done.at(-1) as Deed);
       await clients.progress();
+      await members.converse();
       clients.renewKeys();
-      await members.weigh();
+      const weight = await members.weigh();
+      if (performance.now() - began >= weighed * WEIGHS_EVERY_MS) note(weight);
       if (round % SAYS_EVERY_ROUNDS === 0) say(round);
     }
     await clients.end();
+    note(await members.weigh());
+    members.conversation.end();
   } catch (error) {
     console.log(`members: failed, COTERIE_SEED=${seed}, after ${done.slice(-6).join(", ")}\n${members.standing}`);
+    console.log(members.conversation.standing);
     throw error;
   }
   say(done.length);
+  console.log(`members: ${deeds.map((deed) => `${deed} ${done.filter((each) => each === deed).length}`).join(", ")}`);
   expect(clients.wrong).toEqual([]);
   const { verdict, findings, model } = checkLinearizability(clients.history, map());
   const pictures = findings.map((finding) => (finding.verdict === "holds" ? "" : drawText(finding, { model })));
@@ -74,9 +83,17 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
   expect(members.most.folder).toBeLessThan(MOST_FOLDER_BYTES);
   expect(members.most.memory).toBeLessThan(MOST_MEMORY_BYTES);
 
+  /** In the beginning, every ten minutes and in the end. */
+  function note({ folders, memory }: Awaited<ReturnType<ChangingMembers["weigh"]>>): void {
+    const minute = Math.round((performance.now() - began) / MINUTE_MS);
+    console.log(`members: minute ${minute}: processes ${memory.join(", ")} MiB, folders ${folders.join(", ")} MiB`);
+    weighed += 1;
+  }
+
   function say(round: number): void {
     const seconds = Math.round((performance.now() - began) / 1_000);
     const [folder, memory] = [members.most.folder, members.most.memory].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+    console.log(`members: ${members.conversation.account}`);
     const { disk, removed } = members.ended;
     console.log(`members: ${round} deeds in ${seconds} s: ${clients.account}`);
     console.log(`members: ${disk} ended with a full disk, ${removed} were told of their removal`);

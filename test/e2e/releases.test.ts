@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { broken } from "./channel-accounts.ts";
 import { type ChannelMember, ChannelMembers, together } from "./channel-members.ts";
-import { until } from "./cluster-under-test.ts";
-import { folder, isGrowing, Joined, joinedAt, numbersIn, PACKAGE, place } from "./joined-members.ts";
+import { PACKAGE, until } from "./cluster-under-test.ts";
+import { folder, isGrowing, Joined, joinedAt, numbersIn, place } from "./joined-members.ts";
 import { changedRelease, mixes, previousRelease, type Release } from "./previous-release.ts";
 
 let built: Release | null = null;

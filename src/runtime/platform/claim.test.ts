@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -64,6 +65,20 @@ test("what a killed process has left is cleared away", async () => {
   const taken = await claim(directory);
   expect(readdirSync(directory)).toEqual([expect.stringMatching(`^claim-${process.pid}-`)]);
   await taken.release();
+});
+
+test("what a dead process left is cleared away without a look at it, by which Node would lose sight of links: nodejs/node#51142", async () => {
+  const child = await holder();
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const [real, link] = [join(directory, "real.cjs"), join(directory, "link.cjs")];
+  writeFileSync(real, "");
+  symlinkSync(real, link);
+  const { resolve } = createRequire(import.meta.url);
+  const known = resolve(real); // From here on Node knows the folders.
+  const own = await claim(directory);
+  expect(resolve(link)).toBe(known);
+  await own.release();
 });
 
 test("of many who come at once, beside what the dead have left, never two hold it", { tags: ["long"] }, async () => {

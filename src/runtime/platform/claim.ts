@@ -10,7 +10,7 @@
  * clears away what the dead have left; a process that finds its own claim cleared away, before it began to listen, starts again.
  */
 import { randomBytes } from "node:crypto";
-import { access, type FileHandle, open, readdir, rm } from "node:fs/promises";
+import { access, type FileHandle, open, readdir, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -84,11 +84,20 @@ async function attemptClaim(directory: string, folder: FileHandle): Promise<Clai
     () => true,
   );
   if (rival === undefined && !isClearedAway) {
-    await Promise.all(others.map((other) => rm(join(directory, other), { force: true })));
+    await Promise.all(others.map((other) => cleared(join(directory, other))));
     return { release };
   }
   await new Promise<void>((resolve) => server.close(() => resolve()));
   return rival ?? name;
+}
+
+/** Not with `rm`, which looks at the socket first: modules that are loaded then may be another copy, as links are not followed (nodejs/node#51142). */
+async function cleared(claimOfDead: string): Promise<void> {
+  try {
+    await unlink(claimOfDead);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }
 
 /** Where a long path has no room, Linux knows the open folder by a short one. */
