@@ -14,10 +14,11 @@ const into = openSync(file, "a");
 const note = (what) => writeSync(into, `${JSON.stringify(what)}\n`);
 
 const member = await join(JSON.parse(options));
-process.once("SIGTERM", async () => {
+const leave = async () => {
   await Promise.race([member.leave(), sleep(LEAVE_WITHIN_MS)]);
   process.exit(0);
-});
+};
+process.once("SIGTERM", () => void leave());
 member.signal.addEventListener("abort", () => {
   if (member.signal.reason.code === "member-left") return;
   process.stderr.write(`${member.signal.reason.message}\n`);
