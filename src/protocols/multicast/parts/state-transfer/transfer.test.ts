@@ -30,7 +30,7 @@ function member() {
     standing: () => state.standing,
   };
 }
-const word = (view: number, nth: number): number => beforeWordsOf(view) + nth;
+const word = (view: number, place: number): number => beforeWordsOf(view) + place;
 const says = (number: number, is: Standing) => ({ type: "say", payload: { type: "standing", number, is, place: 0 } });
 
 describe("words on how a member stands", () => {
