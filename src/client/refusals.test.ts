@@ -48,12 +48,12 @@ describe("why there is no connection", () => {
 it("a browser does not say why a connection ended, so nobody is told more than that", async () => {
   let opens = false;
   class Socket {
-    onopen = (): void => {};
-    onclose = (): void => {};
+    onopen: (() => void) | null = null;
+    onclose: (() => void) | null = null;
     constructor() {
       setTimeout(() => {
-        if (opens) this.onopen();
-        this.onclose();
+        if (opens) this.onopen?.();
+        this.onclose?.(); // Not of a connection that has been given up.
       });
     }
     send(): void {}
