@@ -13,12 +13,15 @@ const { join, CoordinationError } = await import(packageUrl);
 const into = openSync(file, "a");
 const note = (what) => writeSync(into, `${JSON.stringify(what)}\n`);
 
+function failed(error) {
+  process.stderr.write(`${error.stack}\n`);
+  process.exit(1);
+}
+
 const member = await join(JSON.parse(options));
-const leave = async () => {
-  await Promise.race([member.leave(), sleep(LEAVE_WITHIN_MS)]);
-  process.exit(0);
-};
-process.once("SIGTERM", () => void leave());
+process.once("SIGTERM", () => {
+  Promise.race([member.leave(), sleep(LEAVE_WITHIN_MS)]).then(() => process.exit(0), failed);
+});
 member.signal.addEventListener("abort", () => {
   if (member.signal.reason.code === "member-left") return;
   process.stderr.write(`${member.signal.reason.message}\n`);
