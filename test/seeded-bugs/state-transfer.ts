@@ -53,8 +53,8 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
     name: "holders-stay-silent",
     summary: "a member that holds the state does not say so when another seeks it",
     file,
-    find: "if (wants(is) && isSilent && from !== ctx.self) say(state, ctx, state.standing);",
-    replace: `if (wants(is) && isSilent && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
+    find: "if (wants(is) && isSilent(state) && from !== ctx.self) say(state, ctx, state.standing);",
+    replace: `if (wants(is) && isSilent(state) && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
     by: "source crashes",
   },
   {
