@@ -18,8 +18,14 @@ interface Listener {
   readonly heard: Heard[];
   /** The views through which it has gone together with others: each with the next one. */
   readonly passed: (readonly [view: number, next: number])[];
-  /** Of its state: all that has been said, as far as anybody remembers; null while it waits for one. */
-  line: string[] | null;
+  state: State;
+}
+
+interface State {
+  /** Who was the first to have it. */
+  readonly founder: string;
+  /** All that has been said, as far as anybody remembers. */
+  readonly line: readonly string[];
 }
 
 export class Conversation {
@@ -29,7 +35,10 @@ export class Conversation {
   /** What was acknowledged, and to which process; and what was said never to be sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
-  /** After a message: what those that hold the state have. */
+  /**
+   * After a message, by the founder: what those that hold the state have. One that is founded where nobody in the group holds any begins
+   * with the messages that its founder was waiting with, which others have heard with the state that was before.
+   */
   readonly #lines = new Map<string, string>();
   /** What was found first. */
   #wrong: Error | null = null;
@@ -64,13 +73,13 @@ export class Conversation {
     const [first] = members;
     if (listeners.length > 0 && first !== undefined) {
       await room(first).send("the end", { timeoutMs: 10_000 });
-      const isThere = ({ line }: Listener): boolean => line?.includes("the end") === true;
+      const isThere = ({ state }: Listener): boolean => state.line.includes("the end");
       while (!listeners.every(isThere) && mayWait()) await sleep(20);
       const late = listeners.find((each) => !isThere(each));
       if (late !== undefined) throw new Error(`${late.name} did not hear the end of the conversation`);
     }
     this.#requireRight();
-    const lines = listeners.map(({ line }) => String(line));
+    const lines = listeners.map(({ state }) => String(state.line));
     if (new Set(lines).size > 1) throw new Error(`in the end states differ: ${lines.join(" | ")}`);
     this.#judge();
   }
@@ -86,7 +95,8 @@ export class Conversation {
   }
 
   #listen(member: Member): Listener {
-    const listener: Listener = { name: this.#nameOf(member), heard: [], passed: [], line: null };
+    const name = this.#nameOf(member);
+    const listener: Listener = { name, heard: [], passed: [], state: { founder: name, line: [] } };
     this.#listeners.push(listener);
     const channel = room(member);
     const unexpected = (error: unknown): void => {
@@ -113,25 +123,25 @@ export class Conversation {
   }
 
   async #keep(channel: Channel<string>, listener: Listener): Promise<void> {
-    const own: string[] = [];
-    listener.line = own;
-    for await (const said of channel.read<string[]>({ state: () => listener.line ?? [] })) {
+    for await (const said of channel.read<State>({ state: () => listener.state })) {
       if ("state" in said) {
-        listener.line = said.state;
+        listener.state = said.state;
         this.#states += 1;
         continue;
       }
-      listener.line = [...(listener.line ?? []), said.payload];
+      const { founder, line } = listener.state;
+      listener.state = { founder, line: [...line, said.payload] };
       this.#note(said.id, listener);
     }
   }
 
-  /** All that hold the state after a message have the same. */
-  #note(id: string, { name, line }: Listener): void {
-    const text = String(line);
-    const known = this.#lines.get(id) ?? text;
-    if (known !== text) throw new Error(`${name} has the state ${text} after ${id}, another has ${known}`);
-    this.#lines.set(id, text);
+  /** All that hold one state after a message have the same. */
+  #note(id: string, { name, state }: Listener): void {
+    const place = `${id} of ${state.founder}`;
+    const text = String(state.line);
+    const known = this.#lines.get(place) ?? text;
+    if (known !== text) throw new Error(`${name} has the state ${text} after ${place}, another has ${known}`);
+    this.#lines.set(place, text);
   }
 
   async #say(member: Member, by: Listener, { random }: ProcessTools): Promise<void> {
