@@ -22,8 +22,8 @@ export const clusterBugs: readonly ClusterBug[] = [
     name: "client-not-told-of-a-snapshot",
     summary: "a member does not tell its clients that it was given a snapshot, and their watches go on where they were",
     file: "src/cluster/clients/client-door.ts",
-    find: `    else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
-    replace: ``,
+    find: ` else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
+    replace: `\n`,
     finds: /1\d\d\d\/\d+ was told \d+ of \d+ changes|was not told of what was written last/,
   },
   {
