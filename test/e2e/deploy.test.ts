@@ -114,6 +114,14 @@ test("what Compose runs becomes ready though names come late, and serves clients
 });
 
 // test/package/package.test.ts runs what the image installs.
+test("a member of Compose is given its own key, and no other", () => {
+  const keysOf = ({ volumes }: Service): string[] =>
+    volumes
+      .flatMap((volume) => /^\.\/certs\/?([^:]*)/.exec(volume)?.[1] ?? [])
+      .filter((file) => !file.endsWith(".pem"));
+  expect(Object.values(services).map(keysOf)).toEqual([["node-0.key"], ["node-1.key"], ["node-2.key"]]);
+});
+
 test("the image has the tarball that is copied from beside its Dockerfile, and asks no registry for Coterie", () => {
   const words = installs.split(" ").filter((word) => !word.startsWith("--"));
   expect(words).toEqual(["npm", "install", copied.into + copied.pattern]);
