@@ -9,7 +9,7 @@ import { releaseNamed } from "../testing/cluster-swarm/upgrade.ts";
 import { clusterBugs } from "./cluster.ts";
 
 /** The first that finds each is lower. */
-const SEEDS = 40;
+const SEEDS = 100;
 
 it.each(clusterBugs)("$name: $summary", { timeout: 600_000 }, async ({ name, finds }) => {
   const release = await releaseNamed(name);
