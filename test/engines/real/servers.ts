@@ -1,9 +1,11 @@
 /** Engines as Debian packages them, each in a folder and on a port of its own, to be killed, paused and started again. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Away } from "../fenced-counter.ts";
 
 /** How an engine's server is started. */
@@ -121,6 +123,11 @@ export interface Served extends Away {
   remove(): Promise<void>;
 }
 
+/** What PostgreSQL says while a process of the server before it lives. */
+const OTHERS_LIVE = "pre-existing shared memory block";
+const OTHERS_END_WITHIN_MS = 10_000;
+const LOOK_EVERY_MS = 50;
+
 /** One server, over all its runs. */
 export class EngineServer implements Served {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-engine-"));
@@ -154,19 +161,33 @@ export class EngineServer implements Served {
     return [this.port];
   }
 
+  /** Processes that a killed one had started may take a while to end, and PostgreSQL does not start beside them. */
   async start(): Promise<void> {
+    const until = performance.now() + OTHERS_END_WITHIN_MS;
+    while (!(await this.#isStarted())) {
+      if (!this.#said.includes(OTHERS_LIVE) || performance.now() > until)
+        throw new Error(`${this.#kind.package} ended: ${this.#said}`);
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  /** @returns whether it answers; otherwise it has ended. */
+  async #isStarted(): Promise<boolean> {
     const { user } = this.#kind;
     const child = spawn(this.#program, this.#kind.args(this.folder, this.port), {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "pipe"],
       ...(user === undefined ? {} : ownerOf(user)),
     });
+    this.#said = "";
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (data: Buffer) => (this.#said = (this.#said + data.toString()).slice(-4_000)));
     this.#process = child;
-    while (!(await answers(this.port))) {
-      if (child.exitCode !== null) throw new Error(`${this.#kind.package} ended: ${this.#said}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    const ended = once(child, "close").then(() => false); // By then it has said all.
+    for (;;) {
+      if (await answers(this.port)) return true;
+      if (child.exitCode !== null || child.signalCode !== null) return ended;
+      await sleep(LOOK_EVERY_MS);
     }
   }
 
