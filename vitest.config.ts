@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL(".", import.meta.url));
 /** What harms members for minutes, and waits for them to get on: two at a time. */
 const soaks = ["test/e2e/*soak.test.ts"];
 
-/** What measures times, or keeps the machine so busy that others measure it: one file at a time, after all others. */
+/** What measures times, or keeps the machine so busy that others measure it: one file at a time. */
 const alone = [
   "test/e2e/bench-*.test.ts",
   "test/e2e/{elect-splits,names,releases,stale-writes}.test.ts",

@@ -4,7 +4,8 @@
  * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987, §4; Schneider, "Implementing Fault-Tolerant
  * Services Using the State Machine Approach", ACM Computing Surveys 1990, §7 (integration of a repaired replica).
  *
- * Assumes   a total order with views, in which each member's own come in its order; what one member sends to another alone may
+ * Assumes   a total order with views, in which each member's own come in its order, if in later views than it said them in,
+ *           as on the replicated log; what one member sends to another alone may
  *           be lost, but not for ever. Users that hold the state change it by what is delivered alone, deterministically, and
  *           say it when they are asked. For liveness: a view that stays, whose members all run this.
  * Safety    after any place of the order, users that hold the state have the same, also those of views before that went on;
