@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { clone } from "../core/plain.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
+import { byzantine } from "../protocols/byzantine.ts";
 import { paxos } from "../protocols/consensus/paxos/paxos.ts";
+import { raft } from "../protocols/consensus/raft/raft.ts";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { simulation } from "../sim/simulation.ts";
@@ -320,6 +322,32 @@ const starts = [entry(0, 0, { kind: "start" }), entry(0, 1, { kind: "start" })];
 const verdicts = (entries: readonly TraceEntry<Dice>[]) =>
   replay(dice, [0, 1], entries).findings.map(({ verdict, entry, node }) => [verdict, entry, node]);
 
+describe("a recording of a liar raises no doubt wherever it breaks off", () => {
+  const liars = byzantine(raft(), new Map([[2, "equivocate"]]));
+  const entries: TraceEntry[] = [];
+  const run = simulation({
+    protocol: liars,
+    nodes: [0, 1, 2],
+    seed: 3,
+    delayMs: [1, 3],
+    trace: (entry) => entries.push(entry as TraceEntry),
+  });
+  for (const node of [0, 1, 2]) run.start(node);
+  run.run(1_500);
+  const doubtsOf = (some: readonly TraceEntry[]) => replay(liars, [0, 1, 2], some as never[]).doubts;
+
+  it("at once for all, or for one whose process has ended", () => {
+    const choices = entries.flatMap(({ kind }, at) => (kind === "choice" ? [at] : []));
+    expect(choices.length).toBeGreaterThan(5);
+    for (const choice of choices.slice(0, 12))
+      for (const end of [choice, choice + 1, choice + 2]) {
+        const some = entries.slice(0, end);
+        expect(doubtsOf(some), `the first ${end}`).toEqual([]);
+        expect(doubtsOf([...some, { at: 1_500, node: 2, kind: "crash" }]), `the first ${end}, and it ends`).toEqual([]);
+      }
+  });
+});
+
 describe("choices and verdicts", () => {
   it("what was chosen is chosen again", () => {
     const { snapshot, doubts } = replay(dice, [0, 1], [...starts, ...roll(1, 3), ...roll(5, 2)]);
@@ -331,6 +359,18 @@ describe("choices and verdicts", () => {
     );
     const other = roll(1, 7);
     expect(replay(dice, [0, 1], [...starts, ...other]).doubts[0]?.sentence).toContain("the recording has number: 7");
+  });
+
+  it("where the recording breaks off before a choice, any of them goes on; where it only lacks it, none does", () => {
+    const [command] = roll(1, 3) as [TraceEntry<Dice>];
+    const crash = entry(2, 0, { kind: "crash" });
+    for (const entries of [[command], [command, crash], [command, crash, entry(3, 0, { kind: "start" })]])
+      expect(replay(dice, [0, 1], [...starts, ...entries]).doubts).toEqual([]);
+    const view = entry(1, 0, { kind: "view", view: { role: "player" } });
+    for (const more of [view, command])
+      expect(replay(dice, [0, 1], [...starts, command, more]).doubts[0]?.sentence).toBe(
+        "the handlers choose number, the recording does not",
+      );
   });
 
   it("at rest is only where nothing is on its way; what is open or not so at the end is unknown", () => {
