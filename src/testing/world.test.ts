@@ -140,6 +140,16 @@ describe("a member", () => {
     });
   });
 
+  test("that came later is the first to start again, once all were down", async () => {
+    const world = simulate({ members: 3, seed: 2 });
+    await world.run(async () => {
+      await world.add(4);
+      for (const id of world.members) world.kill(id);
+      await Promise.all([4, 1, 2, 3].map((id) => world.restart(id)));
+      await world.member(4).counter("visits").add(1);
+    });
+  });
+
   test("whose disk fails, fails, and says nothing more", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {

@@ -457,7 +457,10 @@ export class World {
 
   #told(id: NodeId): Pick<JoinOptions, "members" | "existing"> {
     const isFounder = this.#founders.includes(id);
-    const those = isFounder ? this.#founders : this.members.filter((each) => each === id || this.isUp(each));
+    const others = this.members.filter((each) => each !== id);
+    const up = others.filter((each) => this.isUp(each));
+    const known = up.length > 0 ? up : others; // Where all start at once, none is up yet.
+    const those = isFounder ? this.#founders : [id, ...known];
     const members = Object.fromEntries(those.map((each) => [each, this.address(each)]));
     return { members, ...(isFounder ? {} : { existing: true }) };
   }

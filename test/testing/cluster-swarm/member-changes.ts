@@ -56,7 +56,9 @@ export class MemberChanges {
   async #ask<T>(what: (member: Member) => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await what(this.#world.member(await this.#anybody()));
+        const id = await this.#anybody(WELL_WITHIN.timeoutMs);
+        if (id === null) throw new Error(`no member knew a leader for ${WELL_WITHIN.timeoutMs} ms`);
+        return await what(this.#world.member(id));
       } catch (error) {
         const { code } = error as { code?: string };
         if (code !== "member-removed" && code !== "not-running") throw error;
@@ -71,7 +73,9 @@ export class MemberChanges {
 
   async #changeOne(): Promise<void> {
     const world = this.#world;
-    const by = world.member(await this.#anybody());
+    const id = await this.#anybody(LONGEST_MS);
+    if (id === null) return; // While two halves are of different releases, nobody leads.
+    const by = world.member(id);
     const list = await by.cluster.members(WITHIN);
     const voters = list.filter(({ role }) => role === "voter");
     const some = (of: readonly ClusterMember[]): ClusterMember | undefined => of[this.#chance.below(of.length || 1)];
@@ -169,15 +173,15 @@ export class MemberChanges {
   }
 
   /** Who knows a leader: two that were removed while they were down may know nobody but each other. */
-  async #anybody(): Promise<number> {
+  async #anybody(withinMs: number): Promise<number | null> {
     const world = this.#world;
-    for (const limit = world.now() + WELL_WITHIN.timeoutMs; world.now() < limit; ) {
+    for (const limit = world.now() + withinMs; world.now() < limit; ) {
       const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().lockServer !== null);
       const id = up[this.#chance.below(up.length || 1)];
       if (id !== undefined) return id;
       await world.sleep(50);
     }
-    throw new Error(`no member knew a leader for ${WELL_WITHIN.timeoutMs} ms`);
+    return null;
   }
 }
 
