@@ -208,6 +208,32 @@ describe("a simulated stream", () => {
     expect(slowest).toBeGreaterThan(150);
   });
 
+  test.each([1, 2, 3, 4])(
+    "once a link loses no more, what it lost comes with the next try, and what waited behind it at once (seed %d)",
+    async (seed) => {
+      const { time, network, accepted, sleep, listen, dial, run } = twoMachines(seed);
+      const readAt: number[] = [];
+      let mendedAt = 0;
+      await run(async () => {
+        await listen();
+        const stream = dial();
+        await sleep(10);
+        network.link(1, 2).set({ loss: 0.99 });
+        accepted[0]?.on("data", (chunk) => {
+          for (const byte of chunk) readAt[byte] = time.now;
+        });
+        for (let i = 0; i < 20; i++) stream.write(Buffer.from([i]));
+        await sleep(1_000); // Tries come after 0.2 s, 0.6 s, 1.4 s, and so on.
+        network.link(1, 2).set({});
+        mendedAt = time.now;
+        await sleep(20_000);
+      });
+      expect(readAt).toHaveLength(20);
+      expect(readAt.at(-1)).toBeGreaterThan(mendedAt);
+      expect(readAt.at(-1)).toBeLessThan(mendedAt + 500);
+    },
+  );
+
   test("what is written ends with end(), and the other direction is read to its end", async () => {
     const { seen, accepted, sleep, listen, dial, run } = twoMachines();
     await run(async () => {

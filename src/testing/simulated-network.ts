@@ -14,7 +14,7 @@ import type { Listener, ListenerOptions, Network } from "../runtime/platform/pla
 import { type Delay, sampler } from "../sim/delay.ts";
 import { refusedBySystem } from "./simulated-disk.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
-import { SimulatedStream, type Way } from "./simulated-stream.ts";
+import { SimulatedStream, type Transit, type Way } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 /** One direction between two machines. */
@@ -90,13 +90,28 @@ class Link implements Way {
     this.bytesPerMs = bytesPerMs;
   }
 
-  /** How long a packet takes, with all the times that it is lost. */
-  transit(bytes: number): number {
+  get isLossy(): boolean {
+    return this.loss > 0;
+  }
+
+  /** How long a packet takes that is not lost, and how often it is lost if the link stays as it is. */
+  transit(bytes: number): Transit {
     const begin = Math.max(this.time.now, this.#freeAt);
     this.#freeAt = begin + bytes / this.bytesPerMs;
-    let ms = this.#freeAt - this.time.now + this.#delayMs();
-    for (let waitMs = RESEND_MS; this.loss > 0 && this.chance.between(0, 1) < this.loss; waitMs *= 2) ms += waitMs;
-    return ms;
+    const ms = this.#freeAt - this.time.now + this.#delayMs();
+    let losses = 0;
+    while (this.isLossy && this.chance.between(0, 1) < this.loss) losses += 1;
+    return { ms, losses };
+  }
+
+  /** How long it takes with all the times that it is lost. */
+  arrival(bytes: number): number {
+    const { ms, losses } = this.transit(bytes);
+    return ms + RESEND_MS * (2 ** losses - 1);
+  }
+
+  lostForMs(losses: number): number {
+    return RESEND_MS * 2 ** losses;
   }
 
   /** After how long a packet is sent again that has not got through so many times. */
@@ -206,14 +221,14 @@ export class SimulatedNetwork {
     const back = this.#links.get(key(there.id, machine.id)) as Link;
     const stream = this.#stream(process, address);
     const answer = (then: () => void): void =>
-      void this.#time.after(back.transit(0), () => {
+      void this.#time.after(back.arrival(0), () => {
         if (!stream.destroyed && process.isAlive && back.isOpen) process.arrive(then);
       });
     const refuse = (): void => answer(() => stream.fail("ECONNREFUSED"));
     const isAsked = { isAnswered: false };
     const ask = (attempt: number): void => {
       if (stream.destroyed || !process.isAlive || isAsked.isAnswered) return;
-      this.#time.after(toThere.transit(0), () => {
+      this.#time.after(toThere.arrival(0), () => {
         if (stream.destroyed || !process.isAlive || isAsked.isAnswered || !toThere.isOpen) return;
         const port = this.#ports.get(formatHostPort(address));
         if (port === undefined || !port.process.isAlive) return refuse();

@@ -13,8 +13,17 @@ export interface Way {
   readonly isOpen: boolean;
   /** Whether the machine at its beginning has power, and so sends again what was lost. */
   readonly hasSender: boolean;
-  transit(bytes: number): number;
+  readonly isLossy: boolean;
+  transit(bytes: number): Transit;
+  /** After how long a packet is sent again that was lost so many times before. */
+  lostForMs(losses: number): number;
+  /** The same where nothing gets through at all. */
   resendMs(attempts: number): number;
+}
+
+export interface Transit {
+  readonly ms: number;
+  readonly losses: number;
 }
 
 /** With so much under way, a write asks for patience; with so little, it goes on. */
@@ -25,7 +34,13 @@ const MAX_GONE = 500;
 /** One in so many packets is split in two. */
 const SPLIT_ONE_IN = 50;
 
-type Packet = { due: number; readonly content: Buffer | "fin" | "reset" | "room" };
+type Packet = {
+  due: number;
+  /** So many more times it is to be lost, and so many times it was, as long as the link loses any. */
+  toLose: number;
+  lost: number;
+  readonly content: Buffer | "fin" | "reset" | "room";
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: each event has its own listener.
 type Listener = (value?: any) => void;
@@ -149,10 +164,9 @@ export class SimulatedStream implements Stream {
   }
 
   #queue(way: Way, content: Packet["content"]): void {
-    const last = this.#packets.at(-1);
     const bytes = typeof content === "object" ? content.length : 0;
-    const due = Math.max(way.time.now + way.transit(bytes), last?.due ?? 0);
-    this.#packets.push({ due, content });
+    const { ms, losses } = way.transit(bytes);
+    this.#packets.push({ due: way.time.now + ms, toLose: losses, lost: 0, content });
     this.#move(way, 0);
   }
 
@@ -162,10 +176,15 @@ export class SimulatedStream implements Stream {
     if (packet === undefined) return this.#forget();
     if (this.#isMoving) return;
     this.#isMoving = true;
-    way.time.at(packet.due, () => {
+    while (packet.toLose > 0 && way.isLossy && packet.due < way.time.now) lose(way, packet); // While it waited.
+    way.time.at(Math.max(packet.due, way.time.now), () => {
       this.#isMoving = false;
       if (this.#packets[this.#head] !== packet) return this.#move(way, 0);
       if (!way.isOpen) return this.#again(way, packet, attempts);
+      if (packet.toLose > 0 && way.isLossy) {
+        lose(way, packet);
+        return this.#move(way, attempts);
+      }
       this.#head += 1;
       if (this.#head > MAX_GONE) {
         this.#packets.splice(0, this.#head);
@@ -225,4 +244,11 @@ export class SimulatedStream implements Stream {
     this.#sendEnd("fin");
     this.#close();
   }
+}
+
+/** It is sent again, after twice as long each time. */
+function lose(way: Way, packet: Packet): void {
+  packet.due += way.lostForMs(packet.lost);
+  packet.lost += 1;
+  packet.toLose -= 1;
 }
