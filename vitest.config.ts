@@ -127,7 +127,7 @@ export default defineConfig({
           exclude,
           testTimeout: 300 * seconds,
           hookTimeout: 120 * seconds,
-          maxWorkers: 2, // They wait for sessions and leases to run out.
+          maxWorkers: availableParallelism() + 1, // They wait for sessions and leases to run out.
           sequence: { groupOrder: 4 },
         },
       },
