@@ -52,17 +52,32 @@ export class MemberChanges {
     });
   }
 
-  /** Of somebody who is a member: one that was removed while it was down learns that only from the others. */
+  /** Of somebody who is a member, and of another where that one dies meanwhile, or was removed. */
   async #ask<T>(what: (member: Member) => Promise<T>): Promise<T> {
     for (;;) {
-      try {
-        const id = await this.#anybody(WELL_WITHIN.timeoutMs);
-        if (id === null) throw new Error(`no member knew a leader for ${WELL_WITHIN.timeoutMs} ms`);
-        return await what(this.#world.member(id));
-      } catch (error) {
-        const { code } = error as { code?: string };
-        if (code !== "member-removed" && code !== "not-running") throw error;
-      }
+      const id = await this.#anybody(WELL_WITHIN.timeoutMs);
+      if (id === null) throw new Error(`no member knew a leader for ${WELL_WITHIN.timeoutMs} ms`);
+      const found = await this.#unlessGone(id, what);
+      if (found !== null) return found.value;
+    }
+  }
+
+  async #unlessGone<T>(id: number, what: (member: Member) => Promise<T>): Promise<{ readonly value: T } | null> {
+    const world = this.#world;
+    const member = world.member(id);
+    let isAsking = true;
+    const gone = async (): Promise<null> => {
+      while (isAsking && world.isUp(id) && world.member(id) === member) await world.sleep(20);
+      return null;
+    };
+    try {
+      return await Promise.race([what(member).then((value) => ({ value })), gone()]);
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== "member-removed" && code !== "not-running") throw error;
+      return null;
+    } finally {
+      isAsking = false;
     }
   }
 
