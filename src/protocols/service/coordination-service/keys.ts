@@ -139,9 +139,20 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
   for (; kept.changes.length - count > maxChanges || kept.bytes > maxChangeBytes; count++) {
     const oldest = kept.changes[count] as Change;
     kept.bytes -= changeSize(oldest.map, bytesOf(oldest.key) + (oldest.value === null ? 0 : bytesOf(oldest.value)));
-    kept.forgotten = oldest.revision;
+    noteForgotten(kept, oldest);
   }
   kept.changes.splice(0, count);
+}
+
+/** So many maps that have lost changes are told apart: watches of those that change seldom lose nothing to others. */
+const MAX_FORGOTTEN = 1_000;
+
+function noteForgotten(kept: Kept, { map, revision }: Change): void {
+  kept.forgottenOf ??= emptyTable();
+  enter(kept.forgottenOf, map, revision);
+  if (kept.forgottenOf.keys.length <= MAX_FORGOTTEN) return;
+  kept.forgotten = revision;
+  kept.forgottenOf = emptyTable();
 }
 
 /** A large one counts for no more than this, so that the last two of them are kept, however large. */
@@ -186,8 +197,9 @@ export function range(data: Data, map: string, from: string, to: string | null, 
 
 /** All that has changed in a map since, in order. */
 export function changesAfter({ kept }: Data, map: string, after: number): Answer {
-  if (after < kept.forgotten)
-    return refuse("compacted", `changes up to revision ${kept.forgotten} are not kept, and ${after} was asked for`);
+  const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf ?? emptyTable(), map) ?? 0);
+  if (after < forgotten)
+    return refuse("compacted", `changes up to revision ${forgotten} are not kept, and ${after} was asked for`);
   const changes = kept.changes.filter((change) => change.revision > after && change.map === map);
   return { type: "changes", changes };
 }

@@ -72,7 +72,7 @@ const grant: Operation = {
 
 /** A replica, and the snapshots that it has taken. */
 function saver() {
-  const protocol = replica({ maxBytes: 2 ** 24 }, machines);
+  const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20 }, machines);
   const state = protocol.init(0, []);
   const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: string }[]];
   const emit = (event: Replica["event"]): void => {

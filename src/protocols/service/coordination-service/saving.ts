@@ -48,7 +48,11 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
     lives: { ...lives },
     ...(members === undefined ? {} : { members: copyOf(members) }),
     maps: tableWith(maps, ({ keys, values }) => ({ keys: [...keys], values: [...values] })),
-    kept: { ...kept, changes: [...kept.changes] },
+    kept: {
+      ...kept,
+      changes: [...kept.changes],
+      ...(kept.forgottenOf === undefined ? {} : { forgottenOf: tableWith(kept.forgottenOf, (revision) => revision) }),
+    },
     counters: tableWith(counters, (value) => value),
     locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
     barriers: tableWith(barriers, (barrier) => ({ ...barrier, arrivals: [...barrier.arrivals] })),

@@ -127,6 +127,28 @@ describe("keys", () => {
     expect(ask({ type: "changes", map: "m", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
+  it("a watch of a map that changes seldom loses nothing to those that change often", () => {
+    const { apply, ask } = withSessions(1, { maxChanges: 2 });
+    const change = (map: string) => apply(0, { type: "put", map, key: "a", value: "1", isLeased: false });
+    change("quiet"); // At revision 2.
+    for (let times = 0; times < 9; times++) change("busy");
+    expect(ask({ type: "changes", map: "quiet", after: 2 })).toEqual({ type: "changes", changes: [] });
+    expect(ask({ type: "changes", map: "never", after: 1 })).toEqual({ type: "changes", changes: [] });
+    for (const map of ["quiet", "busy"])
+      expect(ask({ type: "changes", map, after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
+  });
+
+  it("of so many maps that have lost changes it is told apart, and of more of them it is not", () => {
+    const { apply, ask, data } = withSessions(1, { maxChanges: 1 });
+    for (let map = 0; map <= 1_001; map++) {
+      apply(0, { type: "put", map: `map ${map}`, key: "a", value: "1", isLeased: false });
+      apply(0, { type: "delete", map: `map ${map}`, key: "a" });
+    }
+    expect(data.kept.forgottenOf?.keys.length).toBeLessThan(1_000);
+    expect(data.kept.forgotten).toBeGreaterThan(2_000);
+    expect(ask({ type: "changes", map: "never", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
+  });
+
   it("a transaction whose changes are kept in part is compacted as a whole", () => {
     const { apply, ask } = withSessions(1, { maxChanges: 1 });
     const both = ["a", "b"].map((key) => ({ type: "put", map: "m", key, value: "1", isLeased: false }) as const);

@@ -100,7 +100,12 @@ const dataShape = struct<
   members: nullable(memberListShape),
   maps: table(name, table(text(MAX_KEY_BYTES), stored)),
   bytes: natural,
-  kept: struct<Kept>({ changes: list(change, MANY), bytes: natural, forgotten: natural }),
+  kept: struct<Required<Kept>>({
+    changes: list(change, MANY),
+    bytes: natural,
+    forgotten: natural,
+    forgottenOf: table(name, natural),
+  }),
   counters: table(name, real),
   locks: table(name, struct<Lock>({ capacity: natural, holders: list(held, MANY), waiters: list(waiter, MANY) })),
   barriers: table(name, struct<Barrier>({ parties: natural, arrivals: list(arrival, MANY) })),
@@ -119,11 +124,14 @@ export function dataProblem(given: unknown): string | null {
   const data = { forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
   const wrong = problem(
     dataShape,
-    { ...data, sessions: withParts(data.sessions), machines: inText(data.machines) },
+    { ...data, kept: allOf(data.kept), sessions: withParts(data.sessions), machines: inText(data.machines) },
     "data",
   );
   return wrong ?? tableProblem(data);
 }
+
+const allOf = (kept: unknown): unknown =>
+  kept === null || typeof kept !== "object" ? kept : { forgottenOf: emptyTable(), ...kept };
 
 const withParts = (sessions: unknown): unknown =>
   Array.isArray(sessions) ? sessions.map((each) => ({ staged: null, ...each })) : sessions;
@@ -140,6 +148,7 @@ function inText(machines: unknown): unknown {
 
 function tableProblem({
   maps,
+  kept,
   counters,
   locks,
   barriers,
@@ -147,7 +156,9 @@ function tableProblem({
   machines,
   groups = emptyTable(),
 }: Omit<Data, "members">): string | null {
-  const tables: readonly Table<unknown>[] = [maps, ...maps.values, counters, locks, barriers, queues, machines, groups];
+  const { forgottenOf = emptyTable() } = kept;
+  const named = [counters, locks, barriers, queues, machines, groups, forgottenOf];
+  const tables: readonly Table<unknown>[] = [maps, ...maps.values, ...named];
   const isSound = ({ keys, values }: Table<unknown>): boolean =>
     keys.length === values.length && keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);
   return tables.every(isSound) ? null : "expected the names of each table in their order, with a value for each";

@@ -72,8 +72,10 @@ export interface Reply {
 export interface Kept {
   changes: Change[];
   bytes: number;
-  /** Changes up to this revision are not all here any more. */
+  /** Changes up to this revision are not all here any more, whatever the map. */
   forgotten: Revision;
+  /** Of maps that lack later ones: the last that is not here. */
+  forgottenOf?: Table<Revision>;
 }
 
 export interface Lock {
