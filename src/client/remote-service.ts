@@ -162,7 +162,7 @@ export class RemoteService implements Service {
                   ? refuse(reply.code, reply.reason)
                   : refuse("bad-operation", "an answer to something else came"),
             };
-      if (result.type === "unknown") throw unknownOutcome();
+      if (result.type === "unknown") throw unknownOutcome(operation);
       if (result.type !== "refused") return { revision, result } as Done<O>;
       if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
       await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.

@@ -23,7 +23,7 @@ const {
   maxItems,
   maxChanges,
   maxChangeBytes,
-  maxPending,
+  maxPendingBytes,
   maxMachines,
   maxMachineBytes,
 } = replicaDefaults;
@@ -62,7 +62,11 @@ const rows: readonly (readonly [string, string, string])[] = [
   ["state machines", count(maxMachines), "`state-full`"],
   ["the state of one, as JSON", bytes(maxMachineBytes), "`too-large`"],
   ["a result of one, as JSON", bytes(MAX_OPERATION_BYTES), "`too-large`"],
-  ["commands that wait for one to be defined", count(maxPending), "`unknown-machine`"],
+  [
+    "commands that wait at a member for machines to be defined, with 32 bytes for each",
+    bytes(maxPendingBytes),
+    "`undefined-machine`: the member stops, and nothing is lost",
+  ],
   [
     "calls of one member that wait for their answer: changes, and as many reads",
     count(settled({}).maxPending),

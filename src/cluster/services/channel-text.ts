@@ -1,5 +1,6 @@
 /** Payloads as they travel: JSON, many in one multicast. */
 import { UsageError, unexpected } from "../../core/errors.ts";
+import { jsonFault } from "./json-fault.ts";
 
 /** Of JSON, in UTF-8. So much fits one multicast, with what stands before it. */
 export const MAX_PAYLOAD_BYTES = 60_000;
@@ -62,33 +63,6 @@ function attempted(value: unknown): { text: string | undefined; fault: string | 
     const why = error instanceof RangeError ? "it is nested too deeply" : message.split("\n")[0];
     return { text: undefined, fault: `expected the payload to be JSON data: ${why}` };
   }
-}
-
-/** What JSON would change in silence, or null. A field that is undefined is one that is not there. */
-function jsonFault(value: unknown, path: string): string | null {
-  if (typeof value === "string" || typeof value === "boolean" || value === null) return null;
-  if (typeof value === "number") return numberFault(value, path);
-  if (typeof value !== "object") return unexpected(path, "JSON data", value);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (Array.isArray(value) && prototype === Array.prototype)
-    return first(value, (item, index) => jsonFault(item, `${path}[${index}]`));
-  if (prototype !== Object.prototype && prototype !== null)
-    return `expected ${path} to be a plain object, got an instance of ${value.constructor?.name ?? "a class"}`;
-  if (Object.getOwnPropertySymbols(value).length > 0) return `expected ${path} to have no keys that are symbols`;
-  return first(Object.entries(value), ([key, item]) => (item === undefined ? null : jsonFault(item, `${path}.${key}`)));
-}
-
-function numberFault(value: number, path: string): string | null {
-  if (Object.is(value, -0)) return `expected ${path} to be a number that JSON keeps, got -0`;
-  return Number.isFinite(value) ? null : unexpected(path, "a finite number", value);
-}
-
-function first<T>(items: readonly T[], fault: (item: T, index: number) => string | null): string | null {
-  for (let index = 0; index < items.length; index++) {
-    const found = fault(items[index] as T, index);
-    if (found !== null) return found;
-  }
-  return null;
 }
 
 /** What one multicast carries: which of its sender's it is, and so many values. */

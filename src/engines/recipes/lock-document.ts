@@ -139,7 +139,7 @@ const limits = {
   maxItems: 0,
   maxChanges: 0,
   maxChangeBytes: 0,
-  maxPending: 0,
+  maxPendingBytes: 0,
   maxMachines: 0,
   maxMachineBytes: 0,
 };

@@ -2,14 +2,15 @@
 import type { NodeId } from "../../../src/core/protocol.ts";
 import * as stateMachine from "../../../src/protocols/service/coordination-service/apply.ts";
 import type { MachineDefinitions } from "../../../src/protocols/service/coordination-service/machines.ts";
-import type {
-  Answer,
-  Operation,
-  Proposal,
-  Query,
-  Result,
-  ServiceEvent,
-  SessionId,
+import {
+  type Answer,
+  type Operation,
+  type Proposal,
+  type Query,
+  type Result,
+  type ServiceEvent,
+  type SessionId,
+  STATE_MACHINE_VERSION,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
 import {
@@ -26,7 +27,7 @@ const limits: Limits = {
   maxItems: 10,
   maxChanges: 10,
   maxChangeBytes: 100_000,
-  maxPending: 3,
+  maxPendingBytes: 300,
   maxMachines: 3,
   maxMachineBytes: 1_000,
 };
@@ -45,11 +46,12 @@ export interface OneReplica {
   ask(query: Query): Answer;
 }
 
-/** @param machine another form of the state machine. */
+/** @param machine another form of the state machine. @param version that its members say. */
 export function oneReplica(
   given: Partial<Limits> = {},
   machines: MachineDefinitions = {},
   { applyProposal, answerTo }: StateMachine = stateMachine,
+  version = STATE_MACHINE_VERSION,
 ): OneReplica {
   const data = emptyData();
   let events: ServiceEvent[] = [];
@@ -81,7 +83,7 @@ export function oneReplica(
       events = [];
       return since;
     },
-    open: (member) => next(member, { type: "open", ttlMs: 1_000 })?.id ?? 0,
+    open: (member) => next(member, { type: "begin", ttlMs: 1_000, version })?.id ?? 0,
     end: (member) => void next(member, { type: "close", ifIdle: false }),
     apply: (member, operation) => next(member, operation)?.replies.at(-1)?.result ?? { type: "unknown" },
     propose,

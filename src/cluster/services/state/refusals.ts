@@ -1,6 +1,6 @@
 /** What the service refuses, as the callers of a member are told. */
 import { UsageError } from "../../../core/errors.ts";
-import type { Refusal, RefusalCode } from "../../../protocols/service/coordination-service/operations.ts";
+import type { Operation, Refusal, RefusalCode } from "../../../protocols/service/coordination-service/operations.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "../coordination-error.ts";
 
 /** Nothing is wrong with what was asked: it may be asked again. */
@@ -24,12 +24,14 @@ export function refusalOf({ code, reason }: Refusal): CoordinationError | UsageE
   return new UsageError(code === "in-use" ? "other-setting" : code, reason);
 }
 
-export const unknownOutcome = (): CoordinationError =>
-  new CoordinationError(
-    "outcome-unknown",
-    "uncertain",
-    "this member has fallen behind, and no other remembers what came of it: it may have been done, once",
-  );
+/** @param operation to a state machine: what applied it had not defined that. */
+export function unknownOutcome(operation?: Operation): CoordinationError {
+  const why =
+    operation?.type === "execute"
+      ? `the state machine "${operation.machine}" was not defined at this member, or at the one whose snapshot it was given, and so what came of it is not known here`
+      : "this member has fallen behind, and no other remembers what came of it";
+  return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have been done, once`);
+}
 
 /** Whether the same may be refused no longer in a moment. */
 export const isPassing = (error: unknown): boolean =>

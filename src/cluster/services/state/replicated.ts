@@ -4,13 +4,15 @@ import type {
   MachineDefinition,
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
+import { replicaDefaults } from "../../../protocols/service/coordination-service/replica.ts";
 import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
+import { jsonFault, stateFault } from "../json-fault.ts";
 import { isObject, requireOptions, work } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions, Replicated, StateMachine } from "./state-api.ts";
-import { parsedValue, textOf } from "./value-text.ts";
+import { parsedValue, textOf, withinBounds } from "./value-text.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
 export type AnyMachine = StateMachine<any, any, any>;
@@ -26,19 +28,47 @@ export function requireMachine(machine: AnyMachine): void {
   requireOptions("replicated", machine, { init: work, apply: work });
 }
 
-/** As the replicas run it. */
-const definitionOf = (machine: AnyMachine): MachineDefinition => ({
-  init: () => machine.init(),
-  apply(state, command) {
-    const [next, result] = machine.apply(state, parsedValue(command));
-    return [next, result === undefined ? "" : JSON.stringify(result)];
-  },
-  ask: (state) => JSON.stringify(state),
-});
+/** As the replicas run it: what it begins with is looked at now, and is the same whenever they do. @throws UsageError */
+function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
+  const first = firstStateOf(name, machine);
+  return {
+    init: () => JSON.parse(first) as unknown,
+    apply(state, command, isExact) {
+      const [next, result] = machine.apply(state, parsedValue(command));
+      if (result === undefined) return [next, ""];
+      const fault = isExact ? jsonFault(result, "the result") : null;
+      if (fault !== null) throw new UsageError("bad-value", fault);
+      return [next, JSON.stringify(result)];
+    },
+    ask: (state) => JSON.stringify(state),
+    fault: (state, checked) => stateFault(state, checked, "the state"),
+  };
+}
+
+/** As JSON. */
+function firstStateOf(name: string, machine: AnyMachine): string {
+  const what = `the state that init() of the state machine "${name}" gives`;
+  const state = givenBy(machine, what);
+  const fault = stateFault(state, undefined, what);
+  if (fault !== null) throw new UsageError("bad-value", fault);
+  return withinBounds(JSON.stringify(state), what, replicaDefaults.maxMachineBytes);
+}
+
+function givenBy(machine: AnyMachine, what: string): unknown {
+  try {
+    return machine.init();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError("bad-option", `expected ${what} to be plain data, and it throws: ${why}`, { cause: error });
+  }
+}
 
 /** Those that this process has defined; the replicas look them up by name. */
 export class Machines {
-  readonly definitions: MachineDefinitions = { [KEYSPACE]: keyspaceMachine };
+  /** Without a prototype: `__proto__` is a name like all others. */
+  readonly definitions: MachineDefinitions = Object.assign(Object.create(null) as MachineDefinitions, {
+    [KEYSPACE]: keyspaceMachine,
+  });
   readonly #given = new Map<string, AnyMachine>();
 
   /** @throws UsageError if the name has another machine already. */
@@ -48,10 +78,10 @@ export class Machines {
     if (known !== undefined)
       throw new UsageError(
         "other-setting",
-        `expected the state machine "${name}" to be the one that this process has defined already, got another`,
+        `expected the state machine "${name}" to be the very object that this member has been given already, got another: keep what replicated() returns, or the object`,
       );
+    this.definitions[name] = definitionOf(name, machine);
     this.#given.set(name, machine);
-    this.definitions[name] = definitionOf(machine);
   }
 }
 

@@ -234,7 +234,7 @@ export class ServiceHost implements Service {
     if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
     const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
     if (!this.#isCurrent && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
-    if (result.type === "unknown") throw unknownOutcome();
+    if (result.type === "unknown") throw unknownOutcome(operation);
     if (result.type !== "refused") return { revision, result } as Done<O>;
     if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
     return this.#submitAgain(operation, isWanted, result);

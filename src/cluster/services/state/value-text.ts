@@ -33,7 +33,8 @@ function base64Of(bytes: Uint8Array): string {
 /** Arguments of one call. */
 const AT_ONCE = 4_096;
 
-function withinBounds(text: string, what: string, maxBytes: number): string {
+/** @throws UsageError `too-large` */
+export function withinBounds(text: string, what: string, maxBytes: number): string {
   if (fitsBytes(text, maxBytes)) return text;
   throw new UsageError(
     "too-large",

@@ -11,6 +11,7 @@ import { ask, execute, type MachineDefinitions } from "./machines.ts";
 import { applyToMembers, membersIn } from "./member-list.ts";
 import {
   type Answer,
+  isClient,
   MAX_RANGE,
   type Operation,
   type Proposal,
@@ -33,6 +34,7 @@ import {
 } from "./sessions.ts";
 import type { Applying, Session } from "./state.ts";
 import { lookUp } from "./table.ts";
+import { raiseVersion } from "./versions.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
 
@@ -77,7 +79,9 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
       return { member, life, session: null, isOver: true };
     const [opening] = operations;
     // Behind a gap: what opens it comes again, and this after it.
-    if (first !== 1 || opening?.type !== "open") return { member, life, session: null, isOver: false };
+    if (first !== 1 || (opening?.type !== "begin" && opening?.type !== "open"))
+      return { member, life, session: null, isOver: false };
+    if (opening.type === "begin" && !isClient(member)) raiseVersion(data, opening.version);
     session = openSession(on, member, life, opening.ttlMs, index);
   }
   session.seen = index;
@@ -99,6 +103,7 @@ function applyOperation(
   operation: Operation | SessionOperation,
 ): Result {
   switch (operation.type) {
+    case "begin":
     case "open":
       return { type: "done" };
     case "close":

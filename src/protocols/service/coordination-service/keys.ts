@@ -13,6 +13,7 @@ import type {
 import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
 import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
+import { isExact } from "./versions.ts";
 
 /** Beside its key and value: revision, session and what JSON adds. */
 const ENTRY_BYTES = 64;
@@ -58,20 +59,41 @@ const hasRoomFor = ({ data, limits }: Applying, step: Step): boolean =>
   (data.bytes + ENTRY_BYTES + 2 * QUOTES + 6 * (step.key.length + step.value.length) <= limits.maxBytes &&
     lookUp(data.maps, step.map) !== null);
 
-/** Whether there is room for all that is put, before any of it is. */
+/** Whether there is room for all that is put, before any of it is. What takes no more room than there is taken finds some in any case. */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
-  let bytes = data.bytes;
-  const names: string[] = [];
-  for (const step of steps) {
-    if (step.type !== "put") continue;
-    bytes += sizeOf(step.key, step.value);
-    if (lookUp(data.maps, step.map) === null && !names.includes(step.map)) names.push(step.map);
-  }
-  if (bytes > limits.maxBytes && steps.some(({ type }) => type === "put"))
+  const bytes = data.bytes + (isExact(data) ? growthBy(data, steps) : sizeOfPuts(steps));
+  const names = new Set(steps.filter(({ type, map }) => type === "put" && lookUp(data.maps, map) === null).map(nameOf));
+  if (bytes > limits.maxBytes && bytes > data.bytes)
     return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
-  if (data.maps.keys.length + names.length > limits.maxNames)
+  if (data.maps.keys.length + names.size > limits.maxNames)
     return refuse("too-many", `there are ${data.maps.keys.length} maps, and at most ${limits.maxNames}`);
   return null;
+}
+
+const nameOf = ({ map }: Step): string => map;
+
+/** Up to version 4 what was replaced or deleted did not count. */
+const sizeOfPuts = (steps: readonly Step[]): number =>
+  steps.reduce((sum, step) => sum + (step.type === "put" ? sizeOf(step.key, step.value) : 0), 0);
+
+/** One step after the other: each replaces or deletes what stands under its key then. */
+function growthBy(data: Data, steps: readonly Step[]): number {
+  const sizes = new Map<string, number>();
+  let growth = 0;
+  for (const step of steps) {
+    if (step.type === "get") continue;
+    const name = JSON.stringify([step.map, step.key]);
+    const before = sizes.get(name) ?? sizeUnder(data, step.map, step.key);
+    const after = step.type === "put" ? sizeOf(step.key, step.value) : 0;
+    sizes.set(name, after);
+    growth += after - before;
+  }
+  return growth;
+}
+
+function sizeUnder(data: Data, map: string, key: string): number {
+  const entry = stored(data, map, key);
+  return entry === null ? 0 : sizeOf(key, entry.value);
 }
 
 /** What a transaction answers, in characters. */

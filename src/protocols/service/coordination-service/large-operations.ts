@@ -3,14 +3,15 @@
  * other; what has come waits in the session, and the last part has the whole done. Parts are numbered operations of the session like
  * all others, so none is taken twice or left out, whoever leads; and what waits goes with the session.
  *
- * Until it is done it takes the room of what is held: so however many sessions there are, they cannot fill memory with parts.
+ * Until it is done it takes the room of what is held, and some beyond that: so however many sessions there are, they cannot fill memory
+ * with parts, and of a state that is full a large value can be replaced.
  */
 import { problem } from "../../../core/shape.ts";
 import {
   isClient,
+  isOwn,
   MAX_WHOLE_BYTES,
   type Operation,
-  OWN_NAMES,
   operationShape,
   type Refusal,
   type Result,
@@ -18,6 +19,7 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Session, type Staged } from "./state.ts";
+import { isExact } from "./versions.ts";
 
 type Part = Extract<SessionOperation, { type: "part" }>;
 
@@ -43,13 +45,16 @@ export function takePart(
   return staged.refusal === null ? read(staged.text, isClient(session.member)) : { result: staged.refusal };
 }
 
+/** What is held and what comes in parts may take so much more than what is held: a large value and what JSON adds. */
+export const PART_ROOM = 2_097_152;
+
 /** @returns why it finds no room; then nothing of it is kept. */
 function append({ data, limits }: Applying, staged: Staged, text: string): Refusal | null {
   const bytes = bytesOf(text);
   const refusal =
     staged.text.length + text.length > MAX_WHOLE_BYTES
       ? refuse("too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`)
-      : data.bytes + bytes > limits.maxBytes
+      : data.bytes + bytes > limits.maxBytes + (isExact(data) ? PART_ROOM : 0)
         ? refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`)
         : null;
   const change = refusal === null ? bytes : -staged.bytes;
@@ -84,8 +89,8 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
 
 /** Whether it changes, or compares, what members keep for themselves, such as where they serve clients. */
 export function concernsOwnNames(operation: Operation): boolean {
-  if (operation.type === "execute") return operation.machine.startsWith(OWN_NAMES);
-  if (operation.type !== "transaction") return "map" in operation && operation.map.startsWith(OWN_NAMES);
+  if (operation.type === "execute") return isOwn(operation.machine);
+  if (operation.type !== "transaction") return "map" in operation && isOwn(operation.map);
   const { compare, success, failure } = operation;
-  return [...compare, ...success, ...failure].some(({ map }) => map.startsWith(OWN_NAMES));
+  return [...compare, ...success, ...failure].some(({ map }) => isOwn(map));
 }

@@ -1,18 +1,26 @@
 /**
  * State machines of the application: deterministic, each defined by name in the same way at every member. A member that has not
- * defined one yet keeps its commands until it does, and so its snapshots hold them.
+ * defined one yet keeps its commands until it does, and so its snapshots hold them. It drops none: before that it stops.
  */
+import { EnvironmentError, unexpected } from "../../../core/errors.ts";
 import type { Answer, Command, Refusal, Result } from "./operations.ts";
-import { MAX_OPERATION_BYTES, OWN_NAMES, refuse } from "./operations.ts";
-import { type Applying, bytesOf, type Limits, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
+import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
+import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
+import { asSaved, isExact } from "./versions.ts";
 
 /** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
 export interface MachineDefinition {
   init(): unknown;
-  apply(state: unknown, command: string): readonly [state: unknown, result: string];
+  /** @param isExact whether a result that is no plain data is refused: it throws then. Up to version 4 of the state machine it was not. */
+  apply(state: unknown, command: string, isExact: boolean): readonly [state: unknown, result: string];
   /** Changes nothing. */
   ask?(state: unknown, question: string): string;
+  /**
+   * Why the state is no plain data: replicas that go on from a snapshot of it would come to differ. Null: it is.
+   * @param checked an earlier state that is: what the two have in common is not looked at again. Undefined: all of it is looked at.
+   */
+  fault?(state: unknown, checked: unknown): string | null;
 }
 
 /**
@@ -39,7 +47,8 @@ export type MachineDefinitions = Record<string, Definition>;
 const definitionOf = (machines: MachineDefinitions, name: string): Definition | null =>
   Object.hasOwn(machines, name) ? (machines[name] as Definition) : null;
 
-const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
+/** What a replica has, without a listener. */
+type Replicated = Pick<Applying, "data" | "limits">;
 
 export function execute(on: Applying, machines: MachineDefinitions, operation: Command): Result {
   const { data, limits } = on;
@@ -60,12 +69,17 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
   if (known === null) enter(data.machines, name, machine);
   const definition = definitionOf(machines, name);
   if (definition === null) {
-    keep({ data, limits }, machine, command);
+    keep(on, name, machine, command);
     return { type: "unknown" };
   }
   if (isBuiltIn(definition)) return runBuiltIn(on, name, machine, definition, command);
-  catchUp(machine, definition, limits);
-  return machine.pending === null ? { type: "unknown" } : run(machine, definition, command, limits);
+  if (machine.pending === null) return { type: "unknown" };
+  try {
+    catchUp(on, machine, definition);
+  } catch (error) {
+    return failed(error);
+  }
+  return run(on, machine, definition, command, isExact(data));
 }
 
 const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
@@ -101,42 +115,93 @@ const failed = (error: unknown): Refusal =>
 
 function begin(machine: MachineState, definition: Definition): void {
   if (machine.isDefined) return;
-  machine.isDefined = true;
   machine.state = definition.init();
+  machine.isDefined = true;
 }
 
-/** More are not kept: this member then has no state of the machine until a snapshot of another brings it. */
-function keep({ data, limits }: Pick<Applying, "data" | "limits">, machine: MachineState, command: string): void {
+/** Of a command that waits, beside its text: what a string and its place in a list take in memory. */
+const COMMAND_BYTES = 32;
+
+/** @throws EnvironmentError if there is no room for more: what is in the log is not lost, and is run once the machine is defined. */
+function keep({ data, limits }: Replicated, name: string, machine: MachineState, command: string): void {
   if (machine.pending === null) return;
-  const { maxPending, maxMachines, maxMachineBytes } = limits;
-  const bytes = bytesOf(command);
-  const { keys, values } = data.machines;
-  const ofCallers = values.filter((_each, at) => !isOwn(keys[at] as string));
-  const held = ofCallers.reduce((sum, each) => sum + each.bytes + each.pendingBytes, bytes);
-  const hasRoom = machine.pending.length < maxPending && held <= maxMachines * maxMachineBytes;
-  machine.pendingBytes = hasRoom ? machine.pendingBytes + bytes : 0;
-  if (hasRoom) machine.pending.push(command);
-  else machine.pending = null;
+  machine.pending.push(command);
+  machine.pendingBytes += COMMAND_BYTES + bytesOf(command);
+  const bytes = data.machines.values.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
+  const { maxPendingBytes } = limits;
+  if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `at most ${maxPendingBytes} do`);
 }
 
-/** What came before it was defined here. */
-function catchUp(machine: MachineState, definition: MachineDefinition, limits: Limits): void {
+/** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
+export function requireDefined({ machines }: Data): void {
+  const most = machines.values.reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
+  const name = machines.keys.find((_name, at) => machines.values[at]?.pendingBytes === most);
+  if (name !== undefined && most > 0) throw undefinedMachine(name, most, "no snapshot has room for them");
+}
+
+function undefinedMachine(name: string, bytes: number, why: string): EnvironmentError {
+  return new EnvironmentError(
+    "undefined-machine",
+    `expected the state machine "${name}" to be defined at this member, and it is not: ${bytes} bytes of commands wait for that here, and ${why}. Nothing is lost: start the member again, and call replicated(${JSON.stringify(name)}, …) in the turn in which join() resolves, at every member`,
+  );
+}
+
+/** What came before it was defined here. @throws what `init` does; then all of that waits still */
+function catchUp({ data, limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
   if (machine.pending === null) return;
   begin(machine, definition);
-  const { pending } = machine;
+  const { pending, inexact = 0 } = machine;
+  if (pending.length === 0) return;
   machine.pending = [];
   machine.pendingBytes = 0;
-  for (const command of pending) run(machine, definition, command, limits);
+  delete machine.inexact;
+  for (const [at, command] of pending.entries()) {
+    run({ limits }, machine, definition, command, at >= inexact && isExact(data));
+    if (at === inexact - 1) machine.state = asSaved(machine.state);
+  }
 }
 
-/** One that throws has changed nothing, nor has one whose state or result would be too large. */
-function run(machine: MachineState, definition: MachineDefinition, command: string, limits: Limits): Result {
+/** So that snapshots hold states. */
+export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
+  const { keys, values } = on.data.machines;
+  for (const [at, machine] of values.entries()) {
+    const definition = definitionOf(machines, keys[at] as string);
+    if (definition === null || isBuiltIn(definition) || machine.pending?.length === 0) continue;
+    try {
+      catchUp(on, machine, definition);
+    } catch {} // Whoever asks is told so.
+  }
+}
+
+/** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
+export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
+  return machines.values.every(({ state, isDefined }, at) => {
+    const definition = definitionOf(definitions, machines.keys[at] as string);
+    const isLookedAt = isDefined && definition !== null && !isBuiltIn(definition);
+    return !isLookedAt || (definition.fault?.(state, undefined) ?? null) === null;
+  });
+}
+
+/** One that throws has changed nothing, nor has one whose state or result would be too large, or no plain data. */
+function run(
+  { limits }: Pick<Applying, "limits">,
+  machine: MachineState,
+  definition: MachineDefinition,
+  command: string,
+  isExact: boolean,
+): Result {
   try {
-    const [state, result] = definition.apply(machine.state, command);
+    const [state, result] = definition.apply(machine.state, command, isExact);
     if (utf8BytesOf(result) > MAX_OPERATION_BYTES)
       return refuse("too-large", `a result has at most ${MAX_OPERATION_BYTES} bytes`);
-    if (!measure(machine, state, limits))
+    const isMeasured = isDue(machine, limits.maxMachineBytes);
+    const bytes = isMeasured ? utf8BytesOf(JSON.stringify(state) ?? "") : 0;
+    const fault = isExact ? (definition.fault?.(state, isMeasured ? undefined : machine.state) ?? null) : null;
+    if (fault !== null) return failed(fault);
+    if (bytes > limits.maxMachineBytes && bytes >= machine.bytes)
       return refuse("too-large", `the state of a machine takes at most ${limits.maxMachineBytes} bytes as JSON`);
+    machine.unmeasured = isMeasured ? 0 : machine.unmeasured + 1;
+    if (isMeasured) machine.bytes = bytes;
     machine.state = state;
     return { type: "executed", result };
   } catch (error) {
@@ -147,35 +212,22 @@ function run(machine: MachineState, definition: MachineDefinition, command: stri
 /** A state that is large is not measured after each command: on average one costs as much as this many bytes. At every replica after the same ones. */
 const MEASURED_BYTES = 65_536;
 
-/** @returns whether there is room for it. */
-function measure(machine: MachineState, state: unknown, { maxMachineBytes }: Limits): boolean {
-  if (machine.bytes <= maxMachineBytes && machine.unmeasured < Math.floor(machine.bytes / MEASURED_BYTES)) {
-    machine.unmeasured += 1;
-    return true;
-  }
-  const bytes = utf8BytesOf(JSON.stringify(state) ?? "");
-  const isSmaller = bytes < machine.bytes;
-  if (bytes > maxMachineBytes && !isSmaller) return false;
-  machine.bytes = bytes;
-  machine.unmeasured = 0;
-  return true;
-}
+const isDue = ({ bytes, unmeasured }: MachineState, maxMachineBytes: number): boolean =>
+  bytes > maxMachineBytes || unmeasured >= Math.floor(bytes / MEASURED_BYTES);
 
-export function ask(
-  { data, limits }: Pick<Applying, "data" | "limits">,
-  machines: MachineDefinitions,
-  name: string,
-  question: string,
-): Answer {
+export function ask(on: Replicated, machines: MachineDefinitions, name: string, question: string): Answer {
   const definition = definitionOf(machines, name);
   if (definition?.ask === undefined)
     return refuse("unknown-machine", `this member has not defined a state machine ${name} that can be asked`);
-  const machine = lookUp(data.machines, name);
-  if (machine !== null && !isBuiltIn(definition)) catchUp(machine, definition, limits);
+  const machine = lookUp(on.data.machines, name);
   if (machine?.pending === null)
-    return refuse("unknown-machine", `too much came for ${name} before this member defined it`);
+    return refuse("unknown-machine", `an earlier release dropped commands of ${name}, and so this member has no state`);
   try {
-    return { type: "answered", answer: definition.ask(machine === null ? definition.init() : machine.state, question) };
+    if (machine !== null && !isBuiltIn(definition)) catchUp(on, machine, definition);
+    const answer: unknown = definition.ask(machine === null ? definition.init() : machine.state, question);
+    return typeof answer === "string"
+      ? { type: "answered", answer }
+      : failed(unexpected("the answer", "a text", answer));
   } catch (error) {
     return failed(error);
   }

@@ -21,6 +21,7 @@ export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 
 /** The map in which members say where they serve clients. Names that begin as it does are kept for members themselves. */
 export const OWN_NAMES = "coterie/";
+export const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
 export const ENDPOINTS = `${OWN_NAMES}endpoints`;
 /** The same of where they serve etcd's API. */
 export const ETCD_ENDPOINTS = `${OWN_NAMES}etcd-endpoints`;
@@ -112,7 +113,9 @@ export type Command = { type: "execute"; machine: string; command: string };
 
 /** What a member itself puts to the log, beside what it is asked for. */
 export type SessionOperation =
-  /** Always the first of a life. */
+  /** Always the first of a life. `version`: of the state machine, as the member that opens it runs it. */
+  | { type: "begin"; ttlMs: number; version: number }
+  /** As members did up to version 4. */
   | { type: "open"; ttlMs: number }
   /** Of an operation that is longer than a command of the log may be: its JSON in fragments, numbered 1, 2, 3 …; the last has it done. */
   | { type: "part"; number: number; isLast: boolean; text: string }
@@ -305,7 +308,7 @@ export const PART_CHARS = 21_000;
  * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
  * versions do not hear each other on the log: docs/compatibility.md.
  */
-export const STATE_MACHINE_VERSION = 4;
+export const STATE_MACHINE_VERSION = 5;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
@@ -383,6 +386,7 @@ export const proposalShape: Shape<Proposal> = variants<Proposal>({
     operations: list(
       variants<Operation | SessionOperation>({
         ...operationShapes,
+        begin: { ttlMs: natural, version: natural },
         open: { ttlMs: natural },
         part: { number: natural, isLast: boolean, text: text(MAX_OPERATION_BYTES) },
         close: { ifIdle: boolean },

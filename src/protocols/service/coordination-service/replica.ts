@@ -15,7 +15,7 @@ import {
 } from "../../consensus/family/replicated-log.ts";
 import { settle } from "../../options.ts";
 import { answerTo, applyProposal, readProposal } from "./apply.ts";
-import type { MachineDefinitions } from "./machines.ts";
+import { areSound, catchUpAll, type MachineDefinitions, requireDefined } from "./machines.ts";
 import { copyOf, noteConfiguration } from "./member-list.ts";
 import {
   type Answer,
@@ -42,6 +42,8 @@ export type Replica = {
     saved: number;
     /** The snapshot that is being written. */
     saving: Saving | null;
+    /** The last one that was written was too large. */
+    isTooLarge: boolean;
   };
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
@@ -104,7 +106,7 @@ export const replicaDefaults: ReplicaOptions = {
   maxItems: 10_000,
   maxChanges: 10_000,
   maxChangeBytes: 1_048_576,
-  maxPending: 10_000,
+  maxPendingBytes: 33_554_432,
   maxMachines: 8,
   maxMachineBytes: 524_288,
 };
@@ -119,7 +121,7 @@ const optionShape = struct<ReplicaOptions>({
   maxItems: natural,
   maxChanges: natural,
   maxChangeBytes: natural,
-  maxPending: natural,
+  maxPendingBytes: natural,
   maxMachines: natural,
   maxMachineBytes: natural,
 });
@@ -144,7 +146,8 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
     if (state.saving === null && state.unsaved >= dueAfter(snapshotChars, state.saved)) {
-      state.saving = beginSaving(state.index, state.data, state.digest, machines);
+      catchUpAll({ data: state.data, limits }, machines);
+      if (areSound(state.data, machines)) state.saving = beginSaving(state.index, state.data, state.digest, machines);
       state.unsaved = 0;
     }
     if (state.saving === null) return;
@@ -153,8 +156,10 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     if (snapshot === null) return;
     state.saving = null;
     state.saved = snapshot.length;
-    if (isTooLarge(snapshot)) return; // The log keeps all that it stands for.
-    ctx.emit({ type: "saved", index, snapshot });
+    const wasTooLarge = state.isTooLarge;
+    state.isTooLarge = !fitsBytes(snapshot, MAX_SNAPSHOT_BYTES); // No other member would take it.
+    if (!state.isTooLarge) ctx.emit({ type: "saved", index, snapshot });
+    else if (wasTooLarge) requireDefined(state.data); // Until then the log keeps all that it stands for.
   }
 
   function apply(state: State, index: number, { client, operation }: Command, ctx: Ctx): void {
@@ -174,7 +179,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
 
   return {
     name: "replica",
-    init: () => ({ index: 0, data: emptyData(), digest: 0, unsaved: 0, saved: 0, saving: null }),
+    init: () => ({ index: 0, data: emptyData(), digest: 0, unsaved: 0, saved: 0, saving: null, isTooLarge: false }),
     command: {
       decided(state, { index, command }, ctx) {
         if (index <= state.index) return; // It is told anew what it has had.
@@ -191,6 +196,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
           unsaved: 0,
           saved: snapshot.length,
           saving: null,
+          isTooLarge: false,
         });
         const { data } = state;
         ctx.emit({ type: "restored", revision: data.revision });
@@ -256,9 +262,6 @@ function repliesTo(session: Session, first: number, count: number): Replies {
   const from = Math.max(first, oldest);
   return { first: from, replies: session.replies.slice(from - oldest, Math.max(0, first + count - oldest)) };
 }
-
-/** No other member would take it. */
-const isTooLarge = (snapshot: string): boolean => !fitsBytes(snapshot, MAX_SNAPSHOT_BYTES);
 
 /** FNV-1a over the texts, one after the other, from what came before. */
 function mixed(before: number, ...texts: readonly string[]): number {

@@ -12,13 +12,14 @@
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
+import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { KEYSPACE } from "../keyspace/built-in.ts";
 import { compact, type Keyspace } from "../keyspace/versions.ts";
 import { forgetMap } from "./keys.ts";
 import type { Answer, Revision } from "./operations.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
 import { endSession } from "./sessions.ts";
-import type { Data, Limits } from "./state.ts";
+import { type Data, fitsBytes, type Limits } from "./state.ts";
 import { lookUp } from "./table.ts";
 
 /** More than a cluster gets through in twelve days, at a million a second. */
@@ -29,8 +30,12 @@ const MAX_REVISION = 2 ** 52;
 
 /** All that a replica holds. A machine that it has lost count of, it does not hold. */
 export function wholeOf(data: Data): Answer {
-  const unknown = data.machines.keys.find((_name, at) => data.machines.values[at]?.pending === null);
-  if (unknown === undefined) return { type: "snapshot", snapshot: JSON.stringify(data) };
+  const { keys, values } = data.machines;
+  const dropped = keys.find((_name, at) => values[at]?.pending === null);
+  const snapshot = dropped === undefined ? JSON.stringify(data) : "";
+  const waiting = keys.find((_name, at) => values[at]?.pending?.length !== 0);
+  const unknown = dropped ?? (fitsBytes(snapshot, MAX_SNAPSHOT_BYTES) ? undefined : waiting);
+  if (unknown === undefined) return { type: "snapshot", snapshot };
   return refuse(
     "unknown-machine",
     `this member has not defined the state machine ${unknown}, and has too many of its commands: ask one that has`,
@@ -80,7 +85,7 @@ const limits: Limits = {
   maxItems: 0,
   maxChanges: 0,
   maxChangeBytes: 0,
-  maxPending: 0,
+  maxPendingBytes: 0,
   maxMachines: 0,
   maxMachineBytes: 0,
 };

@@ -26,7 +26,7 @@ export function salvaged(founders: readonly NodeId[], records: readonly Raft["re
   const kept = log.init(NOBODY, founders);
   for (const record of records) dispatch(log, kept, { kind: "replay", record }, {} as Context<Raft>);
   // State machines of the application are not defined here: their commands wait in the snapshot for members that define them.
-  const machine = replica({ snapshotChars: 0, maxPending: NO_LIMIT, maxMachineBytes: NO_LIMIT });
+  const machine = replica({ snapshotChars: 0, maxPendingBytes: NO_LIMIT, maxMachineBytes: NO_LIMIT });
   const state = machine.init(NOBODY, founders);
   const ctx = { self: NOBODY, peers: founders, emit: () => {} } as unknown as Context<Replica>;
   const give = (command: Replica["command"]): void => dispatch(machine, state, { kind: "command", command }, ctx);

@@ -7,6 +7,7 @@ import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machi
 import { copyOf } from "./member-list.ts";
 import type { Data, MachineState } from "./state.ts";
 import type { Table } from "./table.ts";
+import { asSaved } from "./versions.ts";
 
 export interface Saving {
   /** The place in the log that the snapshot stands for. */
@@ -73,13 +74,7 @@ function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null
   const { state, isDefined, pending } = machine;
   return {
     ...machine,
-    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : jsonCopyOf(state),
+    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : asSaved(state),
     pending: pending && [...pending],
   };
-}
-
-/** What stands in the snapshot for it, too. */
-function jsonCopyOf(state: unknown): unknown {
-  const text = JSON.stringify(state) as string | undefined;
-  return text === undefined ? undefined : JSON.parse(text);
 }

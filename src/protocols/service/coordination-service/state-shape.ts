@@ -81,10 +81,11 @@ const queue = struct<Queue>({
   takers: list(arrival, MANY),
 });
 /** Its state is any plain data: here as JSON. */
-const machine = struct<MachineState>({
+const machine = struct<Required<MachineState>>({
   state: value,
   isDefined: boolean,
   pending: nullable(list(value, MANY)),
+  inexact: natural,
   pendingBytes: natural,
   bytes: natural,
   unmeasured: natural,
@@ -93,6 +94,7 @@ const machine = struct<MachineState>({
 const dataShape = struct<
   Required<Omit<Data, "members" | "sessions">> & { members: MemberList | null; sessions: Written[] }
 >({
+  version: natural,
   revision: natural,
   sessions: list(session, MANY),
   lives: perNode(natural, MANY) as Shape<Record<NodeId, number>>,
@@ -121,7 +123,7 @@ const dataShape = struct<
 
 /** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
 export function dataProblem(given: unknown): string | null {
-  const data = { forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
+  const data = { version: 0, forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
   const wrong = problem(
     dataShape,
     { ...data, kept: allOf(data.kept), sessions: withParts(data.sessions), machines: inText(data.machines) },
@@ -142,7 +144,7 @@ function inText(machines: unknown): unknown {
   if (!Array.isArray(values)) return machines;
   return {
     ...(machines as object),
-    values: values.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" })),
+    values: values.map((each) => ({ inexact: 0, ...each, state: JSON.stringify(each?.state) ?? "null" })),
   };
 }
 

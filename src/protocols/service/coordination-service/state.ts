@@ -15,6 +15,8 @@ import type {
 import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
+  /** The highest version of the state machine that a member has opened a session with; absent: 4, or one before. */
+  version?: number;
   /** Of the last change. */
   revision: Revision;
   /** Ascending by their ids. */
@@ -124,11 +126,13 @@ export interface Taken extends Item {
   token: Revision;
 }
 
-/** `pending`: commands that came before this member had defined the machine; null: there were too many. */
+/** `pending`: commands that came before this member had defined the machine; null: a release before had too many, and dropped them. */
 export interface MachineState {
   state: unknown;
   isDefined: boolean;
   pending: string[] | null;
+  /** So many of those that are pending came before version 5; absent: none. */
+  inexact?: number;
   /** What is pending takes, and what the state took as it was last measured. */
   pendingBytes: number;
   bytes: number;
@@ -163,8 +167,8 @@ export interface Limits {
   /** How many of the last changes are kept for watches, and how many bytes of them; for a while it is an eighth more. */
   maxChanges: number;
   maxChangeBytes: number;
-  /** Commands for a machine that is not defined here. */
-  maxPending: number;
+  /** What commands take that wait for machines that are not defined here. Above it the replica stops: it may drop none. */
+  maxPendingBytes: number;
   /** How many state machines there are, and how much the state of each takes as JSON: together less than half of a snapshot. */
   maxMachines: number;
   maxMachineBytes: number;

@@ -11,6 +11,7 @@ import {
   PART_CHARS,
   type RefusalCode,
   type SessionOperation,
+  STATE_MACHINE_VERSION,
 } from "./operations.ts";
 import type { Answered } from "./replica.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -28,7 +29,7 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   state.life += 1;
   ctx.compact([{ type: "life", run: state.run, life: state.life }]);
   Object.assign(state, { phase: "open", session: null, given: 0, proposed: 0, tried: 0, applied: 0, underWay: [] });
-  giveOwn(state, { type: "open", ttlMs: Math.ceil(leaseMs) });
+  giveOwn(state, { type: "begin", ttlMs: Math.ceil(leaseMs), version: STATE_MACHINE_VERSION });
   awaitAnswer(retryMs, ctx);
   ctx.setTimer("renew", renewMs);
   ctx.setTimer("idle", idleMs);
