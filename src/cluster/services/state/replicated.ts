@@ -47,19 +47,21 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
 
 /** As JSON. */
 function firstStateOf(name: string, machine: AnyMachine): string {
-  const what = `the state that init() of the state machine "${name}" gives`;
-  const state = givenBy(machine, what);
-  const fault = stateFault(state, undefined, what);
-  if (fault !== null) throw new UsageError("bad-value", fault);
-  return withinBounds(JSON.stringify(state), what, replicaDefaults.maxMachineBytes);
+  const call = `replicated(${JSON.stringify(name)})`;
+  const state = givenBy(machine, call);
+  const fault = stateFault(state, undefined, "init()");
+  if (fault !== null) throw new UsageError("bad-value", `${call}: ${fault}`);
+  return withinBounds(JSON.stringify(state), `init() of ${call}`, replicaDefaults.maxMachineBytes);
 }
 
-function givenBy(machine: AnyMachine, what: string): unknown {
+function givenBy(machine: AnyMachine, call: string): unknown {
   try {
     return machine.init();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError("bad-option", `expected ${what} to be plain data, and it throws: ${why}`, { cause: error });
+    throw new UsageError("bad-option", `${call}: expected init() to give a state, and it throws: ${why}`, {
+      cause: error,
+    });
   }
 }
 

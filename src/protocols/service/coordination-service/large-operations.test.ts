@@ -82,6 +82,26 @@ describe("parts of an operation", () => {
     expect(roomy.data.bytes).toBe(0);
   });
 
+  it("have room of their own, so that a value in a state that is full can be replaced; not so up to version 4", () => {
+    const answers = [5, 4].map((version) => {
+      const replica = oneReplica({ maxBytes: 200_000 }, {}, undefined, version);
+      replica.open(0);
+      replica.open(1);
+      applyAll(replica, 0, partsOf(put("a", "x".repeat(99_000)), 10));
+      applyAll(replica, 0, partsOf(put("b", "x".repeat(99_000)), 10));
+      const parts = partsOf(put("c", "z".repeat(2_150_000)), 110);
+      const many = parts.slice(0, 100).map((part) => replica.apply(1, part as never).type);
+      const result = applyAll(replica, 0, partsOf(put("a", "y".repeat(50_000)), 10));
+      const more = parts.slice(100).map((part) => replica.apply(1, part as never).type);
+      expect(replica.data.bytes).toBeLessThanOrEqual(200_000);
+      return [result?.type, many.at(-1), more.at(-1)];
+    });
+    expect(answers).toEqual([
+      ["stored", "done", "refused"],
+      ["refused", "refused", "refused"],
+    ]);
+  });
+
   it("hide nothing: neither what a client may not ask for, nor what is no operation with a value", () => {
     const replica = oneReplica();
     const client = FIRST_CLIENT + 1;

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
-import type { MachineDefinition } from "./machines.ts";
-import { type Operation, prefixRange } from "./operations.ts";
+import { type Operation, prefixRange, type Step } from "./operations.ts";
 
 const put = (key: string, value: string, isLeased = false): Operation => ({
   type: "put",
@@ -165,6 +164,33 @@ describe("keys", () => {
     expect(data).toMatchObject({ bytes: 0, maps: { keys: [] } });
     apply(0, put("b", "x"));
     expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "too-many" });
+  });
+
+  it("that are replaced or deleted make room, step by step, and did not for members of version 4", () => {
+    const [large, other] = ["x".repeat(100), "y".repeat(100)];
+    const remove = (key: string): Step => ({ type: "delete", map: "m", key });
+    const all = (...success: Step[]): Operation => ({ type: "transaction", compare: [], success, failure: [] });
+    const changes: readonly (readonly [Operation, string])[] = [
+      [put("a", other), "stored"],
+      [put("a", "x".repeat(50)), "stored"],
+      [all(remove("a"), put("b", large) as Step), "transaction"],
+      [all(put("a", "x") as Step, put("a", large) as Step, remove("a"), put("a", large) as Step), "transaction"],
+      [all(put("a", large) as Step, put("b", "") as Step), "refused"],
+      [put("a", "x".repeat(140)), "refused"],
+    ];
+    const answers = (version: number): string[] =>
+      changes.map(([operation]) => {
+        const { apply, open, data } = oneReplica({ maxBytes: 200 }, {}, undefined, version);
+        open(0);
+        expect(apply(0, put("a", large))).toMatchObject({ type: "stored" });
+        const before = JSON.stringify(data.maps);
+        const { type } = apply(0, operation);
+        if (type === "refused") expect(JSON.stringify(data.maps)).toBe(before);
+        expect(data.bytes).toBeLessThanOrEqual(200);
+        return type;
+      });
+    expect(answers(5)).toEqual(changes.map(([, wanted]) => wanted));
+    expect(answers(4)).toEqual(changes.map(() => "refused"));
   });
 });
 
@@ -355,85 +381,6 @@ describe("queues", () => {
     expect(data).toMatchObject({ bytes: 0, queues: { keys: [] } });
     for (let wait = 1; wait <= 10; wait++) apply(0, take(wait));
     expect(apply(0, take(11))).toMatchObject({ code: "too-many" });
-  });
-});
-
-describe("state machines of the application", () => {
-  const sum: MachineDefinition = {
-    init: () => 0,
-    apply(state, command) {
-      if (command === "fail") throw new Error("no");
-      const next = (state as number) + Number(command);
-      return [next, `now ${next}`];
-    },
-    ask: (state) => String(state),
-  };
-  const execute = (command: string): Operation => ({ type: "execute", machine: "sum", command });
-  const question = { type: "ask", machine: "sum", question: "" } as const;
-
-  it("apply their commands, and one that throws changes nothing", () => {
-    const { apply, ask } = withSessions(1, {}, { sum });
-    expect(ask(question)).toEqual({ type: "answered", answer: "0" });
-    expect(apply(0, execute("2"))).toEqual({ type: "executed", result: "now 2" });
-    expect(apply(0, execute("fail"))).toEqual({ type: "refused", code: "machine-failed", reason: "no" });
-    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
-    expect(ask(question)).toEqual({ type: "answered", answer: "5" });
-  });
-
-  it("that are defined later catch up with what came before, unless that was too much", () => {
-    const machines: Record<string, MachineDefinition> = {};
-    const { apply, ask } = withSessions(1, {}, machines);
-    expect(apply(0, execute("2"))).toEqual({ type: "unknown" });
-    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
-    machines.sum = sum;
-    expect(ask(question)).toEqual({ type: "answered", answer: "2" });
-    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
-    delete machines.sum;
-    for (let many = 0; many < 4; many++) apply(0, execute("1"));
-    machines.sum = sum;
-    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
-    expect(apply(0, execute("1"))).toEqual({ type: "unknown" });
-  });
-
-  it("have room for so much: what would make the state larger is refused and changes nothing, what makes it smaller is done", () => {
-    const texts: MachineDefinition = {
-      init: () => "",
-      apply: (state, command) => [
-        command.startsWith("cut")
-          ? (state as string).slice(0, Number(command.slice(3)))
-          : `${state as string}${command}`,
-        command === "answer" ? "x".repeat(70_000) : "",
-      ],
-      ask: (state) => String((state as string).length),
-    };
-    const { apply, ask, data } = withSessions(1, { maxMachineBytes: 300_000 }, { sum: texts });
-    const piece = "x".repeat(60_000);
-    for (let at = 0; at < 4; at++) expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
-    const results = Array.from({ length: 20 }, () => apply(0, execute(piece)));
-    const done = results.findIndex(({ type }) => type === "refused");
-    expect(done).toBeLessThan(8); // A large state is not measured after each command.
-    const tooLarge = {
-      type: "refused",
-      code: "too-large",
-      reason: "the state of a machine takes at most 300000 bytes as JSON",
-    };
-    expect(results.slice(done)).toEqual(Array(20 - done).fill(tooLarge));
-    const length = ask(question);
-    expect(apply(0, execute("answer"))).toMatchObject({ code: "too-large" });
-    expect(ask(question)).toEqual(length);
-    expect(apply(0, execute("cut10"))).toEqual({ type: "executed", result: "" });
-    expect(apply(0, execute("cut0"))).toEqual({ type: "executed", result: "" });
-    expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
-    expect(JSON.stringify(data.machines).length).toBeLessThan(70_000);
-  });
-
-  it("are so many, and what waits for one that is not defined here has room for so much", () => {
-    const { apply, ask, data } = withSessions(1, { maxMachines: 2, maxPending: 100, maxMachineBytes: 1_000 });
-    for (const machine of ["a", "b"]) apply(0, { type: "execute", machine, command: "1" });
-    expect(apply(0, { type: "execute", machine: "c", command: "1" })).toMatchObject({ code: "too-many" });
-    for (let at = 0; at < 10; at++) apply(0, { type: "execute", machine: "a", command: "x".repeat(200) });
-    expect(JSON.stringify(data.machines).length).toBeLessThan(1_000);
-    expect(ask({ type: "ask", machine: "a", question: "" })).toMatchObject({ code: "unknown-machine" });
   });
 });
 

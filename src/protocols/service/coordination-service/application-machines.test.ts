@@ -1,0 +1,274 @@
+/** State machines of the application: what replicas do with them, defined or not, sound or not. */
+import { describe, expect, it } from "vitest";
+import { type OneReplica, oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import type { Context } from "../../../core/protocol.ts";
+import { dispatch } from "../../../core/step.ts";
+import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
+import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
+import type { Operation, SessionOperation } from "./operations.ts";
+import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
+import type { Data, MachineState } from "./state.ts";
+import { dataProblem } from "./state-shape.ts";
+
+function withSession(limits = {}, machines = {}): OneReplica {
+  const replica = oneReplica(limits, machines);
+  replica.open(0);
+  return replica;
+}
+
+describe("state machines of the application", () => {
+  const sum: MachineDefinition = {
+    init: () => 0,
+    apply(state, command) {
+      if (command === "fail") throw new Error("no");
+      const next = (state as number) + Number(command);
+      return [next, `now ${next}`];
+    },
+    ask: (state) => String(state),
+  };
+  const execute = (command: string): Operation => ({ type: "execute", machine: "sum", command });
+  const question = { type: "ask", machine: "sum", question: "" } as const;
+
+  it("apply their commands, and one that throws changes nothing", () => {
+    const { apply, ask } = withSession({}, { sum });
+    expect(ask(question)).toEqual({ type: "answered", answer: "0" });
+    expect(apply(0, execute("2"))).toEqual({ type: "executed", result: "now 2" });
+    expect(apply(0, execute("fail"))).toEqual({ type: "refused", code: "machine-failed", reason: "no" });
+    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
+    expect(ask(question)).toEqual({ type: "answered", answer: "5" });
+  });
+
+  it("that are defined later catch up with what came before, however much that is", () => {
+    const machines: Record<string, MachineDefinition> = {};
+    const { apply, ask, data } = withSession({ maxPendingBytes: 1_000_000 }, machines);
+    expect(apply(0, execute("2"))).toEqual({ type: "unknown" });
+    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
+    machines.sum = sum;
+    expect(ask(question)).toEqual({ type: "answered", answer: "2" });
+    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
+    delete machines.sum;
+    for (let many = 0; many < 11_000; many++) apply(0, execute("1"));
+    expect(data.machines.values[0]).toMatchObject({ pending: { length: 11_000 }, pendingBytes: 11_000 * 35 });
+    machines.sum = sum;
+    expect(apply(0, execute("1"))).toEqual({ type: "executed", result: "now 11006" });
+    expect(data.machines.values[0]).toMatchObject({ pending: [], pendingBytes: 0 });
+  });
+
+  it("that are not defined here stop the replica before it would have to drop their commands", () => {
+    const { apply, data } = withSession({ maxPendingBytes: 1_000 });
+    apply(0, { type: "execute", machine: "other", command: "x".repeat(400) });
+    apply(0, execute("x".repeat(400)));
+    const stopped = {
+      code: "undefined-machine",
+      message:
+        'expected the state machine "sum" to be defined at this member, and it is not: 1004 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
+    };
+    expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
+    expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([1, 2]);
+  });
+
+  it("of which a release before dropped commands stay refused", () => {
+    const { apply, ask, data } = withSession({}, { sum });
+    apply(0, execute("2"));
+    Object.assign(data.machines.values[0] as object, { state: null, isDefined: false, pending: null });
+    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
+    expect(apply(0, execute("1"))).toEqual({ type: "unknown" });
+    expect(ask({ type: "snapshot" })).toMatchObject({ code: "unknown-machine" });
+    expect(dataProblem(data)).toBeNull();
+  });
+
+  it("whose definition throws or answers no text fail, and change nothing", () => {
+    const init = (): never => {
+      throw new Error("no config");
+    };
+    const machines: Record<string, MachineDefinition> = {};
+    const { apply, ask, data } = withSession({}, machines);
+    machines.sum = { ...sum, init };
+    const failed = { code: "machine-failed", reason: "no config" };
+    expect(ask(question)).toMatchObject(failed);
+    expect(apply(0, execute("1"))).toMatchObject(failed);
+    delete machines.sum;
+    apply(0, execute("2"));
+    machines.sum = { ...sum, init };
+    expect(ask(question)).toMatchObject(failed);
+    catchUpAll({ data, limits: replicaDefaults }, machines);
+    expect(data.machines.values[0]).toMatchObject({ isDefined: false, pending: ["2"] });
+    machines.sum = sum;
+    expect(ask(question)).toEqual({ type: "answered", answer: "2" });
+    machines.sum = { ...sum, ask: () => undefined as never };
+    expect(ask(question)).toMatchObject({
+      code: "machine-failed",
+      reason: "expected the answer to be a text, got undefined",
+    });
+  });
+
+  it("have room for so much: what would make the state larger is refused and changes nothing, what makes it smaller is done", () => {
+    const texts: MachineDefinition = {
+      init: () => "",
+      apply: (state, command) => [
+        command.startsWith("cut")
+          ? (state as string).slice(0, Number(command.slice(3)))
+          : `${state as string}${command}`,
+        command === "answer" ? "x".repeat(70_000) : "",
+      ],
+      ask: (state) => String((state as string).length),
+    };
+    const { apply, ask, data } = withSession({ maxMachineBytes: 300_000 }, { sum: texts });
+    const piece = "x".repeat(60_000);
+    for (let at = 0; at < 4; at++) expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
+    const results = Array.from({ length: 20 }, () => apply(0, execute(piece)));
+    const done = results.findIndex(({ type }) => type === "refused");
+    expect(done).toBeLessThan(8); // A large state is not measured after each command.
+    const tooLarge = {
+      type: "refused",
+      code: "too-large",
+      reason: "the state of a machine takes at most 300000 bytes as JSON",
+    };
+    expect(results.slice(done)).toEqual(Array(20 - done).fill(tooLarge));
+    const length = ask(question);
+    expect(apply(0, execute("answer"))).toMatchObject({ code: "too-large" });
+    expect(ask(question)).toEqual(length);
+    expect(apply(0, execute("cut10"))).toEqual({ type: "executed", result: "" });
+    expect(apply(0, execute("cut0"))).toEqual({ type: "executed", result: "" });
+    expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
+    expect(JSON.stringify(data.machines).length).toBeLessThan(70_000);
+  });
+
+  it("are so many", () => {
+    const { apply } = withSession({ maxMachines: 2 });
+    for (const machine of ["a", "b"]) apply(0, { type: "execute", machine, command: "1" });
+    expect(apply(0, { type: "execute", machine: "c", command: "1" })).toMatchObject({ code: "too-many" });
+  });
+});
+
+describe("a state that is no plain data", () => {
+  const faulty: MachineDefinition = {
+    init: () => ({ best: 0 }),
+    apply(state, command, isExact) {
+      if (isExact && command === "result") throw new Error("no data");
+      if (command === "keep") return [state, ""];
+      return [{ best: command === "result" ? 1 : Number(command), text: "x".repeat(70_000) }, "done"];
+    },
+    ask: (state) => JSON.stringify(state),
+    fault: (state) => (Number.isNaN((state as { best: number }).best) ? "expected best to be a finite number" : null),
+  };
+  const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });
+  const refused = { code: "machine-failed", reason: "expected best to be a finite number" };
+  const stateOf = ({ data }: OneReplica) => (data.machines.values[0] as MachineState).state as { best: unknown };
+  const best = (replica: OneReplica): unknown => stateOf(replica).best;
+
+  it("is refused after each command, whether the state is measured or not", () => {
+    const replica = withSession({ maxMachineBytes: 100_000 }, { m: faulty });
+    const { apply } = replica;
+    expect(apply(0, execute("NaN"))).toMatchObject(refused);
+    for (const command of ["1", "2"]) expect(apply(0, execute(command))).toMatchObject({ type: "executed" });
+    for (const _each of [1, 2, 3]) expect(apply(0, execute("NaN"))).toMatchObject(refused);
+    expect(apply(0, execute("result"))).toMatchObject({ code: "machine-failed", reason: "no data" });
+    expect(best(replica)).toBe(2);
+  });
+
+  it("was not up to version 4: such commands of a log do what they did, and from version 5 on the state is as a snapshot held it", () => {
+    const commands = ["1", "NaN", "result", "NaN"];
+    const ofBefore = (machines: Record<string, MachineDefinition>): OneReplica => {
+      const replica = oneReplica({ maxMachineBytes: 100_000, maxPendingBytes: 10_000 }, machines, undefined, 4);
+      replica.open(0);
+      for (const command of commands) replica.apply(0, execute(command));
+      return replica;
+    };
+    const upgrade = ({ propose }: OneReplica) => {
+      const begin = { type: "begin", ttlMs: 1_000, version: 5 } as const;
+      propose(0, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [begin] });
+    };
+    const known = ofBefore({ m: faulty });
+    expect(best(known)).toBeNaN();
+    upgrade(known);
+    expect(best(known)).toBeNull();
+    const machines: Record<string, MachineDefinition> = {};
+    const late = ofBefore(machines);
+    upgrade(late);
+    for (const replica of [known, late]) replica.apply(0, execute("NaN"));
+    expect(dataProblem(late.data)).toBeNull();
+    machines.m = faulty;
+    for (const replica of [known, late]) {
+      expect(replica.apply(0, execute("result"))).toMatchObject({ code: "machine-failed" });
+      expect(best(replica)).toBeNull();
+    }
+    expect(late.data).toEqual(known.data);
+  });
+
+  it("is that of no snapshot, where a state was changed in place", () => {
+    const replica = withSession({ maxMachineBytes: 100_000 }, { m: faulty });
+    for (const command of ["1", "2"]) replica.apply(0, execute(command));
+    expect(areSound(replica.data, { m: faulty })).toBe(true);
+    stateOf(replica).best = Number.NaN;
+    expect(areSound(replica.data, { m: faulty })).toBe(false);
+  });
+});
+
+describe("snapshots of a replica", () => {
+  /** Of which no machine is defined at first. It is told of one entry of the log after the other. */
+  function stage(given: Partial<ReplicaOptions>, machines: Record<string, MachineDefinition> = {}) {
+    const protocol = replica(given, machines);
+    const state = protocol.init(0, []);
+    const saved: string[] = [];
+    const emit = (event: Replica["event"]): void => void (event.type === "saved" && saved.push(event.snapshot));
+    const ctx = { self: 0, peers: [], emit } as unknown as Context<Replica>;
+    const decided = (...operations: (Operation | SessionOperation)[]): void => {
+      const index = state.index + 1;
+      const numbers = { life: 1, round: 1, acknowledged: Math.max(0, index - 2), first: index };
+      const operation = JSON.stringify({ type: "operations", ...numbers, operations });
+      const command = { client: 1, sequence: index, operation };
+      dispatch(protocol, state, { kind: "command", command: { type: "decided", index, command } }, ctx);
+    };
+    decided({ type: "begin", ttlMs: 1_000, version: 5 });
+    return { state, saved, decided };
+  }
+  const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });
+  const count: MachineDefinition = { init: () => 0, apply: (state) => [(state as number) + 1, ""] };
+
+  it("hold what waits for a machine, and once it is defined its state, though nobody has used it since", () => {
+    const machines: Record<string, MachineDefinition> = {};
+    const { saved, decided } = stage({ snapshotChars: 1_000 }, machines);
+    const fill = (): void => {
+      for (let at = 0; at < 20; at++) decided({ type: "add", name: "c", by: 1 });
+    };
+    for (let at = 0; at < 3; at++) decided(execute("1"));
+    fill();
+    const last = (): unknown => (JSON.parse(saved.at(-1) as string) as { data: Data }).data.machines.values[0];
+    expect(last()).toMatchObject({ isDefined: false, pending: ["1", "1", "1"] });
+    machines.m = count;
+    for (let at = 0; at < 10; at++) fill();
+    expect(last()).toMatchObject({ isDefined: true, state: 3, pending: [] });
+  });
+
+  it("that find no room for what waits twice in a row stop it, as the log would grow for ever", () => {
+    const { saved, state, decided } = stage({ maxPendingBytes: Number.MAX_SAFE_INTEGER, snapshotChars: 1_000_000 });
+    const large = execute("世".repeat(20_000));
+    const fill = (): void => {
+      for (let at = 0; at < 2_000; at++) decided(large);
+    };
+    expect(fill).toThrow(expect.objectContaining({ code: "undefined-machine" }));
+    expect(state.isTooLarge).toBe(true);
+    expect(saved.length).toBeGreaterThan(0);
+    const lengths = saved.map((snapshot) => Buffer.byteLength(snapshot));
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(MAX_SNAPSHOT_BYTES);
+  });
+
+  it("are not taken of a state that was changed in place and is no plain data any more", () => {
+    const inPlace: MachineDefinition = {
+      init: () => ({ sum: 0 }),
+      apply(state) {
+        (state as { sum: unknown }).sum = Number.NaN;
+        throw new Error("too late");
+      },
+      fault: (state) => (Number.isNaN((state as { sum: number }).sum) ? "expected sum to be a finite number" : null),
+    };
+    const { saved, decided } = stage({ snapshotChars: 1_000 }, { m: inPlace });
+    for (let at = 0; at < 50; at++) decided({ type: "add", name: "c", by: 1 });
+    const before = saved.length;
+    expect(before).toBeGreaterThan(0);
+    decided(execute("1"));
+    for (let at = 0; at < 50; at++) decided({ type: "add", name: "c", by: 1 });
+    expect(saved).toHaveLength(before);
+  });
+});
