@@ -5,7 +5,7 @@ import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
 import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
-import type { Operation, SessionOperation } from "./operations.ts";
+import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, replica } from "./replica.ts";
 
 const machines = {
@@ -59,7 +59,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     to: fc.constant(null),
     text: name,
   } as const),
-  fc.record({ type: fc.constant("execute"), machine: fc.constant("sum"), command: name } as const),
+  fc.record({ type: fc.constant("execute"), machine: fc.constantFrom("sum", "undefined"), command: name } as const),
   key.map((each) => ({ type: "execute", machine: KEYSPACE, command: etcdPut(each) }) as const),
 );
 
@@ -94,7 +94,9 @@ it("is of the place where it began, whatever is applied while it is written", ()
       const { state, saved, propose } = saver();
       const stood = new Map<number, string>();
       const note = (): void => void stood.set(state.index, JSON.stringify({ data: state.data, digest: state.digest }));
-      for (const client of [1, 2]) propose(client, [{ type: "open", ttlMs: 1_000 }]);
+      propose(1, [{ type: "open", ttlMs: 1_000 }]);
+      propose(1, [{ type: "execute", machine: "undefined", command: "1" }]);
+      propose(2, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
       propose(2, [grant]);
       for (let from = 0; from < KEYS; from += 1_000)
         propose(
