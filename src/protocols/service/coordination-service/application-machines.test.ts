@@ -241,6 +241,21 @@ describe("snapshots of a replica", () => {
     expect(last()).toMatchObject({ isDefined: true, state: 3, pending: [] });
   });
 
+  it("are taken seldom while what has waited is run, however small the state is that comes of it", () => {
+    const machines: Record<string, MachineDefinition> = {};
+    const { saved, decided, state } = stage({ snapshotChars: 1_000 }, machines);
+    for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
+    const large = saved.at(-1)?.length ?? 0;
+    expect(large).toBeGreaterThan(100_000);
+    machines.m = count;
+    const before = saved.length;
+    for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
+    expect(saved.at(-1)?.length).toBeLessThan(10_000);
+    expect(saved.length - before).toBeLessThan(8);
+    for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
+    expect(state.saved).toBeLessThan(10_000); // From then on as often as ever.
+  });
+
   it("that find no room for what waits twice in a row stop it, as the log would grow for ever", () => {
     const { saved, state, decided } = stage({ maxPendingBytes: Number.MAX_SAFE_INTEGER, snapshotChars: 1_000_000 });
     const large = execute("世".repeat(20_000));

@@ -37,7 +37,7 @@ export type Replica = {
     data: Data;
     /** Of all commands that it has applied, in that order, and the revisions they came to: equal digests mean equal histories. */
     digest: number;
-    /** How much it has applied since the last snapshot, and how long that was, in characters. */
+    /** How much it has applied since the last snapshot, and how long that was (or half of one before it), in characters. */
     unsaved: number;
     saved: number;
     /** The snapshot that is being written. */
@@ -155,7 +155,8 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     const snapshot = goOnSaving(state.saving, chars);
     if (snapshot === null) return;
     state.saving = null;
-    state.saved = snapshot.length;
+    // Half at least: what is applied anew in one step, such as what has waited for a machine, is saved seldom even where little comes of it.
+    state.saved = Math.max(snapshot.length, Math.floor(state.saved / 2));
     const wasTooLarge = state.isTooLarge;
     state.isTooLarge = !fitsBytes(snapshot, MAX_SNAPSHOT_BYTES); // No other member would take it.
     if (!state.isTooLarge) ctx.emit({ type: "saved", index, snapshot });
