@@ -10,7 +10,7 @@ const total = {
   apply: (state: { n: number }, by: number) => [{ n: state.n + by }, state.n + by],
 };
 type Total = Replicated<{ n: number }, number, number>;
-const totalOf = (member: Member): Total => member.replicated("total", total as never);
+const totalOf = (member: Member, name = "total"): Total => member.replicated(name, total as never);
 const MANY = 10_500;
 
 async function addUp(machine: Total): Promise<void> {
@@ -57,7 +57,7 @@ describe("a state machine that is defined late", () => {
       await fillLog(again[0] as Member);
       const members = await restartAll(world);
       await world.sleep(1_000);
-      expect(await readAll(members.map(totalOf))).toEqual([MANY, MANY, MANY]);
+      expect(await readAll(members.map((member) => totalOf(member)))).toEqual([MANY, MANY, MANY]);
       expect(await totalOf(members[0] as Member).execute(1)).toBe(MANY + 1);
     });
   });
@@ -196,7 +196,7 @@ describe("a state machine with a fault", () => {
   test("of a name that is that of no field is like any other", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
-      const machines = IDS.map((id) => world.member(id).replicated("__proto__", total as never) as Total);
+      const machines = IDS.map((id) => totalOf(world.member(id), "__proto__"));
       expect(await machines[0]?.execute(3)).toBe(3);
       expect(await machines[1]?.read()).toEqual({ n: 3 });
       expect(() => world.member(1).replicated("__proto__", { ...total } as never)).toThrow(

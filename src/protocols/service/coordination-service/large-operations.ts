@@ -46,7 +46,7 @@ export function takePart(
 }
 
 /** What is held and what comes in parts may take so much more than what is held: a large value and what JSON adds. */
-export const PART_ROOM = 2_097_152;
+const PART_ROOM = 2_097_152;
 
 /** @returns why it finds no room; then nothing of it is kept. */
 function append({ data, limits }: Applying, staged: Staged, text: string): Refusal | null {

@@ -169,7 +169,7 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
     if (definition === null || isBuiltIn(definition) || machine.pending?.length === 0) continue;
     try {
       catchUp(on, machine, definition);
-    } catch {} // Whoever asks is told so.
+    } catch {} // The next one that asks is told so.
   }
 }
 

@@ -131,7 +131,7 @@ export interface MachineState {
   state: unknown;
   isDefined: boolean;
   pending: string[] | null;
-  /** So many of those that are pending came before version 5; absent: none. */
+  /** How many of those that are pending came before version 5; absent: none. */
   inexact?: number;
   /** What is pending takes, and what the state took as it was last measured. */
   pendingBytes: number;
