@@ -5,7 +5,7 @@ import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
-import type { Operation, SessionOperation } from "./operations.ts";
+import type { Operation, Refusal, SessionOperation } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
 import type { Data, MachineState } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
@@ -65,6 +65,15 @@ describe("state machines of the application", () => {
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
     expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([1, 2]);
+  });
+
+  it("of which more waits than a snapshot has room for are not saved on demand, and the refusal names them", () => {
+    const { apply, ask } = withSession({ maxPendingBytes: 2 * MAX_SNAPSHOT_BYTES });
+    apply(0, execute("1"));
+    expect(ask({ type: "snapshot" })).toMatchObject({ type: "snapshot" });
+    for (let at = 0; at < 17; at++) apply(0, execute("x".repeat(1_000_000)));
+    const { reason } = ask({ type: "snapshot" }) as Refusal;
+    expect(reason).toContain("has not defined the state machine sum");
   });
 
   it("of which a release before dropped commands stay refused", () => {
