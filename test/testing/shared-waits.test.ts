@@ -1,0 +1,80 @@
+/** What waits for the log, or is held of it, while callers give up, ask again, or fail, and members are cut off; in virtual time. */
+import { describe, expect, test } from "vitest";
+import { simulate, type World } from "../../src/testing/index.ts";
+import { uncaughtDuring } from "../uncaught.ts";
+
+const three = (seed = 1): World => simulate({ members: 3, seed });
+
+const outcomes = async (calls: readonly Promise<unknown>[]): Promise<unknown[]> =>
+  (await Promise.allSettled(calls)).map((each) =>
+    each.status === "fulfilled" ? each.value : (each.reason as { code: string }).code,
+  );
+
+test("a listener of a grant's deadline that throws ends neither the member nor the grant", async () => {
+  const world = three();
+  let isHeld = false;
+  const faults = await uncaughtDuring(() =>
+    world.run(async () => {
+      const grant = await world.member(1).mutex("invoice").acquire();
+      let isFirst = true;
+      const forget = grant.onDeadline(() => {
+        if (!isFirst) throw new Error("of the listener");
+        isFirst = false;
+      });
+      await world.sleep(2_000);
+      forget();
+      await world.member(1).map("stock").put("apples", 1);
+      isHeld = grant.isHeld;
+    }),
+  );
+  expect(isHeld).toBe(true);
+  expect(new Set(faults.map(String))).toEqual(new Set(["Error: of the listener"]));
+});
+
+describe("an item of a queue", () => {
+  test("is done once, however often it is said, and at once", async () => {
+    const world = three();
+    await world.run(async () => {
+      const queue = world.member(1).queue("orders");
+      for (const item of ["a", "b"]) await queue.add(item);
+      const item = await queue.take();
+      expect(await outcomes([item.done(), item.done()])).toEqual([undefined, undefined]);
+      await item.done();
+      await item.giveBack(); // Too late.
+      expect(item.signal.reason).toMatchObject({ code: "released" });
+      expect((await world.member(2).queue("orders").take()).item).toBe("b");
+      expect(await queue.size()).toBe(0);
+    });
+  });
+
+  test("whose done() came in no time is asked again: it says that it was done", async () => {
+    const world = three();
+    await world.run(async () => {
+      const queue = world.member(1).queue("orders");
+      await queue.add("a");
+      const item = await queue.take();
+      world.partition([1], [2, 3]);
+      await expect(item.done({ timeoutMs: 100 })).rejects.toMatchObject({ code: "request-timeout", phase: "uncertain" });
+      world.heal();
+      await world.sleep(100); // It is done meanwhile, within the session.
+      await item.done();
+      expect(item.signal.reason).toMatchObject({ code: "released" });
+    });
+  });
+
+  test("that was lost meanwhile is not done", async () => {
+    const world = three();
+    await world.run(async () => {
+      const queue = world.member(1).queue("orders");
+      await queue.add("a");
+      const item = await queue.take();
+      world.partition([1], [2, 3]);
+      const again = await world.member(2).queue("orders").take();
+      const done = item.done();
+      await expect(done).rejects.toMatchObject({ code: "grant-lost" });
+      world.heal();
+      await again.done();
+      await expect(item.done()).rejects.toMatchObject({ code: "grant-lost" });
+    });
+  });
+});
