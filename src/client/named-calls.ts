@@ -99,8 +99,9 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     this.#used(name);
     const { metadata } = options;
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
-    const open = (): LocalElection => this.#election(name, note).local;
-    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
+    const open = (): LocalElection => this.#election(name).local;
+    const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election<number>;
   }
 
   /** @param why for those who hold something or call afterwards */
@@ -137,16 +138,15 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
-  #election(name: string, note: string): LogElection {
+  #election(name: string): LogElection {
     const known = this.#elections.get(name);
-    if (known !== undefined && (known.isUsed || known.note === note)) return known;
-    known?.retire();
+    if (known !== undefined) return known;
     for (const [other, election] of this.#elections) {
       if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
       election.retire();
       this.#elections.delete(other);
     }
-    const election = new LogElection(this.service, { name, note, sayLeader() {} });
+    const election = new LogElection(this.service, { name, sayLeader() {} });
     this.#elections.set(name, election);
     return election;
   }

@@ -78,3 +78,65 @@ describe("an item of a queue", () => {
     });
   });
 });
+
+describe("an election", () => {
+  interface Told {
+    address: string;
+  }
+
+  test("has told what its leader says of itself, though the leader has watched it before, and each time what that campaign says", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [one, two] = [world.member(1), world.member(2)];
+      const heard: (string | undefined)[] = [];
+      const listening = async (): Promise<void> => {
+        for await (const { leader, metadata } of two.election<Told>("report").watch())
+          if (leader !== null) heard.push(metadata?.address);
+      };
+      void listening();
+      void one.election("report").watch().next();
+      await world.sleep(100);
+      for (const address of ["a", "b"]) {
+        await one.election("report", { metadata: { address } }).lead(() => world.sleep(100));
+        await world.sleep(100);
+      }
+      await one.election("report").lead(() => world.sleep(100));
+      expect(heard).toEqual(["a", "b", undefined]);
+    });
+  });
+
+  test("refuses a campaign that says something else than the one of this process that is under way", async () => {
+    const world = three();
+    await world.run(async () => {
+      const election = (address: string) => world.member(1).election("report", { metadata: { address } });
+      const other = election("b");
+      const led = election("a").lead(() => world.sleep(500));
+      const work = (): void => {};
+      await expect(other.lead(work)).rejects.toMatchObject({
+        code: "other-setting",
+        message:
+          'expected the metadata of the election "report" to be {"address":"a"}, with which this process campaigns in it already, got {"address":"b"}',
+      });
+      await expect(election("a").lead(work)).rejects.toMatchObject({ code: "already-campaigning" });
+      await led;
+      await other.lead(work);
+    });
+  });
+
+  test("that is watched while too much is under way hears who leads a little later", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [one, two] = [world.member(1), world.member(2)];
+      const stop = new AbortController();
+      const led = one.election("report").lead(() => world.sleep(10_000), { signal: stop.signal });
+      await world.sleep(500);
+      const reads = Array.from({ length: 1_100 }, () => two.map("stock").get("apples"));
+      const watch = two.election("report").watch();
+      expect((await watch.next()).value).toEqual({ leader: null, token: null });
+      expect(new Set(await outcomes(reads))).toEqual(new Set([undefined, "overloaded"]));
+      expect((await watch.next()).value).toMatchObject({ leader: 1 });
+      stop.abort();
+      await expect(led).rejects.toMatchObject({ code: "lead-aborted" });
+    });
+  });
+});

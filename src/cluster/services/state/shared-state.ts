@@ -101,8 +101,9 @@ export class SharedState implements StateApi {
     this.#requireJournal("election", "bully");
     this.#free("election", name);
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
-    const open = (): LocalElection => this.#election(name, note).local;
-    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null);
+    const open = (): LocalElection => this.#election(name).local;
+    const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note));
   }
 
   /** @throws UsageError as `map` does, and for what a log does not give. */
@@ -159,14 +160,13 @@ export class SharedState implements StateApi {
     return [...this.#channels.values()];
   }
 
-  #election(name: string, note: string): LogElection {
+  #election(name: string): LogElection {
     const known = this.#elections.get(name);
-    if (known !== undefined && (known.isUsed || known.note === note)) return known;
-    known?.retire();
+    if (known !== undefined) return known;
     this.#makeRoom(this.#elections, "elections");
     const sayLeader = (change: LeaderChange<number | null>): void =>
       this.#options.publish({ type: "leader-changed", election: name, ...change });
-    const election = new LogElection(this.host, { name, note, sayLeader });
+    const election = new LogElection(this.host, { name, sayLeader });
     this.#elections.set(name, election);
     return election;
   }
