@@ -1,5 +1,6 @@
 /** What waits for the log, or is held of it, while callers give up, ask again, or fail, and members are cut off; in virtual time. */
 import { describe, expect, test } from "vitest";
+import type { AcquireOptions, CoordinationError } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { uncaughtDuring } from "../uncaught.ts";
 
@@ -54,7 +55,10 @@ describe("an item of a queue", () => {
       await queue.add("a");
       const item = await queue.take();
       world.partition([1], [2, 3]);
-      await expect(item.done({ timeoutMs: 100 })).rejects.toMatchObject({ code: "request-timeout", phase: "uncertain" });
+      await expect(item.done({ timeoutMs: 100 })).rejects.toMatchObject({
+        code: "request-timeout",
+        phase: "uncertain",
+      });
       world.heal();
       await world.sleep(100); // It is done meanwhile, within the session.
       await item.done();
@@ -137,6 +141,99 @@ describe("an election", () => {
       expect((await watch.next()).value).toMatchObject({ leader: 1 });
       stop.abort();
       await expect(led).rejects.toMatchObject({ code: "lead-aborted" });
+    });
+  });
+});
+
+describe("a barrier", () => {
+  const at = (world: World, id: number, options: AcquireOptions = {}): Promise<number> =>
+    world.member(id).barrier("start", { parties: 2 }).arrive(options);
+  const others = async (world: World): Promise<[leader: number, one: number, other: number]> => {
+    await world.member(1).map("stock").put("apples", 1);
+    const { leader } = world.member(1).status().shared ?? {};
+    const [one, other] = [1, 2, 3].filter((id) => id !== leader);
+    return [leader as number, one as number, other as number];
+  };
+
+  test("is passed by a member that was cut off when all had arrived", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [leader, one, other] = await others(world);
+      const arrival = at(world, one);
+      await world.sleep(100);
+      world.partition([one], [leader, other]);
+      await world.sleep(300); // Its session has not ended in the log.
+      const generation = await at(world, other);
+      await world.sleep(5_000); // It has by now.
+      world.heal();
+      expect(await arrival).toBe(generation);
+    });
+  });
+
+  test("is arrived at anew once the log has ended the session of a member that was cut off", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [leader, one, other] = await others(world);
+      const arrival = at(world, one);
+      await world.sleep(100);
+      world.partition([one], [leader, other]);
+      await world.sleep(5_000);
+      let hasPassed = false;
+      const second = at(world, other).finally(() => {
+        hasPassed = true;
+      });
+      await world.sleep(1_000);
+      expect(hasPassed).toBe(false);
+      world.heal();
+      expect(await arrival).toBe(await second);
+    });
+  });
+
+  test("was not arrived at by who is told so when giving up, and was passed by who had passed", async () => {
+    const world = three();
+    await world.run(async () => {
+      await Promise.all([at(world, 1), at(world, 2)]);
+      const ends: string[] = [];
+      for (let round = 0; round < 40; round++) {
+        const stop = new AbortController();
+        const first = at(world, 1, { signal: stop.signal }).then(
+          () => "passed",
+          (error: CoordinationError) => `${error.code} ${error.phase}`,
+        );
+        await world.sleep(50);
+        const before = round % 2 === 0 ? null : at(world, 2);
+        stop.abort();
+        const end = await first;
+        ends.push(end);
+        if (end === "passed") expect(await before).toBeGreaterThan(0);
+        else if (before !== null) await Promise.all([before, at(world, 3)]);
+        else await expect(at(world, 3, { timeoutMs: 200 })).rejects.toMatchObject({ phase: "never-acquired" });
+      }
+      expect(ends.filter((_end, round) => round % 2 === 0)).toEqual(Array(20).fill("acquire-aborted never-acquired"));
+    });
+  });
+
+  test("may have been arrived at by who gives up while nobody answers, and says so soon", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [leader, one, other] = await others(world);
+      const stop = new AbortController();
+      const arrival = at(world, one, { signal: stop.signal });
+      await world.sleep(100);
+      world.partition([one], [leader, other]);
+      await world.sleep(50);
+      stop.abort();
+      const began = world.now();
+      await expect(arrival).rejects.toMatchObject({
+        code: "acquire-aborted",
+        phase: "uncertain",
+        name: "AbortError",
+        message: expect.stringContaining("it may have been counted"),
+      });
+      expect(world.now() - began).toBeLessThan(300);
+      expect(await at(world, other)).toBeGreaterThan(0); // It was.
+      world.heal();
+      await expect(at(world, other, { timeoutMs: 2_000 })).rejects.toMatchObject({ code: "acquire-timeout" });
     });
   });
 });

@@ -4,6 +4,7 @@ import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions } from "../known-options.ts";
 import { acquireRules } from "../local-mutex.ts";
 import { OwnTenure } from "../tenure.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
 import { isPassing } from "./refusals.ts";
@@ -117,25 +118,17 @@ class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
 }
 
 export class LocalBarrier implements Barrier {
-  readonly #waits: Waits;
+  readonly #arrivals: Arrivals;
   constructor(
     readonly name: string,
     readonly parties: number,
-    waits: Waits,
+    arrivals: Arrivals,
   ) {
-    this.#waits = waits;
+    this.#arrivals = arrivals;
   }
 
   async arrive(options: AcquireOptions = {}): Promise<number> {
     requireOptions("arrive", options, acquireRules);
-    const { name, parties } = this;
-    const place: Place<null> = {
-      name: `barrier/${name}`,
-      what: `the barrier "${name}"`,
-      ask: (wait) => ({ type: "arrive", name, wait, parties }),
-      giveUp: (wait) => ({ type: "leave", name, wait }),
-      hold: () => null,
-    };
-    return (await this.#waits.wait(place, options)).token;
+    return this.#arrivals.arrive(this, options);
   }
 }
