@@ -236,4 +236,52 @@ describe("a barrier", () => {
       await expect(at(world, other, { timeoutMs: 2_000 })).rejects.toMatchObject({ code: "acquire-timeout" });
     });
   });
+
+  test("may have been passed by a member that was cut off, where others remember no more what came of it", async () => {
+    const world = three();
+    await world.run(async () => {
+      const [leader, one, other] = await others(world);
+      const arrival = at(world, one);
+      await world.sleep(100);
+      world.partition([one], [leader, other]);
+      expect(await at(world, other)).toBeGreaterThan(0);
+      await world.sleep(5_000); // The session of the first is over, too.
+      const large = "x".repeat(500_000);
+      for (let key = 0; key < 20; key++)
+        await world
+          .member(other)
+          .map("stock")
+          .put(`${key % 3}`, large);
+      for (const id of [leader, other]) {
+        world.kill(id); // What was on its way to the first is lost.
+        await world.restart(id);
+      }
+      world.heal();
+      await expect(arrival).rejects.toMatchObject({ code: "outcome-unknown", phase: "uncertain" });
+    });
+  });
+
+  test("is passed by a client whose member was killed before it could say so, and by one that waits on at another", async () => {
+    for (const isPassed of [true, false]) {
+      const world = three();
+      await world.run(async () => {
+        const [, one, other] = await others(world);
+        const client = await world.connect({ members: [one] });
+        const arrival = client.barrier("start", { parties: 2 }).arrive();
+        await world.sleep(300);
+        expect(client.status().member).toBe(one);
+        world.kill(one);
+        if (!isPassed) {
+          while (client.status().member !== other) await world.sleep(10);
+          await world.sleep(100);
+        }
+        const generation = await at(world, other);
+        const passed = await arrival;
+        if (isPassed) expect(passed).toBeGreaterThanOrEqual(generation);
+        else expect(passed).toBe(generation);
+        await expect(at(world, other, { timeoutMs: 1_000 })).rejects.toMatchObject({ code: "acquire-timeout" });
+        await client.close();
+      });
+    }
+  });
 });

@@ -127,6 +127,7 @@ export class Arrivals {
       try {
         // A member that has answered something in a client's session tells the client from then on what that is given.
         await this.#service.submit({ type: "leave", name, wait: this.#service.number() }, isLooked);
+        if (!isLooked()) return;
         const asked = { type: "arrival", name, session: session as SessionId, wait } as const;
         const { revision, answer } = await this.#service.query(asked);
         if (!isLooked()) return;

@@ -307,6 +307,18 @@ describe("barriers", () => {
     expect(apply(3, arrive(1, 2))).toMatchObject({ code: "in-use" });
     expect(apply(3, arrive(1))).toMatchObject({ type: "passed" });
   });
+
+  it("say what became of an arrival, as long as its session lasts", () => {
+    const { apply, ask, end, sessions } = withSessions(3);
+    const stateOf = (member: number) =>
+      ask({ type: "arrival", name: "b", session: sessions[member] as number, wait: 1 });
+    for (const member of [0, 1]) apply(member, arrive(1));
+    expect(stateOf(0)).toEqual({ type: "arrival", state: "waiting" });
+    end(0);
+    expect(stateOf(0)).toEqual({ type: "arrival", state: "unknown" });
+    for (const wait of [1, 2]) apply(2, arrive(wait));
+    expect(stateOf(1)).toEqual({ type: "arrival", state: "passed" });
+  });
 });
 
 describe("queues", () => {
