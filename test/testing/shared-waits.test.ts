@@ -198,7 +198,7 @@ describe("a barrier", () => {
         const stop = new AbortController();
         const first = at(world, 1, { signal: stop.signal }).then(
           () => "passed",
-          (error: CoordinationError) => `${error.code} ${error.phase}`,
+          (error: unknown) => `${(error as CoordinationError).code} ${(error as CoordinationError).phase}`,
         );
         await world.sleep(50);
         const before = round % 2 === 0 ? null : at(world, 2);

@@ -99,12 +99,18 @@ async function arrived() {
   return played;
 }
 
-/** What became of it is looked up, behind an operation of its session. */
+/** What became of it is looked up, behind an operation of its session, which gives a number. */
 async function lookedUp(service: PlayedService, state: string): Promise<void> {
-  await service.next.answer(done);
+  await numbered(service.next);
+  expect(service.next.operation.type).toBe("withdraw");
   const { operation, answer } = service.next;
   expect(operation).toEqual({ type: "arrival", name: "start", session: SESSION, wait: 1 });
-  await answer({ revision: 21, answer: { type: "arrival", state } });
+  await answer({ revision: 22, answer: { type: "arrival", state } });
+}
+
+async function numbered({ operation, answer }: Asked): Promise<void> {
+  expect(operation).toMatchObject({ type: "acquire", name: "arrival/start", mode: "shared" });
+  await answer({ session: SESSION, result: { type: "granted", token: 21 } });
 }
 
 test("that waits when a snapshot takes the place of the log is not made again, and passes with the others", async () => {
@@ -142,10 +148,14 @@ test("of which nobody knows whether it had passed when its session ended says so
 test("is looked up once more after another snapshot, and what was found before that does not count", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
-  const { answer } = service.next;
+  const first = service.next;
   service.tell(restored);
-  await answer(done);
-  await lookedUp(service, "passed");
+  await numbered(first);
+  const second = service.next;
+  expect(service.next.operation.type).toBe("withdraw");
+  await numbered(second);
+  expect(service.next.operation.type).toBe("withdraw");
+  await service.next.answer({ revision: 22, answer: { type: "arrival", state: "passed" } });
   expect([service.isAsked, end()]).toEqual([false, 21]);
 });
 

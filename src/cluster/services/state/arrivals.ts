@@ -3,7 +3,12 @@
  * session that is over counts until the log has ended that session, and all may have passed by then. So it is taken back first.
  * When that is done, it has passed before, which has been told, or it never will.
  */
-import type { Operation, SessionId, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
+import {
+  MAX_PERMITS,
+  type Operation,
+  type SessionId,
+  type WaitId,
+} from "../../../protocols/service/coordination-service/operations.ts";
 import { measure } from "../../../runtime/metrics.ts";
 import type { Timer } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
@@ -125,20 +130,32 @@ export class Arrivals {
       this.#isAsked(arrival, wait) && arrival.session === session && arrival.gaps === gaps;
     while (isLooked()) {
       try {
-        // A member that has answered something in a client's session tells the client from then on what that is given.
-        await this.#service.submit({ type: "leave", name, wait: this.#service.number() }, isLooked);
+        const number = await this.#freshNumber(name, isLooked);
         if (!isLooked()) return;
         const asked = { type: "arrival", name, session: session as SessionId, wait } as const;
-        const { revision, answer } = await this.#service.query(asked);
+        const { answer } = await this.#service.query(asked);
         if (!isLooked()) return;
         if (answer.state === "waiting") arrival.gaps = 0;
-        else if (answer.state === "passed") arrival.pass(revision);
+        else if (answer.state === "passed") arrival.pass(number);
         else arrival.refuse(outcomeUnknown(arrival.what, null));
         return;
       } catch {
         await this.#pause(); // Too much is under way, or the session has ended; or the service is closed, and then nobody waits.
       }
     }
+  }
+
+  /**
+   * Above those of all who have passed, and nobody else's: with which one all have passed, nobody remembers. It is a token of the log. A
+   * member that has answered that in a client's session tells the client from then on what concerns it.
+   */
+  async #freshNumber(barrier: string, isWanted: () => boolean): Promise<number> {
+    const place = { name: `arrival/${barrier}`, wait: this.#service.number() };
+    const asked = { type: "acquire", ...place, mode: "shared", permits: 1, capacity: MAX_PERMITS, note: "" } as const;
+    const { result } = await this.#service.submit(asked, isWanted);
+    this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {}); // The service is closed.
+    if (result.type === "granted") return result.token;
+    throw new Error("a token of which there are enough for all was not given");
   }
 
   /** Its session is over: who still waits arrives in the next one. */
