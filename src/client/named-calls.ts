@@ -7,6 +7,7 @@ import * as may from "../cluster/services/known-options.ts";
 import { requireOptions } from "../cluster/services/known-options.ts";
 import type { LocalElection } from "../cluster/services/local-election.ts";
 import { controllerForMany } from "../cluster/services/on-abort.ts";
+import { Arrivals } from "../cluster/services/state/arrivals.ts";
 import { limits } from "../cluster/services/state/limits.ts";
 import { LocalCounter } from "../cluster/services/state/local-counter.ts";
 import { LocalMap } from "../cluster/services/state/local-map.ts";
@@ -29,6 +30,7 @@ import type {
 } from "../cluster/services/state/state-api.ts";
 import { transact } from "../cluster/services/state/transactions.ts";
 import { textOf } from "../cluster/services/state/value-text.ts";
+import { Waiters } from "../cluster/services/state/waiters.ts";
 import { Waits } from "../cluster/services/state/waits.ts";
 
 const count = may.needed(may.positive);
@@ -43,6 +45,7 @@ interface Departing extends Service {
 export class NamedCalls implements Omit<StateApi, "replicated"> {
   readonly service: Departing;
   readonly #waits: Waits;
+  readonly #arrivals: Arrivals;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
   readonly #controller = controllerForMany();
@@ -52,7 +55,9 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
 
   constructor(service: Departing) {
     this.service = service;
-    this.#waits = new Waits(service);
+    const waiters = new Waiters(service);
+    this.#waits = new Waits(service, waiters);
+    this.#arrivals = new Arrivals(service, waiters);
     this.#grants = new Grants(service, this.#waits);
   }
 
@@ -87,7 +92,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
 
   barrier(name: string, options: BarrierOptions): Barrier {
     requireOptions("barrier", options, { parties: count });
-    return new LocalBarrier(this.#used(name), options.parties, this.#waits);
+    return new LocalBarrier(this.#used(name), options.parties, this.#arrivals);
   }
 
   queue<T>(name: string): SharedQueue<T> {
@@ -99,8 +104,9 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     this.#used(name);
     const { metadata } = options;
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
-    const open = (): LocalElection => this.#election(name, note).local;
-    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
+    const open = (): LocalElection => this.#election(name).local;
+    const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election<number>;
   }
 
   /** @param why for those who hold something or call afterwards */
@@ -137,16 +143,15 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
-  #election(name: string, note: string): LogElection {
+  #election(name: string): LogElection {
     const known = this.#elections.get(name);
-    if (known !== undefined && (known.isUsed || known.note === note)) return known;
-    known?.retire();
+    if (known !== undefined) return known;
     for (const [other, election] of this.#elections) {
       if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
       election.retire();
       this.#elections.delete(other);
     }
-    const election = new LogElection(this.service, { name, note, sayLeader() {} });
+    const election = new LogElection(this.service, { name, sayLeader() {} });
     this.#elections.set(name, election);
     return election;
   }

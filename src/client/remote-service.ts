@@ -152,20 +152,22 @@ export class RemoteService implements Service {
       this.#requireRole();
       await this.#before;
       const reply = await this.#request(operation);
-      const { revision, result } =
+      const { revision, session, result } =
         reply.type === "done"
           ? reply
           : {
               revision: 0,
+              session: 0,
               result:
                 reply.type === "refused"
                   ? refuse(reply.code, reply.reason)
                   : refuse("bad-operation", "an answer to something else came"),
             };
       if (result.type === "unknown") throw unknownOutcome(operation);
-      if (result.type !== "refused") return { revision, result } as Done<O>;
+      if (result.type !== "refused") return { revision, session, result } as Done<O>;
       if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
       await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+      if (!isWanted()) throw refusalOf(result);
     }
   }
 

@@ -137,7 +137,7 @@ export class EngineService implements Service {
     await this.#before;
     const { revision, result } = await this.#carryOut(operation, isWanted);
     if (result.type === "refused") throw refusalOf(result);
-    return { revision, result } as Done<O>;
+    return { revision, session: this.session ?? 0, result } as Done<O>;
   }
 
   async query<Q extends Query>(query: Q): Promise<Found<Q>> {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { uncaughtDuring } from "../../test/uncaught.ts";
 import { createLog } from "./log.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -43,6 +44,18 @@ describe("the log", () => {
     const { lines, log } = written();
     for (let i = 0; i < 5_000; i++) log.once(`refused ${i}`, "refused");
     expect(lines).toHaveLength(1_001);
+  });
+
+  test("of a caller that throws is an uncaught error, and who says something goes on", async () => {
+    vi.useRealTimers();
+    const log = createLog(() => {
+      throw new Error("of the caller");
+    });
+    const faults = await uncaughtDuring(() => {
+      log.error("a");
+      log.once("b", "b");
+    });
+    expect(faults).toEqual([new Error("of the caller"), new Error("of the caller")]);
   });
 
   test("lets no outsider begin a line, steer a terminal or turn the text round", () => {

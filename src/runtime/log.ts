@@ -1,5 +1,6 @@
 /** Log lines of a member. What can repeat is said once, then counted: nobody outside can fill a disk with our words. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import { callBack } from "./callers-fault.ts";
 
 /** What takes a member's log: `console` does, and so do pino and winston. */
 export interface Logger {
@@ -39,6 +40,7 @@ export function createLog(
 ): Log {
   if (typeof write !== "function")
     throw new UsageError("bad-option", unexpected("write of createLog()", "a function", write));
+  const say = (...line: Parameters<typeof write>): void => callBack(write, ...line);
   const said = new Map<string, { at: number; since: number }>();
   const once = (given: string, raw: string, rawFields?: LogFields): void => {
     const text = harmless(raw);
@@ -48,18 +50,18 @@ export function createLog(
     const at = now();
     if (known === undefined) {
       said.set(key, { at, since: 0 });
-      return void write("warn", text, fields);
+      return say("warn", text, fields);
     }
     known.since += 1;
     if (at - known.at < REPEAT_AFTER_MS) return;
     const span = `${known.since} times more in the last ${Math.round((at - known.at) / 1000)} s`;
-    write("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
+    say("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
     said.set(key, { at, since: 0 });
   };
   return {
-    info: (text, fields) => write("info", text, fields),
-    warn: (text, fields) => write("warn", text, fields),
-    error: (text, fields) => write("error", text, fields),
+    info: (text, fields) => say("info", text, fields),
+    warn: (text, fields) => say("warn", text, fields),
+    error: (text, fields) => say("error", text, fields),
     once,
   };
 }

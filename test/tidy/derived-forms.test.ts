@@ -35,7 +35,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/state/service-host.ts": ["began", "clientAnswered", "confirmed", "led", "lost", "refused"],
   "src/cluster/services/member-directory.ts": ["members"],
   "src/cluster/services/state/shared-state.ts": ["led", "lost"],
-  "src/cluster/services/state/waits.ts": ["confirmed", "lost", "passed", "restored"],
+  "src/cluster/services/state/arrivals.ts": ["ended", "lost", "passed", "restored"],
+  "src/cluster/services/state/waits.ts": ["confirmed", "lost", "restored"],
   "src/cluster/services/state/watch.ts": ["restored"],
 };
 

@@ -188,7 +188,7 @@ export interface ElectionOptions<A extends string = string, M = unknown> {
   readonly options?: object | undefined;
   /** Where the algorithm goes by rank: this member's, for the elections to come. The higher leads. */
   readonly rank?: number | undefined;
-  /** With `raft`, the default: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. */
+  /** With `raft`, the default: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. It belongs to the campaigns of this handle. */
   readonly metadata?: M | undefined;
 }
 

@@ -3,7 +3,7 @@ import { EnvironmentError } from "../../core/errors.ts";
 
 /**
  * Of a member that is not ready, what is missing: `no-majority`, or `no-log-leader`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
- * given back. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
+ * given back; of an arrival at a barrier, `uncertain`: it may have been counted. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
  * delivered, and its reader has not had it. Of a call of shared state, `never-sent`: nothing was done, and nothing will be; `uncertain`: it was done, or is
  * done yet, or never.
  */

@@ -42,14 +42,19 @@ export class MutexHandle implements Mutex {
 export class ElectionHandle implements Election<Token> {
   readonly #open: () => LocalElection;
   readonly #find: () => LocalElection | null;
+  readonly #beforeLead: () => void;
   readonly name: string;
   readonly algorithm: string;
   #local: LocalElection;
 
-  /** @param find what is open of that name, if anything is. */
-  constructor(open: () => LocalElection, find: () => LocalElection | null) {
+  /**
+   * @param find what is open of that name, if anything is.
+   * @param beforeLead is called before each campaign by this handle, with what is open, and may refuse it.
+   */
+  constructor(open: () => LocalElection, find: () => LocalElection | null, beforeLead: () => void = () => {}) {
     this.#open = open;
     this.#find = find;
+    this.#beforeLead = beforeLead;
     this.#local = open();
     this.name = this.#local.name;
     this.algorithm = this.#local.algorithm;
@@ -62,7 +67,9 @@ export class ElectionHandle implements Election<Token> {
   }
 
   async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T> {
-    return this.#now.lead(work, options);
+    const local = this.#now;
+    this.#beforeLead();
+    return local.lead(work, options);
   }
 
   watch(options?: Parameters<LocalElection["watch"]>[0]): AsyncIterableIterator<LeaderChange<Token>> {

@@ -38,6 +38,10 @@ export class LocalElection implements LocalSide {
     return this.#campaign !== null || this.#changes.isRead;
   }
 
+  get isCampaigning(): boolean {
+    return this.#campaign !== null;
+  }
+
   get isRetired(): boolean {
     return this.#isRetired;
   }

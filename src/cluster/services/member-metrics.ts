@@ -26,7 +26,7 @@ export function memberMetrics({ counts, instances, shared, state, isJoined, peer
     ...networkMetrics(counts, linksOf(peers)),
     ...serviceMetrics(counts, {
       locksHeld: () => locks().filter(({ isHeld }) => isHeld).length + state.waits.held,
-      lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, state.waits.waiting),
+      lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, state.waiters.sum),
       leadershipsHeld: () =>
         [...open(), ...state.elections].filter(({ local }) => local instanceof LocalElection && local.leads).length,
       stateCalls: () => state.host.waiting,

@@ -17,7 +17,10 @@ export interface Tenure<Token extends number | null = number> {
   readonly isHeld: boolean;
   /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null where the algorithm has no lease. */
   readonly deadline: number | null;
-  /** Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. */
+  /**
+   * Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. What it throws is an
+   * uncaught error, as with listeners of `signal`.
+   */
   onDeadline(listener: (deadline: number) => void): () => void;
 }
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { uncaughtDuring } from "../../../test/uncaught.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { listeners } from "./on-abort.ts";
@@ -57,6 +58,40 @@ describe("a tenure", () => {
     vi.advanceTimersByTime(1_000); // The timers of the first two deadlines have run out.
     expect(held.isHeld).toBe(true);
     held.lose();
+  });
+
+  test("tells each listener of its deadline, whatever another throws, which is an uncaught error as with those of its signal", async () => {
+    const held = tenure();
+    const told: string[] = [];
+    const faults = await uncaughtDuring(() => {
+      held.onDeadline(() => {
+        told.push("first");
+        throw new Error("of the first");
+      });
+      held.confirm(performance.now() + 1_000);
+      held.onDeadline(() => {
+        told.push("second");
+        throw new Error("of the second");
+      });
+      held.onDeadline(() => told.push("third"));
+      held.confirm(performance.now() + 2_000);
+      held.signal.addEventListener("abort", () => {
+        throw new Error("of the signal");
+      });
+      held.lose();
+    });
+    expect(told).toEqual(["first", "second", "third", "first", "second", "third"]);
+    const of = (which: string) => new Error(`of the ${which}`);
+    expect(faults).toEqual([of("first"), of("second"), of("first"), of("second"), of("signal")]);
+  });
+
+  test("ended by a listener of its deadline tells no other listener", () => {
+    const held = tenure();
+    const told: string[] = [];
+    held.onDeadline(() => held.lose());
+    held.onDeadline(() => told.push("too late"));
+    held.confirm(performance.now() + 1_000);
+    expect(told).toEqual([]);
   });
 
   test("is not confirmed any more once it is over, nor by what has run out already", () => {

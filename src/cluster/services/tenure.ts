@@ -3,6 +3,7 @@
  * have stood still. So the last confirmed deadline is looked at as well: by a timer, and by every question whether the
  * tenure still holds, before anything else that waited for the process to go on.
  */
+import { callBack } from "../../runtime/callers-fault.ts";
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import type { Tenure } from "./api.ts";
@@ -52,7 +53,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
   onDeadline(listener: (deadline: number) => void): () => void {
     requireRule("the listener of onDeadline()", listener, work);
     this.#listeners.add(listener);
-    if (this.#deadline !== null) listener(this.#deadline);
+    if (this.#deadline !== null) callBack(listener, this.#deadline);
     return () => void this.#listeners.delete(listener);
   }
 
@@ -67,7 +68,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
     this.#wallDeadline = clock.wall() + (deadline - clock.now());
     if (this.#timer === null) this.#watch();
     this.#loseIfOverdue();
-    for (const listener of this.#listeners) listener(deadline);
+    for (const listener of [...this.#listeners]) if (this.#listeners.has(listener)) callBack(listener, deadline);
   }
 
   /** Ends it, for the reason given. Later ends change nothing. */

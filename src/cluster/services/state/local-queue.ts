@@ -4,8 +4,10 @@ import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions } from "../known-options.ts";
 import { acquireRules } from "../local-mutex.ts";
 import { OwnTenure } from "../tenure.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
+import { isPassing } from "./refusals.ts";
 import type { Service } from "./service.ts";
 import type { Barrier, CallOptions, QueueItem, SharedQueue } from "./state-api.ts";
 import { parsedValue, textOf } from "./value-text.ts";
@@ -77,6 +79,8 @@ class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
   readonly #taken: Taken<T>;
   readonly #service: Service;
   readonly #waits: Waits;
+  /** Under way, or has been done: it is asked for once, however often and for however long callers wait for it. */
+  #finishing: Promise<void> | null = null;
   readonly item: T;
 
   constructor(taken: Taken<T>, service: Service, waits: Waits) {
@@ -89,12 +93,19 @@ class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
 
   async done(options: CallOptions = {}): Promise<void> {
     requireOptions("done", options, callRules);
-    if (!this.isHeld) throw this.signal.reason;
+    if (this.#finishing === null && !this.isHeld) throw this.signal.reason;
+    const call = { ...options, what: `done() of ${this.#taken.what}`, changes: true };
+    await this.#service.call(call, () => (this.#finishing ??= this.#finish()));
+  }
+
+  async #finish(): Promise<void> {
     const { queue: name, what } = this.#taken;
-    const call = { ...options, what: `done() of ${what}`, changes: true };
-    await this.#service.call(call, (isWanted) =>
-      this.#service.submit({ type: "finish", name, token: this.token }, isWanted),
-    );
+    try {
+      await this.#service.submit({ type: "finish", name, token: this.token }, () => this.isHeld);
+    } catch (error) {
+      this.#finishing = null; // It may be asked for again, while it is held.
+      throw isPassing(error) && !this.isHeld ? this.signal.reason : error;
+    }
     this.#waits.forget(this);
     this.end(new CoordinationError("released", "released", `${what} is done`));
   }
@@ -107,25 +118,17 @@ class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
 }
 
 export class LocalBarrier implements Barrier {
-  readonly #waits: Waits;
+  readonly #arrivals: Arrivals;
   constructor(
     readonly name: string,
     readonly parties: number,
-    waits: Waits,
+    arrivals: Arrivals,
   ) {
-    this.#waits = waits;
+    this.#arrivals = arrivals;
   }
 
   async arrive(options: AcquireOptions = {}): Promise<number> {
     requireOptions("arrive", options, acquireRules);
-    const { name, parties } = this;
-    const place: Place<null> = {
-      name: `barrier/${name}`,
-      what: `the barrier "${name}"`,
-      ask: (wait) => ({ type: "arrive", name, wait, parties }),
-      giveUp: (wait) => ({ type: "leave", name, wait }),
-      hold: () => null,
-    };
-    return (await this.#waits.wait(place, options)).token;
+    return this.#arrivals.arrive(this, options);
   }
 }

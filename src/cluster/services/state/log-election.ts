@@ -2,6 +2,7 @@
  * An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. For the
  * side that this process uses it stands where an algorithm stands in other elections.
  */
+import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
@@ -13,6 +14,8 @@ import { isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 const AGAIN_MS = 50;
+/** Elections may be many, and where too much is under way all of them ask again. */
+const LOOK_AGAIN_MS = 250;
 const commands = ["stand", "resign"];
 
 interface Leader {
@@ -23,8 +26,6 @@ interface Leader {
 
 export interface LogElectionOptions {
   readonly name: string;
-  /** What others are told of this member while it leads, as JSON; empty: nothing. */
-  readonly note: string;
   sayLeader(change: LeaderChange<number | null>): void;
 }
 
@@ -34,6 +35,8 @@ export class LogElection {
   readonly #options: LogElectionOptions;
   readonly #forget: () => void;
   #leader: Leader | null = null;
+  /** What others are told of this member while it leads, as JSON; empty: nothing. */
+  #note = "";
   /** While this member campaigns or leads. */
   #wait: WaitId | null = null;
   /** What it was granted, once that counts. */
@@ -55,8 +58,21 @@ export class LogElection {
     this.#look();
   }
 
-  get note(): string {
-    return this.#options.note;
+  /**
+   * What a campaign of this process that is about to begin has others told of it.
+   * @throws UsageError if one campaigns here already, and has them told something else
+   */
+  announce(note: string): void {
+    if (this.local.isCampaigning && note !== this.#note)
+      throw new UsageError(
+        "other-setting",
+        unexpected(
+          `the metadata of the election "${this.#options.name}"`,
+          `${shown(this.#note)}, with which this process campaigns in it already`,
+          note === "" ? undefined : JSON.parse(note),
+        ),
+      );
+    this.#note = note;
   }
 
   get isUsed(): boolean {
@@ -109,7 +125,7 @@ export class LogElection {
   }
 
   #submit(wait: WaitId): void {
-    const { note } = this.#options;
+    const note = this.#note;
     const acquire = {
       type: "acquire",
       name: this.#name,
@@ -211,7 +227,7 @@ export class LogElection {
     if (token === null || until === null) return;
     if (this.#own === null) {
       this.#own = token;
-      this.#change({ node: this.#service.self, token, note: this.#options.note });
+      this.#change({ node: this.#service.self, token, note: this.#note });
     }
     this.local.onEvent({ type: "confirmed", epoch: token }, until);
   }
@@ -240,8 +256,14 @@ export class LogElection {
         } else if (holder.member !== this.#service.self && holder.token !== this.#leader?.token)
           this.#change({ node: holder.member, token: holder.token, note: holder.note });
       },
-      () => {}, // The member leaves.
+      () => void this.#lookLater(told),
     );
+  }
+
+  /** Too much was under way to be told; or the member leaves. */
+  async #lookLater(told: number): Promise<void> {
+    await sleep(this.#service.platform.timers, LOOK_AGAIN_MS, { ref: false });
+    if (told === this.#told && !this.local.isRetired && this.#service.closed === null) this.#look();
   }
 
   #change(leader: Leader | null): void {
@@ -256,3 +278,5 @@ export class LogElection {
     this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata }, null);
   }
 }
+
+const shown = (note: string): string => (note === "" ? "absent" : note);

@@ -232,10 +232,10 @@ export class ServiceHost implements Service {
     isWanted: IsWanted,
   ): Done<O> | Promise<Done<O>> {
     if (reply.type === "done") measure(this.counts.log.committing, this.platform.clock.now() - asked);
-    const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
+    const { revision, session, result } = reply.type === "done" ? reply : notDone(refusalIn(reply));
     if (!this.#isCurrent && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
     if (result.type === "unknown") throw unknownOutcome(operation);
-    if (result.type !== "refused") return { revision, result } as Done<O>;
+    if (result.type !== "refused") return { revision, session, result } as Done<O>;
     if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
     return this.#submitAgain(operation, isWanted, result);
   }
@@ -487,6 +487,7 @@ class Asked {
   }
 }
 
+const notDone = (result: Refusal) => ({ revision: 0, session: 0, result });
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
 

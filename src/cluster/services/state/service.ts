@@ -74,6 +74,8 @@ export type Told =
 /** At which it was done: the revision of what it has changed. */
 export interface Done<O> {
   readonly revision: number;
+  /** In which it was done. */
+  readonly session: SessionId;
   readonly result: Extract<Result, { type: ResultTypes[TypeOf<O> & keyof ResultTypes] }>;
 }
 
@@ -120,6 +122,7 @@ interface AnswerTypes {
   count: "counted";
   holders: "holders";
   backlog: "backlog";
+  arrival: "arrival";
   sessions: "sessions";
   members: "members";
   snapshot: "snapshot";

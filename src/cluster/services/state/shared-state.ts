@@ -9,6 +9,7 @@ import { requireName } from "../instance-name.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import type { LocalElection } from "../local-election.ts";
+import { Arrivals } from "./arrivals.ts";
 import { limits } from "./limits.ts";
 import { LocalCounter } from "./local-counter.ts";
 import { LocalMap } from "./local-map.ts";
@@ -36,6 +37,7 @@ import type {
 } from "./state-api.ts";
 import { transact } from "./transactions.ts";
 import { textOf } from "./value-text.ts";
+import { Waiters } from "./waiters.ts";
 import { Waits } from "./waits.ts";
 
 const count = may.needed(may.positive);
@@ -56,7 +58,9 @@ export class SharedState implements StateApi {
   readonly #options: SharedStateOptions;
   readonly #machines: Machines;
   readonly host: ServiceHost;
+  readonly waiters: Waiters;
   readonly waits: Waits;
+  readonly #arrivals: Arrivals;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
   readonly #channels = new Map<string, LogChannel>();
@@ -66,7 +70,9 @@ export class SharedState implements StateApi {
     this.#options = options;
     this.#machines = machines;
     this.host = new ServiceHost(options);
-    this.waits = new Waits(this.host);
+    this.waiters = new Waiters(this.host);
+    this.waits = new Waits(this.host, this.waiters);
+    this.#arrivals = new Arrivals(this.host, this.waiters);
     this.#grants = new Grants(this.host, this.waits);
     this.host.listen((event) => {
       if (event.type === "led") options.publish({ type: "log-leader-changed", leader: event.leader, term: event.term });
@@ -101,8 +107,9 @@ export class SharedState implements StateApi {
     this.#requireJournal("election", "bully");
     this.#free("election", name);
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
-    const open = (): LocalElection => this.#election(name, note).local;
-    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null);
+    const open = (): LocalElection => this.#election(name).local;
+    const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note));
   }
 
   /** @throws UsageError as `map` does, and for what a log does not give. */
@@ -159,14 +166,13 @@ export class SharedState implements StateApi {
     return [...this.#channels.values()];
   }
 
-  #election(name: string, note: string): LogElection {
+  #election(name: string): LogElection {
     const known = this.#elections.get(name);
-    if (known !== undefined && (known.isUsed || known.note === note)) return known;
-    known?.retire();
+    if (known !== undefined) return known;
     this.#makeRoom(this.#elections, "elections");
     const sayLeader = (change: LeaderChange<number | null>): void =>
       this.#options.publish({ type: "leader-changed", election: name, ...change });
-    const election = new LogElection(this.host, { name, note, sayLeader });
+    const election = new LogElection(this.host, { name, sayLeader });
     this.#elections.set(name, election);
     return election;
   }
@@ -209,7 +215,7 @@ export class SharedState implements StateApi {
 
   barrier(name: string, options: BarrierOptions): Barrier {
     requireOptions("barrier", options, { parties: count });
-    return new LocalBarrier(this.#used(name), options.parties, this.waits);
+    return new LocalBarrier(this.#used(name), options.parties, this.#arrivals);
   }
 
   queue<T>(name: string): SharedQueue<T> {

@@ -136,7 +136,14 @@ export interface BarrierOptions {
 export interface Barrier {
   readonly name: string;
   readonly parties: number;
-  /** @returns a number that grows each time all pass. Who gives up has not arrived. */
+  /**
+   * A caller whose time is over, or whose signal is aborted, is told by the log whether all had passed by then: if so, this returns. With the
+   * phase `never-acquired` it has not been counted; with `uncertain`, where nothing is heard for 0.25 s or the member has left, it may
+   * have been, and others may pass by it.
+   * @returns a number that grows each time all pass, the same for all who pass together. A higher one, which nobody else has, where a member
+   * has fallen so far behind, or a client has changed its member, that it was not told.
+   * @throws CoordinationError `outcome-unknown` if the session has ended, and it is not known whether all had passed before.
+   */
   arrive(options?: AcquireOptions): Promise<number>;
 }
 
@@ -154,7 +161,10 @@ export interface SharedQueue<T = unknown> {
 /** An item that was taken: this member's until it is done or given back, or this member is lost. */
 export interface QueueItem<T> extends Tenure {
   readonly item: T;
-  /** It has been worked off, and is gone. @throws CoordinationError `grant-lost` if another may have it by now. */
+  /**
+   * It has been worked off, and is gone. Twice is once: after a call that was not answered in time, another waits for the same.
+   * @throws CoordinationError `grant-lost` if another may have it by now.
+   */
   done(options?: CallOptions): Promise<void>;
   /** It goes to the next taker. */
   giveBack(): Promise<void>;

@@ -1,21 +1,20 @@
 /**
- * What this process waits for and holds of the service: locks and permits, items of queues, barriers. Each call is a request of its own in
+ * What this process waits for and holds of the service: locks and permits, items of queues. Each call is a request of its own in
  * the one queue of its name, so callers of all members are served first come, first served. What it is given is certain from
  * the first confirmation of the session's lease on, and for as long as that says.
  */
 import type { Operation, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
-import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import { measure } from "../../../runtime/metrics.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { AcquireOptions, InstanceStatus } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
-import { onAbort } from "../on-abort.ts";
 import type { OwnTenure } from "../tenure.ts";
 import { inWordsOf, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
+import type { Waiters } from "./waiters.ts";
 
 /** Where somebody waits, and how it is asked for. */
-export interface Place<H extends OwnTenure<number> | null> {
+export interface Place<H extends OwnTenure<number>> {
   /** In the log: kinds have names of their own. */
   readonly name: string;
   /** In an error's words, such as `the lock "invoice-42"`. */
@@ -24,7 +23,7 @@ export interface Place<H extends OwnTenure<number> | null> {
   ask(wait: WaitId): Operation;
   /** Gives up waiting, or gives back what it was given meanwhile. */
   giveUp(wait: WaitId): Operation;
-  /** What is held from now on; null: nothing is. @param giveBack to be called once when it has ended. */
+  /** What is held from now on. @param giveBack to be called once when it has ended. */
   hold(token: number, value: string, giveBack: () => void): H;
 }
 
@@ -36,12 +35,12 @@ export interface Given<H> {
 
 /** One call, from its first word to the end of what it was given. */
 interface Wanted {
-  readonly place: Place<OwnTenure<number> | null>;
+  readonly place: Place<OwnTenure<number>>;
   /** Another one in each session. */
   wait: WaitId;
-  given: Given<OwnTenure<number> | null> | null;
+  given: Given<OwnTenure<number>> | null;
   /** Null once nobody waits any more. */
-  waiter: { granted(): void; refused(error: CoordinationError): void } | null;
+  waiter: { granted(given: Given<OwnTenure<number>>): void; refused(error: CoordinationError): void } | null;
 }
 
 /** How a lock stands here. */
@@ -56,21 +55,17 @@ const AGAIN_MS = 50;
 export class Waits {
   readonly #service: Service;
   readonly #wanted = new Map<WaitId, Wanted>();
-  /** By name: how many wait here. */
-  readonly #waiting = new Map<string, number>();
+  readonly #waiters: Waiters;
 
-  constructor(service: Service) {
+  constructor(service: Service, waiters: Waiters) {
     this.#service = service;
+    this.#waiters = waiters;
     service.listen((event, until) => this.#hear(event, until));
   }
 
   /** How much is held here. */
   get held(): number {
-    return [...this.#wanted.values()].filter(({ given }) => given?.held?.isHeld === true).length;
-  }
-
-  get waiting(): number {
-    return [...this.#waiting.values()].reduce((sum, count) => sum + count, 0);
+    return [...this.#wanted.values()].filter(({ given }) => given?.held.isHeld === true).length;
   }
 
   /** Whether anything of that name is waited for or held here. */
@@ -86,24 +81,17 @@ export class Waits {
       if (!place.name.startsWith(MUTEX)) continue;
       const name = place.name.slice(MUTEX.length);
       const use = locks.get(name) ?? { token: null, isHeld: false, waiting: 0 };
-      const isHeld = waiter === null && given?.held?.isHeld === true;
+      const isHeld = waiter === null && given?.held.isHeld === true;
       if (waiter !== null) locks.set(name, { ...use, waiting: use.waiting + 1 });
       else locks.set(name, isHeld ? { ...use, isHeld, token: given?.token ?? null } : use);
     }
     return locks;
   }
 
-  async wait<H extends OwnTenure<number> | null>(
-    place: Place<H>,
-    { timeoutMs, signal }: AcquireOptions,
-  ): Promise<Given<H>> {
-    this.#service.use();
-    const { maxWaiters } = this.#service;
-    if (signal?.aborted === true) throw abortedIn(place.what, signal);
-    if ((this.#waiting.get(place.name) ?? 0) >= maxWaiters)
-      throw never("too-many-waiters", `${maxWaiters} wait for ${place.what} here, and no more may`);
-    const given = (await this.#waitAt(place, timeoutMs, signal)) as Given<H>;
-    if (given.held === null || given.held.isHeld) return given;
+  async wait<H extends OwnTenure<number>>(place: Place<H>, options: AcquireOptions): Promise<Given<H>> {
+    this.#waiters.requireRoom(place.name, place.what, options.signal);
+    const given = (await this.#waitAt(place, options)) as Given<H>;
+    if (given.held.isHeld) return given;
     throw given.held.signal.reason; // Lost between being granted and being looked at.
   }
 
@@ -112,42 +100,31 @@ export class Waits {
     for (const [wait, { given }] of this.#wanted) if (given?.held === held) this.#wanted.delete(wait);
   }
 
-  #waitAt(place: Wanted["place"], timeoutMs: number | undefined, signal: AbortSignal | undefined) {
+  #waitAt(place: Wanted["place"], options: AcquireOptions): Promise<Given<OwnTenure<number>>> {
     const { platform, counts } = this.#service;
-    const { clock, timers } = platform;
+    const { clock } = platform;
     const began = clock.now();
-    this.#count(place.name, 1);
-    return new Promise<Given<OwnTenure<number> | null>>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const wanted: Wanted = { place, wait: 0, given: null, waiter: null };
       const done = (): void => {
-        timers.cancel(timer);
-        forget();
-        this.#count(place.name, -1);
+        left();
         wanted.waiter = null;
       };
       wanted.waiter = {
-        granted() {
+        granted(given) {
           done();
           measure(counts.locks.acquiring, clock.now() - began);
-          resolve(wanted.given as Given<null>);
+          resolve(given);
         },
         refused(error) {
           done();
           reject(error);
         },
       };
-      const giveUp = (error: CoordinationError): void => {
-        wanted.waiter?.refused(error);
+      const left = this.#waiters.enter(place.name, place.what, options, (why) => {
+        wanted.waiter?.refused(why);
         this.#giveBack(wanted);
-      };
-      const forget = onAbort(signal, () => giveUp(abortedIn(place.what, signal as AbortSignal)));
-      const timer =
-        timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
-          ? null
-          : timers.after(timeoutMs, () => {
-              counts.locks.timedOut += 1;
-              giveUp(never("acquire-timeout", `${place.what} was not acquired within ${timeoutMs} ms`));
-            });
+      });
       this.#ask(wanted);
     });
   }
@@ -166,7 +143,6 @@ export class Waits {
         if (wanted.wait !== wait) return this.#insist(place.giveUp(wait)); // Its session was lost meanwhile: it was asked for anew.
         if (result.type === "granted") this.#give(wait, result.token, "");
         else if (result.type === "item") this.#give(wait, result.token, result.value);
-        else if (result.type === "passed") this.#give(wait, result.generation, "");
       },
       (error: unknown) => void this.#notAsked(wanted, wait, error),
     );
@@ -186,11 +162,6 @@ export class Waits {
   #hear(event: Told, until: number | null): void {
     if (event.type === "closed") return this.#close(event.reason);
     if (event.type === "restored") return this.#askAgain();
-    if (event.type === "passed") {
-      for (const { session, wait } of event.arrivals)
-        if (this.#service.isOwn(session)) this.#give(wait, event.generation, "");
-      return;
-    }
     if (!("session" in event) || !this.#service.isOwn(event.session)) return;
     const isOfThisRun = this.#service.isOfThisRun(event.session);
     if (event.type === "granted") {
@@ -209,10 +180,7 @@ export class Waits {
     if (wanted === undefined || wanted.given !== null) return; // It was withdrawn, or is had already.
     const held = wanted.place.hold(token, value, () => this.#giveBack(wanted));
     wanted.given = { token, held };
-    if (held === null) {
-      this.#wanted.delete(wait);
-      wanted.waiter?.granted();
-    } else if (this.#service.until !== null) this.#handOver(wanted, this.#service.until);
+    if (this.#service.until !== null) this.#handOver(wanted, this.#service.until);
   }
 
   #confirm(until: number | null): void {
@@ -221,9 +189,10 @@ export class Waits {
 
   #handOver(wanted: Wanted, until: number | null): void {
     const { given, waiter } = wanted;
-    given?.held?.confirm(until);
-    if (given?.held?.isHeld === true) return waiter?.granted();
-    if (waiter === null || given?.held?.signal.aborted !== true) return;
+    if (given === null) return;
+    given.held.confirm(until);
+    if (given.held.isHeld) return waiter?.granted(given);
+    if (waiter === null) return;
     wanted.given = null; // Over before anybody had it, as this process stood still: it is asked for anew.
     this.#ask(wanted);
   }
@@ -235,7 +204,7 @@ export class Waits {
       const { given, waiter, place } = wanted;
       wanted.given = null;
       if (waiter !== null) this.#insist(place.giveUp(wait)); // What has not been put to the log yet is put to it in the next session.
-      given?.held?.lose();
+      given?.held.lose();
       if (waiter !== null) this.#ask(wanted);
     }
   }
@@ -248,7 +217,7 @@ export class Waits {
   #close(reason: CoordinationError): void {
     for (const { waiter, given } of [...this.#wanted.values()]) {
       waiter?.refused(never(reason.code, reason.message));
-      given?.held?.end(reason);
+      given?.held.end(reason);
     }
     this.#wanted.clear();
   }
@@ -267,16 +236,7 @@ export class Waits {
         if (session === this.#service.session && this.#service.closed === null) this.#insist(operation);
       });
   }
-
-  #count(name: string, by: 1 | -1): void {
-    const waiting = (this.#waiting.get(name) ?? 0) + by;
-    if (waiting === 0) this.#waiting.delete(name);
-    else this.#waiting.set(name, waiting);
-  }
 }
 
-const never = (code: CoordinationCode, message: string, cause?: unknown): CoordinationError =>
-  new CoordinationError(code, "never-acquired", message, cause === undefined ? {} : { cause });
-
-const abortedIn = (what: string, { reason }: AbortSignal): CoordinationError =>
-  never("acquire-aborted", `${what} was not acquired: the wait was aborted`, reason);
+const never = (code: CoordinationCode, message: string): CoordinationError =>
+  new CoordinationError(code, "never-acquired", message);

@@ -1,7 +1,7 @@
 /** The deterministic state machine: what an entry of the log does to the data, and what can be read from them. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { hasShape } from "../../../core/shape.ts";
-import { applyToBarrier } from "./barriers.ts";
+import { applyToBarrier, arrivalIn } from "./barriers.ts";
 import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
 import { applyToGroups } from "./groups.ts";
@@ -166,6 +166,8 @@ export function answerTo(on: Pick<Applying, "data" | "limits">, machines: Machin
       return holdersOf(data, query.name);
     case "backlog":
       return backlogOf(data, query.name);
+    case "arrival":
+      return arrivalIn(data, query.name, query.session, query.wait);
     case "sessions":
       return { type: "sessions", sessions: data.sessions.map(({ id, member }) => ({ session: id, member })) };
     case "members":

@@ -1,7 +1,7 @@
 /** Barriers by name: nobody goes on before so many have arrived. */
-import type { BarrierOperation, Result, SessionId } from "./operations.ts";
+import type { Answer, BarrierOperation, Result, SessionId, WaitId } from "./operations.ts";
 import { MAX_PARTIES, refuse } from "./operations.ts";
-import { type Applying, type Barrier, type Data, nextRevision } from "./state.ts";
+import { type Applying, type Barrier, type Data, nextRevision, sessionNamed } from "./state.ts";
 import { enter, lookUp, strike } from "./table.ts";
 
 export function applyToBarrier(on: Applying, session: SessionId, operation: BarrierOperation): Result {
@@ -43,6 +43,13 @@ function leave({ data }: Applying, name: string, isGone: (arrival: Barrier["arri
 
 export function leaveBarriers(on: Applying, session: SessionId): void {
   for (const name of [...on.data.barriers.keys]) leave(on, name, (arrival) => arrival.session === session);
+}
+
+export function arrivalIn(data: Data, name: string, session: SessionId, wait: WaitId): Answer {
+  const arrivals = lookUp(data.barriers, name)?.arrivals ?? [];
+  if (arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))
+    return { type: "arrival", state: "waiting" };
+  return { type: "arrival", state: sessionNamed(data, session) === null ? "unknown" : "passed" };
 }
 
 export const waitsAtBarrier = ({ barriers }: Data, session: SessionId): boolean =>

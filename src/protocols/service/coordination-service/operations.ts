@@ -149,6 +149,8 @@ export type Query =
   | { type: "count"; name: string }
   | { type: "holders"; name: string }
   | { type: "backlog"; name: string }
+  /** What became of an arrival at a barrier that has been applied. */
+  | { type: "arrival"; name: string; session: SessionId; wait: WaitId }
   | { type: "sessions" }
   | { type: "members" }
   /** All that there is. */
@@ -254,6 +256,8 @@ export type Answer =
   | { type: "counted"; value: number }
   | { type: "holders"; holders: Holder[]; waiting: number }
   | { type: "backlog"; items: number; taken: number; waiting: number }
+  /** `passed`: or it has been taken back. `unknown`: its session has ended, before that or after. */
+  | { type: "arrival"; state: "waiting" | "passed" | "unknown" }
   | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
   /** Null: it is as it was when the cluster was founded. */
   | { type: "members"; list: MemberList | null }
@@ -404,6 +408,7 @@ export const queryShape: Shape<Query> = variants<Query>({
   count: { name },
   holders: { name },
   backlog: { name },
+  arrival: { name, session: natural, wait: natural },
   sessions: {},
   members: {},
   snapshot: {},
@@ -455,6 +460,7 @@ export const answerShape: Shape<Answer> = variants<Answer>({
     waiting: natural,
   },
   backlog: { items: natural, taken: natural, waiting: natural },
+  arrival: { state: oneOf("waiting", "passed", "unknown") },
   sessions: {
     sessions: list(struct<{ session: SessionId; member: NodeId }>({ session: natural, member: natural }), MAX_KEPT),
   },

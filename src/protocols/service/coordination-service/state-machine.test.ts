@@ -301,40 +301,6 @@ describe("grants", () => {
   });
 });
 
-describe("barriers", () => {
-  const arrive = (wait: number, parties = 3): Operation => ({ type: "arrive", name: "b", wait, parties });
-
-  it("let everybody pass when so many have arrived, again and again", () => {
-    const { apply, events, sessions } = withSessions(3);
-    for (const wait of [1, 2]) {
-      events();
-      expect([0, 1].map((member) => apply(member, arrive(wait)))).toMatchObject([{ ahead: 2 }, { ahead: 1 }]);
-      expect(apply(2, arrive(wait))).toEqual({ type: "passed", generation: 3 + wait });
-      expect(events()).toEqual([
-        {
-          type: "passed",
-          name: "b",
-          generation: 3 + wait,
-          arrivals: sessions.map((session) => ({ session, wait })),
-        },
-      ]);
-    }
-  });
-
-  it("count nobody twice, nobody who has left, and nobody whose session is over", () => {
-    const { apply, end } = withSessions(4);
-    apply(0, arrive(1));
-    expect(apply(0, arrive(1))).toMatchObject({ ahead: 2 });
-    apply(1, arrive(1));
-    apply(1, { type: "leave", name: "b", wait: 1 });
-    expect(apply(2, arrive(1))).toMatchObject({ ahead: 1 });
-    end(2);
-    expect(apply(1, arrive(2))).toMatchObject({ ahead: 1 });
-    expect(apply(3, arrive(1, 2))).toMatchObject({ code: "in-use" });
-    expect(apply(3, arrive(1))).toMatchObject({ type: "passed" });
-  });
-});
-
 describe("queues", () => {
   const enqueue = (value: string): Operation => ({ type: "enqueue", name: "q", value });
   const take = (wait: number): Operation => ({ type: "take", name: "q", wait });

@@ -1,0 +1,76 @@
+/** Who waits here for something of the log: how many, and until when. */
+import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
+import type { AcquireOptions } from "../api.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import { onAbort } from "../on-abort.ts";
+import type { Service } from "./service.ts";
+
+export class Waiters {
+  readonly #service: Pick<Service, "use" | "maxWaiters" | "platform" | "counts">;
+  readonly #byName = new Map<string, number>();
+
+  constructor(service: Pick<Service, "use" | "maxWaiters" | "platform" | "counts">) {
+    this.#service = service;
+  }
+
+  get sum(): number {
+    return [...this.#byName.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** @throws CoordinationError where nothing is waited for: too many do, the caller has given up already, or the service is closed. */
+  requireRoom(name: string, what: string, signal: AbortSignal | undefined): void {
+    this.#service.use();
+    const { maxWaiters } = this.#service;
+    if (signal?.aborted === true) throw abortedIn(what, signal);
+    if ((this.#byName.get(name) ?? 0) < maxWaiters) return;
+    throw new CoordinationError(
+      "too-many-waiters",
+      "never-acquired",
+      `${maxWaiters} wait for ${what} here, and no more may`,
+    );
+  }
+
+  /**
+   * One more waits, until what is returned is called.
+   * @param giveUp called if the caller's time is over or its signal aborted before, with what it is told if it was not given anything.
+   */
+  enter(
+    name: string,
+    what: string,
+    { timeoutMs, signal }: AcquireOptions,
+    giveUp: (why: CoordinationError) => void,
+  ): () => void {
+    const { platform, counts } = this.#service;
+    this.#count(name, 1);
+    const forget = onAbort(signal, () => giveUp(abortedIn(what, signal as AbortSignal)));
+    const timer =
+      timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
+        ? null
+        : platform.timers.after(timeoutMs, () => {
+            counts.locks.timedOut += 1;
+            const text = `${what} was not acquired within ${timeoutMs} ms`;
+            giveUp(new CoordinationError("acquire-timeout", "never-acquired", text));
+          });
+    return () => {
+      platform.timers.cancel(timer);
+      forget();
+      this.#count(name, -1);
+    };
+  }
+
+  #count(name: string, by: 1 | -1): void {
+    const waiting = (this.#byName.get(name) ?? 0) + by;
+    if (waiting === 0) this.#byName.delete(name);
+    else this.#byName.set(name, waiting);
+  }
+}
+
+function abortedIn(what: string, { reason }: AbortSignal): CoordinationError {
+  const options = reason === undefined ? {} : { cause: reason as unknown };
+  return new CoordinationError(
+    "acquire-aborted",
+    "never-acquired",
+    `${what} was not acquired: the wait was aborted`,
+    options,
+  );
+}
