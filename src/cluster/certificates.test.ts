@@ -17,7 +17,10 @@ const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 async function twoOfOneName() {
   const authorities = [await makeAuthority("coterie", now), await makeAuthority("coterie", now)] as const;
   const pairs = [await issue(authorities[0], ["node-1"], 1, now), await issue(authorities[1], ["node-1"], 1, now)];
-  return { pairs, bundles: [authorities, authorities.toReversed()].map((both) => both.map(({ cert }) => cert).join("")) };
+  return {
+    pairs,
+    bundles: [authorities, authorities.toReversed()].map((both) => both.map(({ cert }) => cert).join("")),
+  };
 }
 
 /** Both sides show a certificate and ask for the other's. */
@@ -40,8 +43,7 @@ async function isTaken(ca: string, server: Pair, client: Pair): Promise<boolean>
 test("two authorities of one name can be trusted at once, in either order", async () => {
   const { pairs, bundles } = await twoOfOneName();
   for (const bundle of bundles)
-    for (const server of pairs)
-      for (const client of pairs) expect(await isTaken(bundle, server, client)).toBe(true);
+    for (const server of pairs) for (const client of pairs) expect(await isTaken(bundle, server, client)).toBe(true);
 });
 
 test.skipIf(!hasOpenssl)("openssl takes such a bundle, too", async () => {

@@ -90,7 +90,11 @@ test("doctor looks at certificates, names and folders without members that run",
   expect(code).toBe(1);
   expect(of("certificate of 1")).toMatchObject({ verdict: "ok", found: "valid for 364 days" });
   expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it runs out in 9 days" });
-  expect(of("certificate of 3")).toMatchObject({ verdict: "problem", found: "another authority has signed it", advice: ADVICE });
+  expect(of("certificate of 3")).toMatchObject({
+    verdict: "problem",
+    found: "another authority has signed it",
+    advice: ADVICE,
+  });
   expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not carry the name node-4" });
   expect(of("member 5")?.found).toContain("nowhere.invalid leads nowhere");
   expect(of("cluster")?.advice).toContain("admin address");
