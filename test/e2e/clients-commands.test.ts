@@ -31,7 +31,7 @@ afterAll(async () => {
 
 test("a watch ends once nobody reads what it prints", async () => {
   const [command, ...words] = [process.execPath, CLI, "watch", "read", "--after", "0", ...at];
-  const watch = spawn(command as string, words, { stdio: ["ignore", "pipe", "inherit"] });
+  const watch = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(watch, "exit");
   await member.map("read").put("first", 1);
   const [line] = (await once(watch.stdout, "data")) as [Buffer];
