@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { issue, makeAuthority, type Pair } from "../cluster/certificates.ts";
+import { hostsIn, issue, makeAuthority, type Pair, type Purpose } from "../cluster/certificates.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { isHost } from "../runtime/host-port.ts";
 import { wholeNumber } from "./arguments.ts";
@@ -16,6 +16,7 @@ interface Options {
   readonly out: string;
   readonly days: number;
   readonly host?: readonly string[];
+  readonly client?: readonly string[];
   readonly cluster: string;
   readonly renew?: true;
   readonly json?: true;
@@ -26,9 +27,9 @@ const anId = wholeNumber("<ids>", 0, Number.MAX_SAFE_INTEGER, "members' ids, suc
 export function declare(command: Command, { stdout }: Invocation): void {
   command
     .description(
-      "Makes certificates for members, signed by an authority of the cluster's own, which is made if there is none yet.",
+      "Makes certificates for members and clients, signed by an authority of the cluster's own, which is made if there is none yet.",
     )
-    .argument("<ids...>", "the members, by their ids", (text: string, before?: number[]) => [
+    .argument("[ids...]", "the members, by their ids", (text: string, before?: number[]) => [
       ...(before ?? []),
       anId(text),
     ])
@@ -39,8 +40,9 @@ export function declare(command: Command, { stdout }: Invocation): void {
       "DNS names and IP addresses that browsers and scrapers reach the admin pages, and clients the members, by",
       certifiedHost,
     )
+    .option("--client <names...>", "clients that are no members, by the names that the file of roles has", clientName)
     .option("--cluster <name>", "what the authority is called", "coterie")
-    .option("--renew", "make new certificates for members that have some")
+    .option("--renew", "make new certificates where there are some, with their names unless --host says others")
     .option("--json", "print what was written as JSON")
     .addHelpText("after", EXPLANATION)
     .action((ids: number[], options: Options) => run(ids, options, stdout));
@@ -55,6 +57,12 @@ function certifiedHost(text: string, before: readonly string[] = []): readonly s
   );
 }
 
+/** It names its files as well: neither those of the authority nor of a member. */
+function clientName(text: string, before: readonly string[] = []): readonly string[] {
+  if (/^[a-z\d]([a-z\d._-]*[a-z\d])?$/i.test(text) && !/^(ca|node-\d+)$/i.test(text)) return [...before, text];
+  throw new UsageError("bad-argument", unexpected("--client", "names of clients, such as worker-7", text));
+}
+
 const EXPLANATION = `
 Example:
   $ coterie cert 1 2 3 --out certs --host localhost 127.0.0.1
@@ -63,41 +71,106 @@ Example:
 Members need no --host among themselves: they know each other by node-<id>, which every certificate has. Clients, browsers
 and scrapers that come over https need the name or address by which they reach a member, here those of this machine.
 
+A client shows its certificate, here certs/worker-7.pem, to have the role that the members' file of roles gives its name:
+  $ coterie cert --client worker-7 --out certs
+
 Keep ca.key away from the members: who has it can pose as any of them. A member needs ca.pem and its own two files. Another
 member later, or new certificates before the old ones run out (--renew): the same command, with the same folder.
 
-With --json: { "authority": { "cert", "isNew" }, "members": [{ "id", "cert", "key", "validUntil" }] }
+With --json: { "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
+"clients": [{ "name", "cert", "key", "validUntil" }] }
 Exit codes: 0 written; 1 a file cannot be read or written; 2 wrong arguments, or certificates that are there already.`;
 
-async function run(ids: readonly number[], options: Options, stdout: Output): Promise<void> {
-  const { out, days, host = [], cluster, renew, json } = options;
-  const files = ids.map((id) => ({ id, cert: join(out, `node-${id}.pem`), key: join(out, `node-${id}.key`) }));
-  const there = files.find(({ cert, key }) => existsSync(cert) || existsSync(key));
-  if (there !== undefined && renew !== true)
-    throw new UsageError(
-      "already-there",
-      unexpected(`the certificate of member ${there.id}`, "absent, or --renew to replace it", there.cert),
-    );
-  const now = Date.now();
-  const authority = await authorityIn(out, cluster, now);
-  const pairs = await Promise.all(ids.map((id) => issue(authority, [`node-${id}`, ...host], days, now)));
-  for (const [at, { cert, key }] of files.entries()) writePair(cert, key, pairs[at] as Pair);
-  const validUntil = new Date(now + days * 86_400_000).toISOString();
-  const answer = {
-    authority: { cert: join(out, "ca.pem"), isNew: authority.isNew },
-    members: files.map((file) => ({ ...file, validUntil })),
-  };
-  stdout.write(json === true ? `${JSON.stringify(answer)}\n` : text(answer));
+/** Whose certificate is made. */
+interface Subject {
+  readonly name: string;
+  /** Of a member; null: a client. */
+  readonly id: number | null;
+  readonly cert: string;
+  readonly key: string;
 }
 
-type Answer = {
-  authority: { cert: string; isNew: boolean };
-  members: readonly { id: number; cert: string; key: string; validUntil: string }[];
-};
+async function run(ids: readonly number[], options: Options, stdout: Output): Promise<void> {
+  const { out, days, cluster, json, client = [] } = options;
+  const subject = (name: string, id: number | null): Subject => ({
+    name,
+    id,
+    cert: join(out, `${name}.pem`),
+    key: join(out, `${name}.key`),
+  });
+  const subjects = [...ids.map((id) => subject(`node-${id}`, id)), ...client.map((name) => subject(name, null))];
+  if (subjects.length === 0)
+    throw new UsageError("bad-argument", "expected members' ids, or --client and names, got neither");
+  requireAbsent(subjects, options);
+  const all: (Subject & { readonly hosts: Hosts })[] = [];
+  for (const each of subjects) all.push({ ...each, hosts: await hostsOf(each, options) });
+  const now = Date.now();
+  const authority = await authorityIn(out, cluster, now);
+  const pairs = await Promise.all(
+    all.map(({ name, id, hosts }) => issue(authority, [name, ...hosts.names], days, now, purposeOf(id))),
+  );
+  for (const [at, { cert, key }] of all.entries()) writePair(cert, key, pairs[at] as Pair);
+  const validUntil = new Date(now + days * 86_400_000).toISOString();
+  const made = { authority: { cert: join(out, "ca.pem"), isNew: authority.isNew }, all, validUntil };
+  stdout.write(json === true ? `${JSON.stringify(asJson(made))}\n` : text(made));
+}
 
-function text({ authority, members }: Answer): string {
+const purposeOf = (id: number | null): Purpose => (id === null ? "client" : "both");
+
+/** @throws UsageError for a certificate that is there and is not to be replaced */
+function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
+  const there = subjects.find(({ cert, key }) => existsSync(cert) || existsSync(key));
+  if (there === undefined || renew === true) return;
+  const whose = there.id === null ? `client ${there.name}` : `member ${there.id}`;
+  throw new UsageError(
+    "already-there",
+    unexpected(`the certificate of ${whose}`, "absent, or --renew to replace it", there.cert),
+  );
+}
+
+interface Hosts {
+  readonly names: readonly string[];
+  /** Those of the certificate before. */
+  readonly areKept: boolean;
+}
+
+/** By what a member is reached: what is said, or else what its certificate says that is renewed. @throws UsageError where that is none */
+async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): Promise<Hosts> {
+  if (id === null) return { names: [], areKept: false };
+  if (host !== undefined || renew !== true || !existsSync(cert)) return { names: host ?? [], areKept: false };
+  const before = read(cert);
+  try {
+    const names = await hostsIn(before, name);
+    return { names, areKept: names.length > 0 };
+  } catch (error) {
+    if (error instanceof EnvironmentError) throw error;
+    const wanted = "to be a certificate, whose names are kept, or --host to say them";
+    throw new UsageError("no-certificate", `expected ${cert} ${wanted}, got what is none`);
+  }
+}
+
+interface Made {
+  readonly authority: { readonly cert: string; readonly isNew: boolean };
+  readonly all: readonly (Subject & { readonly hosts: Hosts })[];
+  readonly validUntil: string;
+}
+
+function asJson({ authority, all, validUntil }: Made): object {
+  return {
+    authority,
+    members: all.flatMap(({ id, hosts, cert, key }) =>
+      id === null ? [] : [{ id, hosts: hosts.names, cert, key, validUntil }],
+    ),
+    clients: all.flatMap(({ id, name, cert, key }) => (id === null ? [{ name, cert, key, validUntil }] : [])),
+  };
+}
+
+function text({ authority, all, validUntil }: Made): string {
   const made = authority.isNew ? `made ${authority.cert}, and its key beside it\n` : "";
-  const lines = members.map(({ cert, key, validUntil }) => `${cert}, ${key}: valid until ${validUntil.slice(0, 10)}\n`);
+  const lines = all.map(({ cert, key, hosts: { names, areKept } }) => {
+    const kept = areKept ? `, for ${names.join(", ")} as before` : "";
+    return `${cert}, ${key}: valid until ${validUntil.slice(0, 10)}${kept}\n`;
+  });
   return `${made}${lines.join("")}`;
 }
 

@@ -38,9 +38,13 @@ export function withEndpointOptions(command: Command): Command {
     .option("--key <file>", "its key, as PEM");
 }
 
-export const withDataOptions = (command: Command): Command =>
+export const withDataOptions = (
+  command: Command,
+  timeout = "how long to wait at most (default: 10s)",
+  mostMs?: number,
+): Command =>
   withEndpointOptions(command)
-    .option("--timeout <time>", "how long to wait at most (default: 10s)", duration("--timeout"))
+    .option("--timeout <time>", timeout, duration("--timeout", mostMs))
     .option("--json", "print the answer as JSON");
 
 export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;

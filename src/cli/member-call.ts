@@ -1,14 +1,20 @@
 /** Asks a cluster about its members, to change them, or for a snapshot, where members serve clients. */
+import type { Command } from "commander";
 import { z } from "zod";
 import { complaint } from "../cluster/admin-client.ts";
+import { MAX_REQUEST_MS } from "../cluster/clients/request-timeout.ts";
 import { type Answer, type Download, download, exchange } from "../cluster/http-exchange.ts";
 import { MAX_FILE_BYTES } from "../cluster/snapshot/snapshot-file.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
-import { type DataOptions, placesFor } from "./endpoints.ts";
+import { type DataOptions, placesFor, withDataOptions } from "./endpoints.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** A member answers within the time that it is given; it takes a moment more until that is here. */
 const ON_THE_WAY_MS = 2_000;
+
+/** What is asked over HTTP waits for no longer than this. */
+export const withRequestOptions = (command: Command): Command =>
+  withDataOptions(command, "how long to wait, 10m at most (default: 10s)", MAX_REQUEST_MS);
 
 const listShape = z.object({
   members: z.array(z.object({ id: z.number(), address: z.string(), role: z.string(), isLeader: z.boolean() })),
@@ -16,7 +22,7 @@ const listShape = z.object({
 export type Listed = z.infer<typeof listShape>["members"];
 
 export async function membersAt(options: DataOptions): Promise<Listed> {
-  const { body } = await ask(options, "GET", "/v1/members");
+  const { body } = await ask(options, "GET", `/v1/members?timeoutMs=${options.timeout ?? DEFAULT_TIMEOUT_MS}`);
   const parsed = listShape.safeParse(body);
   if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got something else");
   return parsed.data.members;
@@ -84,7 +90,7 @@ async function atFirst<T>(
   let answered: unknown = null;
   for (const endpoint of places.endpoints) {
     try {
-      return await act(endpoint.replace(/\/$/, ""), places);
+      return await act(pagesOf(endpoint), places);
     } catch (error) {
       failure = error;
       if (error instanceof EnvironmentError && error.code === REFUSED) answered = error;
@@ -93,6 +99,9 @@ async function atFirst<T>(
   }
   throw answered ?? failure;
 }
+
+/** Endpoints may be those of WebSocket, too. */
+const pagesOf = (endpoint: string): string => endpoint.replace(/^ws/, "http").replace(/\/$/, "");
 
 /** Nothing was asked there, so it can be asked elsewhere. */
 const isAbsent = (error: unknown): boolean =>

@@ -3,9 +3,9 @@ import type { Command } from "commander";
 import type { MemberChange } from "../cluster/services/cluster-api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { memberArgument } from "./arguments.ts";
-import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
+import { CODES, type DataOptions } from "./endpoints.ts";
 import type { Output } from "./invocation.ts";
-import { change, settled } from "./member-call.ts";
+import { change, settled, withRequestOptions } from "./member-call.ts";
 
 interface ChangeOptions extends DataOptions {
   readonly add?: readonly MemberChange[];
@@ -22,7 +22,7 @@ export function declareChange(command: Command, stdout: Output): void {
     .description(
       "Adds, promotes and removes members together: all or none. Who votes changes in one step, once all that are to vote are up to date.",
     );
-  withDataOptions(several)
+  withRequestOptions(several)
     .option("--add <id=host:port...>", "members that come", eachOf(newcomer("--add", false)))
     .option("--learner <id=host:port...>", "members that come and do not vote", eachOf(newcomer("--learner", true)))
     .option("--promote <id...>", "learners that are to vote", eachOf(known("--promote", "promote")))

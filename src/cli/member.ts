@@ -6,9 +6,9 @@ import { UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { memberArgument } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
-import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
+import { CODES, type DataOptions } from "./endpoints.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { change, type Listed, membersAt, settled } from "./member-call.ts";
+import { change, type Listed, membersAt, settled, withRequestOptions } from "./member-call.ts";
 import { declareChange } from "./member-change.ts";
 import { say as warn } from "./say.ts";
 
@@ -27,7 +27,7 @@ function declareList(command: Command, stdout: Output): void {
     .command("list")
     .summary("who the members are")
     .description("Prints who the members are, where they are reached, and who votes.");
-  withDataOptions(list)
+  withRequestOptions(list)
     .option("--wait", "once all changes are in effect, such as once a member that was added votes")
     .addHelpText("after", LIST)
     .action(async (options: DataOptions & { wait?: true }) => {
@@ -56,7 +56,7 @@ function declareAdd(command: Command, stdout: Output): void {
     .description("Puts a member on the list. It is then started with an empty folder and `coterie node --existing`.")
     .argument("<id>", "an id that no member has, or has had", memberArgument("<id>"))
     .argument("<host:port>", "where the other members reach it");
-  withDataOptions(add)
+  withRequestOptions(add)
     .option("--learner", "it has all that the others have, and does not vote until it is promoted")
     .option(
       "--replaces <id>",
@@ -109,7 +109,7 @@ function declareChanges(command: Command, stdout: Output): void {
       .summary(summary)
       .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
       .argument("<id>", "the member", memberArgument("<id>"));
-    withDataOptions(one)
+    withRequestOptions(one)
       .option("--wait", "until it is in effect")
       .addHelpText("after", `\nIt needs the role admin. With --json: { "id" }.\n${CODES}`)
       .action(async (id: number, options: DataOptions & { wait?: true }) => {
@@ -126,7 +126,7 @@ function declareChanges(command: Command, stdout: Output): void {
     )
     .argument("<id>", "the member", memberArgument("<id>"))
     .argument("<host:port>", "where the other members reach it from now on");
-  withDataOptions(move)
+  withRequestOptions(move)
     .addHelpText("after", `\nIt needs the role admin. With --json: { "id" }.\n${CODES}`)
     .action(async (id: number, address: string, options: DataOptions) => {
       await change(options, "PUT", `/v1/members/${id}/address`, { address });

@@ -1,15 +1,15 @@
 /** `coterie transfer ID`. */
 import type { Command } from "commander";
 import { memberArgument } from "./arguments.ts";
-import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
+import { CODES, type DataOptions } from "./endpoints.ts";
 import type { Invocation } from "./invocation.ts";
-import { change } from "./member-call.ts";
+import { change, withRequestOptions } from "./member-call.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
     .description("Has a member lead the replicated log, such as before another is stopped.")
     .argument("<id>", "the member that is to lead", memberArgument("<id>"));
-  withDataOptions(command)
+  withRequestOptions(command)
     .addHelpText("after", EXPLANATION)
     .action(async (id: number, options: DataOptions) => {
       await change(options, "POST", `/v1/members/${id}/leadership`);

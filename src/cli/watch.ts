@@ -38,7 +38,7 @@ Example:
 After a revision that is still to come nothing is printed until there is a change behind it.
 When the member that it listens to fails it goes on at another, with nothing left out. --timeout is for the first connection.
 With --json each line is { "type", "key", "value", "revision" }.
-${CODES} Ended by Ctrl-C or SIGTERM is 0; changes behind --after that are not remembered any more are 1.`;
+${CODES} Ended by Ctrl-C or SIGTERM, or since nobody reads on, is 0; changes behind --after that are not remembered any more are 1.`;
 
 async function watch(
   map: string,
@@ -50,6 +50,7 @@ async function watch(
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   for (const signal of SIGNALS) process.once(signal, stop);
+  process.stdout.once("error", stop); // Nobody reads on, such as `head` once it has its lines.
   try {
     const client = await clientFor(options, { timeoutMs: timeout, signal: stopped.signal });
     try {
@@ -67,6 +68,7 @@ async function watch(
     if (!stopped.signal.aborted || !(isOurs || error === stopped.signal.reason)) throw error;
   } finally {
     for (const signal of SIGNALS) process.off(signal, stop);
+    process.stdout.off("error", stop);
   }
 }
 

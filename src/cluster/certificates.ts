@@ -1,7 +1,8 @@
-/** Certificates for members: an authority of the cluster's own, and what it signs. A member's carries the DNS name `node-<id>`. */
+/** Certificates: an authority of the cluster's own, and what it signs. A member's carries the DNS name `node-<id>`, a client's its own name. */
+import { createPrivateKey, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
-import type { SelfsignedOptions } from "selfsigned";
-import { EnvironmentError } from "../core/errors.ts";
+import type { Extension, X509Certificate } from "@peculiar/x509";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
 
 const DAY_MS = 86_400_000;
 /** An authority outlasts the certificates that it signs. */
@@ -15,51 +16,116 @@ export interface Pair {
   readonly key: string;
 }
 
+/** Which ends of connections a certificate is for. */
+export type Purpose = "both" | "client";
+
 /** An optional dependency: members that are given their certificates do without. @throws EnvironmentError where it is not installed */
-async function generator() {
-  const found = await import("selfsigned").catch((error: unknown) => {
+async function library() {
+  return import("@peculiar/x509").catch((error: unknown) => {
     const text =
-      "certificates need the package selfsigned, which is not installed: npm i selfsigned, or make them with openssl";
+      "certificates need the package @peculiar/x509, which is not installed: npm i @peculiar/x509, or make them with openssl";
     throw new EnvironmentError("no-certificates", text, { cause: error });
   });
-  return found.generate;
+}
+type Library = Awaited<ReturnType<typeof library>>;
+
+const CURVES: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+const SIGNING = { name: "ECDSA", hash: "SHA-256" } as const;
+
+const newKeys = () => webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
+
+async function pairOf(certificate: X509Certificate, privateKey: webcrypto.CryptoKey): Promise<Pair> {
+  const key = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", privateKey));
+  return {
+    cert: `${certificate.toString("pem")}\n`,
+    key: createPrivateKey({ key, format: "der", type: "pkcs8" }).export({ format: "pem", type: "pkcs8" }).toString(),
+  };
 }
 
-const ec = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
-
-function validFor(days: number, now: number): Pick<SelfsignedOptions, "notBeforeDate" | "notAfterDate"> {
-  return { notBeforeDate: new Date(now - EARLIER_MS), notAfterDate: new Date(now + days * DAY_MS) };
-}
+const validFor = (days: number, now: number) => ({
+  notBefore: new Date(now - EARLIER_MS),
+  notAfter: new Date(now + days * DAY_MS),
+});
 
 /** @param name of the cluster, for people who look at the certificate. @param now in milliseconds since 1970. */
 export async function makeAuthority(name: string, now: number): Promise<Pair> {
-  const generate = await generator();
-  const made = await generate([{ name: "commonName", value: name }], {
-    ...ec,
+  const x509 = await library();
+  const keys = await newKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [name] }],
     ...validFor(AUTHORITY_DAYS, now),
+    signingAlgorithm: SIGNING,
+    keys,
     extensions: [
-      { name: "basicConstraints", cA: true, critical: true },
-      { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true },
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert: made.cert, key: made.private };
+  return pairOf(certificate, keys.privateKey);
 }
 
-/** A certificate for these DNS names and IP addresses, the first of which it is called by, for both ends of a connection. */
-export async function issue(authority: Pair, names: readonly string[], days: number, now: number): Promise<Pair> {
-  const generate = await generator();
-  const made = await generate([{ name: "commonName", value: names[0] ?? "nobody" }], {
-    ...ec,
+/**
+ * A certificate for these DNS names and IP addresses, the first of which it is called by.
+ * @throws UsageError for an authority whose key cannot be used
+ */
+export async function issue(
+  authority: Pair,
+  names: readonly string[],
+  days: number,
+  now: number,
+  purpose: Purpose = "both",
+): Promise<Pair> {
+  const x509 = await library();
+  const signingKey = await signingKeyOf(authority.key);
+  const issuer = new x509.X509Certificate(authority.cert);
+  const keys = await newKeys();
+  const { serverAuth, clientAuth } = x509.ExtendedKeyUsage;
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: [{ CN: [names[0] ?? "nobody"] }],
+    issuer: issuer.subjectName,
     ...validFor(days, now),
-    ca: authority,
+    signingAlgorithm: SIGNING,
+    publicKey: keys.publicKey,
+    signingKey,
     extensions: [
-      { name: "basicConstraints", cA: false },
-      { name: "extKeyUsage", serverAuth: true, clientAuth: true },
-      { name: "subjectAltName", altNames: names.map(altName) },
+      new x509.BasicConstraintsExtension(false),
+      new x509.ExtendedKeyUsageExtension(purpose === "client" ? [clientAuth] : [serverAuth, clientAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const), value })),
+      ),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await identifierOf(x509, issuer),
     ],
   });
-  return { cert: made.cert, key: made.private };
+  return pairOf(certificate, keys.privateKey);
 }
 
-const altName = (name: string) =>
-  isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name };
+/** Says which authority has signed, where two have one name. An authority of an older `coterie cert` does not identify itself. */
+async function identifierOf(x509: Library, issuer: X509Certificate): Promise<Extension> {
+  const own = issuer.getExtension(x509.SubjectKeyIdentifierExtension);
+  return own === null
+    ? x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey)
+    : new x509.AuthorityKeyIdentifierExtension(own.keyId);
+}
+
+/** @throws UsageError for what cannot sign */
+async function signingKeyOf(pem: string): Promise<webcrypto.CryptoKey> {
+  const key = createPrivateKey(pem);
+  const { namedCurve = "" } = key.asymmetricKeyDetails ?? {};
+  const curve = CURVES[namedCurve];
+  if (curve === undefined) {
+    const text = `expected the key of the authority to be of the curve ${Object.values(CURVES).join(", ")}`;
+    throw new UsageError("wrong-authority", `${text}, got ${namedCurve || key.asymmetricKeyType}`);
+  }
+  const der = key.export({ format: "der", type: "pkcs8" });
+  return webcrypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: curve }, false, ["sign"]);
+}
+
+/** The DNS names and IP addresses in a certificate, without this name. @throws where it is none */
+export async function hostsIn(cert: string, own: string): Promise<readonly string[]> {
+  const x509 = await library();
+  const found = new x509.X509Certificate(cert).getExtension(x509.SubjectAlternativeNameExtension);
+  const names = found?.names.items ?? [];
+  return names.flatMap(({ type, value }) => ((type === "dns" || type === "ip") && value !== own ? [value] : []));
+}

@@ -163,7 +163,7 @@ async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): 
     if (found === null) return ok(check, "none is needed");
     const own = new X509Certificate(found.cert);
     const days = Math.floor((Date.parse(own.validTo) - Date.now()) / DAY_MS);
-    if (!own.verify(new X509Certificate(found.ca).publicKey))
+    if (!certificatesIn(found.ca).some((authority) => own.verify(authority.publicKey)))
       return problem(check, "another authority has signed it", anew);
     if (!isKeyOf(own, found.key)) return problem(check, "the key is of another certificate", anew);
     if (own.checkHost(`node-${id}`) === undefined)
@@ -176,6 +176,12 @@ async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): 
     return problem(check, (error as Error).message, anew);
   }
 }
+
+/** Of a bundle, such as while one authority replaces another. */
+const certificatesIn = (bundle: string): readonly X509Certificate[] =>
+  (bundle.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [bundle]).map(
+    (each) => new X509Certificate(each),
+  );
 
 function isKeyOf(certificate: X509Certificate, key: string): boolean {
   const form = { type: "spki", format: "der" } as const;

@@ -30,7 +30,7 @@ export function exchange(url: string, { method = "GET", body, timeoutMs, token, 
     };
     const fail = (reason: string, cause?: Error): void => {
       call.destroy();
-      reject(new EnvironmentError("no-answer", `${url} does not answer: ${reason}`, { cause }));
+      reject(new EnvironmentError("no-answer", `${url.replace(/\?.*/, "")} does not answer: ${reason}`, { cause }));
     };
     // No connection is kept: the process behind a kept one may have died and come back since.
     const ask = url.startsWith("https:") ? secureRequest : request;

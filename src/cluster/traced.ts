@@ -2,7 +2,7 @@
  * Spans of OpenTelemetry around what a program asks of its member or client. It stands around them: nothing inside knows of it, and
  * who does not use it pays nothing.
  */
-import type { Election, Mutex } from "./services/api.ts";
+import type { Election, Member, Mutex } from "./services/api.ts";
 import type { Channel } from "./services/channel-api.ts";
 import type { ClusterMembers } from "./services/cluster-api.ts";
 import type {
@@ -51,31 +51,38 @@ interface Handles {
 }
 type Kind = keyof Handles;
 
-/** The calls that have a span: those that wait for others. */
-const calls: { readonly [K in Kind]: readonly (keyof Handles[K])[] } = {
-  mutex: ["acquire", "use"],
-  election: ["lead"],
-  channel: ["send"],
-  map: ["get", "entry", "put", "compareAndSet", "update", "delete", "range"],
-  counter: ["get", "add", "set"],
-  semaphore: ["acquire", "use"],
-  readWriteLock: ["read", "write"],
-  barrier: ["arrive"],
-  queue: ["add", "take", "size"],
-  replicated: ["execute", "read"],
+/** The calls that wait; the compiler asks for each of them. */
+type Waiting<T> = { [K in keyof T]-?: T[K] extends (...given: never[]) => Promise<unknown> ? K : never }[keyof T];
+/** Whether they have a span: those that wait for others. */
+type Calls<T> = Readonly<Record<Waiting<T>, boolean>>;
+
+const calls: { readonly [K in Kind]: Calls<Handles[K]> } = {
+  mutex: { acquire: true, use: true },
+  election: { lead: true },
+  channel: { send: true, close: false },
+  map: { get: true, entry: true, put: true, compareAndSet: true, update: true, delete: true, range: true },
+  counter: { get: true, add: true, set: true },
+  semaphore: { acquire: true, use: true },
+  readWriteLock: { read: true, write: true },
+  barrier: { arrive: true },
+  queue: { add: true, take: true, size: true },
+  replicated: { execute: true, read: true },
 };
-const callsOfMember: readonly (keyof StateApi | "ready")[] = ["transaction", "ready"];
-const callsOfCluster: readonly (keyof ClusterMembers)[] = [
-  "members",
-  "add",
-  "promote",
-  "remove",
-  "replace",
-  "change",
-  "move",
-  "transfer",
-  "settled",
-];
+const callsOfMember: Calls<Omit<Member, "cluster">> = { transaction: true, ready: true, leave: false };
+const callsOfCluster: Calls<ClusterMembers> = {
+  members: true,
+  add: true,
+  promote: true,
+  remove: true,
+  replace: true,
+  change: true,
+  move: true,
+  transfer: true,
+  settled: true,
+  snapshot: true,
+};
+
+type Traced = Readonly<Record<string, boolean>>;
 
 const ERROR = 2;
 
@@ -99,18 +106,22 @@ export function traced<M extends Omit<StateApi, "replicated">>(member: M, tracer
       const kind = property as Kind;
       return (...given: unknown[]) => tracedCalls(tracer, kind, calls[kind], call.apply(self, given) as object);
     }
-    const isTraced = (callsOfMember as readonly string[]).includes(property);
-    return isTraced ? inSpan(tracer, `coterie.${property}`, {}, call.bind(self)) : call.bind(self);
+    return isTraced(callsOfMember, property)
+      ? inSpan(tracer, `coterie.${property}`, {}, call.bind(self))
+      : call.bind(self);
   });
 }
 
-function tracedCalls(tracer: Tracer, kind: string, names: readonly PropertyKey[], handle: object): object {
+const isTraced = (known: Traced, property: string): boolean =>
+  Object.hasOwn(known, property) && known[property] === true;
+
+function tracedCalls(tracer: Tracer, kind: string, known: Traced, handle: object): object {
   const { name } = handle as { name?: string };
   const attributes: Attributes = name === undefined ? {} : { "coterie.name": name };
   return around(handle, (property, value, self) => {
     if (typeof value !== "function") return value;
     const call = (value as Call).bind(self);
-    return names.includes(property) ? inSpan(tracer, `coterie.${kind}.${property}`, attributes, call) : call;
+    return isTraced(known, property) ? inSpan(tracer, `coterie.${kind}.${property}`, attributes, call) : call;
   });
 }
 

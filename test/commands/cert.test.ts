@@ -1,6 +1,6 @@
 /** `coterie cert`: what it writes is what members ask for; what is there is never lost by a slip. */
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -74,6 +74,73 @@ describe("certificates of members", () => {
     expect(readdirSync(folder)).not.toContain("node-4.pem");
     expect((await coterie("cert", "1", "--out", folder, "--renew")).code).toBe(0);
     expect(file("node-1.pem")).not.toBe(before);
+  });
+
+  it("keep their names when they are renewed, unless others are given", async () => {
+    const other = mkdtempSync(join(folder, "kept-"));
+    const make = (...words: string[]) => coterie("cert", ...words, "--out", other);
+    const namesOf = (id: number) =>
+      new X509Certificate(readFileSync(join(other, `node-${id}.pem`))).subjectAltName ?? "none";
+    expect((await make("1", "--host", "localhost", "127.0.0.1", "::1")).code).toBe(0);
+    expect((await make("2", "--host", "db2")).code).toBe(0);
+    expect((await make("3")).code).toBe(0);
+    const before = [1, 2, 3].map(namesOf);
+    const { code, stdout } = await make("1", "2", "3", "4", "--renew");
+    expect(code).toBe(0);
+    expect([1, 2, 3].map(namesOf)).toEqual(before);
+    expect(namesOf(4)).toBe("DNS:node-4");
+    expect(stdout.split("\n").slice(0, 4)).toEqual([
+      expect.stringMatching(/node-1\.key: valid until [\d-]+, for localhost, 127\.0\.0\.1, ::1 as before$/),
+      expect.stringMatching(/node-2\.key: valid until [\d-]+, for db2 as before$/),
+      expect.stringMatching(/node-3\.key: valid until [\d-]+$/),
+      expect.stringMatching(/node-4\.key: valid until [\d-]+$/),
+    ]);
+    const json = await make("1", "--renew", "--json", "--host", "db1");
+    expect(JSON.parse(json.stdout)).toMatchObject({ members: [{ id: 1, hosts: ["db1"] }] });
+    expect(namesOf(1)).toBe("DNS:node-1, DNS:db1");
+    expect(JSON.parse((await make("2", "--renew", "--json")).stdout)).toMatchObject({ members: [{ hosts: ["db2"] }] });
+    rmSync(other, { recursive: true });
+  });
+
+  it("are not renewed with names that cannot be read", async () => {
+    const other = mkdtempSync(join(folder, "unreadable-"));
+    expect((await coterie("cert", "1", "--out", other)).code).toBe(0);
+    writeFileSync(join(other, "node-1.pem"), "no certificate");
+    const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
+    expect(code).toBe(2);
+    expect(stderr).toContain(`node-1.pem to be a certificate, whose names are kept, or --host to say them`);
+    expect(readFileSync(join(other, "node-1.pem"), "utf8")).toBe("no certificate");
+    expect((await coterie("cert", "1", "--out", other, "--renew", "--host", "db1")).code).toBe(0);
+    rmSync(other, { recursive: true });
+  });
+
+  it("are made for clients by name, beside those of members", async () => {
+    const other = mkdtempSync(join(folder, "clients-"));
+    const make = (...words: string[]) => coterie("cert", ...words, "--out", other);
+    const { code, stdout } = await make("1", "--client", "worker-7", "dashboards", "--host", "db1", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      members: [{ id: 1 }],
+      clients: [{ name: "worker-7", cert: join(other, "worker-7.pem") }, { name: "dashboards" }],
+    });
+    const worker = new X509Certificate(readFileSync(join(other, "worker-7.pem")));
+    expect(worker.subjectAltName).toBe("DNS:worker-7");
+    expect(worker.verify(new X509Certificate(readFileSync(join(other, "ca.pem"))).publicKey)).toBe(true);
+    expect(worker.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]); // Of a client: it serves nobody.
+    expect(statSync(join(other, "worker-7.key")).mode & 0o777).toBe(0o600);
+    expect((await make("--client", "worker-7")).code).toBe(2);
+    expect((await make("--client", "worker-7", "--renew")).code).toBe(0);
+    for (const wrong of ["node-1", "ca", "../worker", "a b", ""]) {
+      const { code: refused, stderr } = await make("--client", wrong);
+      expect({ refused, stderr }).toEqual({
+        refused: 2,
+        stderr: expect.stringContaining("expected --client to be names of clients, such as worker-7, got") as string,
+      });
+    }
+    const nobody = await make();
+    expect(nobody.code).toBe(2);
+    expect(nobody.stderr).toContain("expected members' ids, or --client");
+    rmSync(other, { recursive: true });
   });
 
   it("name hosts and addresses, and all hosts of a domain, and nothing else", async () => {

@@ -1,4 +1,4 @@
-/** `coterie member list` where some endpoints fail. */
+/** `coterie member list`: how long is waited, and where some endpoints fail. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,16 +6,20 @@ import { freePorts } from "../network/free-ports.ts";
 import { coterie } from "./run-here.ts";
 
 const words = "no majority of the members is heard of";
-const server = createServer((_request, response) => {
+const asked: (string | undefined)[] = [];
+const server = createServer(({ url }, response) => {
+  asked.push(url);
   response.writeHead(503, { "content-type": "application/json" }).end(JSON.stringify({ error: words, code: "x" }));
 });
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => void server.close());
 
+const url = (port: number | undefined): string => `http://127.0.0.1:${port}`;
+const own = (): string => url((server.address() as AddressInfo).port);
+
 test("what a member answered is said, wherever it stands among endpoints at which nobody is", async () => {
-  const url = (port: number | undefined): string => `http://127.0.0.1:${port}`;
   const [before, behind] = await freePorts(2);
-  const member = url((server.address() as AddressInfo).port);
+  const member = own();
   const said = async (...endpoints: string[]) =>
     (await coterie("member", "list", "--endpoints", endpoints.join(","))).stderr;
   expect(await said(member, url(behind))).toBe(`coterie: ${words}\n`);
@@ -23,4 +27,27 @@ test("what a member answered is said, wherever it stands among endpoints at whic
   expect(await said(url(before), url(behind))).toBe(
     `coterie: ${url(behind)}/v1/members does not answer: ECONNREFUSED\n`,
   );
+});
+
+test("the member is told how long to wait, also where endpoints are those of WebSocket", async () => {
+  asked.length = 0;
+  const list = (endpoint: string, ...words: string[]) => coterie("member", "list", "--endpoints", endpoint, ...words);
+  const { code, stderr } = await list(own().replace("http:", "ws:"), "--timeout", "2s");
+  expect([code, stderr]).toEqual([1, `coterie: ${words}\n`]);
+  await list(own());
+  expect(asked).toEqual(["/v1/members?timeoutMs=2000", "/v1/members?timeoutMs=10000"]);
+});
+
+test("for how long it may be waited is said where it is too long, and in the help", async () => {
+  const endpoint = ["--endpoints", own()];
+  for (const command of [
+    ["member", "list", "--wait"],
+    ["member", "remove", "1"],
+    ["transfer", "1"],
+  ]) {
+    const { code, stderr } = await coterie(...command, "--timeout", "20m", ...endpoint);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("at most 10m, got") as string });
+    const help = await coterie(...command.slice(0, -1), "--help");
+    expect(help.stdout).toContain("10m at most");
+  }
 });

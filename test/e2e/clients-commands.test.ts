@@ -1,4 +1,6 @@
 /** `coterie get`, `put`, `del`, `watch`, `txn` and `counter`, at a member of this process. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -6,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { join, type Member } from "../../src/index.ts";
 import { coterie } from "../commands/run-here.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { CLI } from "./cluster-under-test.ts";
 
 const folder = mkdtempSync(path(tmpdir(), "coterie-commands-"));
 let member: Member;
@@ -24,6 +27,37 @@ beforeAll(async () => {
 afterAll(async () => {
   await member.leave();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test("a watch ends once nobody reads what it prints", async () => {
+  const [command, ...words] = [process.execPath, CLI, "watch", "read", "--after", "0", ...at];
+  const watch = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(watch, "exit");
+  await member.map("read").put("first", 1);
+  const [line] = (await once(watch.stdout, "data")) as [Buffer];
+  expect(line.toString()).toMatch(/^\d+ put first 1\n$/);
+  watch.stdout.destroy();
+  await once(watch.stdout, "close");
+  await member.map("read").put("second", 2); // Which is what it notices it by.
+  expect(await ended).toEqual([0, null]);
+});
+
+test("who asks for the members without a majority is told that there is none, within the time given", async () => {
+  const ports = await freePorts(3);
+  const members = { 1: `127.0.0.1:${ports[0]}`, 2: `127.0.0.1:${ports[1]}` };
+  const [left, other] = await Promise.all([
+    join({ id: 1, members, dataDir: path(folder, "left"), clients: `127.0.0.1:${ports[2]}` }),
+    join({ id: 2, members, dataDir: path(folder, "other") }),
+  ]);
+  try {
+    await left.ready();
+    await other.leave();
+    const { code, stderr } = await coterie("member", "list", "--timeout", "1s", "--endpoints", left.clients as string);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("majority") as string });
+    expect(stderr).not.toContain("does not answer");
+  } finally {
+    await left.leave();
+  }
 });
 
 test("a key is put, read, watched and deleted; what does not hold is exit code 1", async () => {

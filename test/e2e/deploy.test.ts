@@ -173,6 +173,30 @@ interface StatefulSetSpec {
   };
 }
 
+test("members that are down are told of: by an alert each, by one if all are, and by a tile that is green if all answer", () => {
+  const [scraped] = (parse(read("prometheus.yaml")) as { scrape_configs: { job_name: string }[] }).scrape_configs;
+  const up = `up{job="${scraped?.job_name}"}`;
+  const { groups } = parse(read("alerts.yaml")) as { groups: { rules: { alert: string; expr: string }[] }[] };
+  const rules = new Map(groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr])));
+  expect(rules.get("CoterieMemberDown")).toBe(`${up} == 0`);
+  expect(rules.get("CoterieAllDown")).toBe(`absent(${up} == 1)`);
+  const board = JSON.parse(read("grafana.json")) as { panels: Tile[] };
+  const tile = board.panels.find(({ title }) => title === "Members that answer");
+  expect(tile?.targets.map(({ expr }) => expr)).toEqual(['sum(up{job="$job"}) / count(up{job="$job"})']);
+  expect(tile?.fieldConfig.defaults.thresholds.steps).toEqual([
+    { color: "red", value: null },
+    { color: "green", value: 1 },
+  ]);
+});
+
+interface Tile {
+  readonly title: string;
+  readonly targets: readonly { readonly expr: string }[];
+  readonly fieldConfig: {
+    readonly defaults: { readonly thresholds: { readonly steps: readonly { color: string; value: number | null }[] } };
+  };
+}
+
 test("the board and the alerts ask for metrics that there are", () => {
   const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
   const rules = parse(read("alerts.yaml")) as { groups: { rules: { expr: string }[] }[] };

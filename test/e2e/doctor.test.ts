@@ -19,6 +19,8 @@ afterEach(async () => {
 /** What this machine is like is nothing that a test can promise. */
 const OF_THE_MACHINE = new Set(["disk", "processor", "folder"]);
 
+const ADVICE = `coterie cert 3 --renew --out ${folder}`;
+
 async function findings(...words: string[]) {
   const { code, stdout, stderr } = await coterie("doctor", "--json", ...words);
   const all = stdout
@@ -66,13 +68,14 @@ test("doctor looks at certificates, names and folders without members that run",
   mkdirSync(folder, { recursive: true });
   const now = Date.now();
   const [ours, theirs] = await Promise.all([makeAuthority("ours", now), makeAuthority("theirs", now)]);
+  const older = await makeAuthority("ours", now);
   const pairs = {
     1: await issue(ours, ["node-1"], 365, now),
     2: await issue(ours, ["node-2"], 10, now),
     3: await issue(theirs, ["node-3"], 365, now),
     4: await issue(ours, ["node-1"], 365, now),
   };
-  writeFileSync(join(folder, "ca.pem"), ours.cert);
+  writeFileSync(join(folder, "ca.pem"), older.cert + ours.cert); // While one replaces the other.
   for (const [id, { cert, key }] of Object.entries(pairs)) {
     writeFileSync(join(folder, `${id}.pem`), cert);
     writeFileSync(join(folder, `${id}.key`), key);
@@ -87,7 +90,11 @@ test("doctor looks at certificates, names and folders without members that run",
   expect(code).toBe(1);
   expect(of("certificate of 1")).toMatchObject({ verdict: "ok", found: "valid for 364 days" });
   expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it runs out in 9 days" });
-  expect(of("certificate of 3")).toMatchObject({ verdict: "problem", found: "another authority has signed it" });
+  expect(of("certificate of 3")).toMatchObject({
+    verdict: "problem",
+    found: "another authority has signed it",
+    advice: ADVICE,
+  });
   expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not carry the name node-4" });
   expect(of("member 5")?.found).toContain("nowhere.invalid leads nowhere");
   expect(of("cluster")?.advice).toContain("admin address");

@@ -59,6 +59,7 @@ test("a call has a span with the name that it is about, and what is called withi
     expect(await stock.get("pears")).toBe(5);
     expect(member.status().id).toBe(1);
     expect((await member.cluster.members()).length).toBe(3);
+    expect(await member.cluster.snapshot()).toContain("apples");
     const granted = [["granted", { "coterie.token": token }]];
     const plain = { parent: null, attributes: {}, events: [], status: null, isOver: true };
     expect(spans).toEqual([
@@ -67,6 +68,7 @@ test("a call has a span with the name that it is about, and what is called withi
       { ...plain, name: "coterie.transaction" },
       { ...plain, name: "coterie.map.get", attributes: { "coterie.name": "stock" } },
       { ...plain, name: "coterie.cluster.members" },
+      { ...plain, name: "coterie.cluster.snapshot" },
     ]);
   });
 });

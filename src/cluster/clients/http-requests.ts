@@ -5,6 +5,7 @@ import { limits } from "../services/state/limits.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
 import type { Role } from "./client-words.ts";
+import { timeoutMs } from "./request-timeout.ts";
 import { performed, transactionShape } from "./transaction-request.ts";
 
 /** What requests are done with. */
@@ -62,11 +63,6 @@ const number = z
 const revision = whole.describe("grows from change to change, over all keys and maps");
 const value = z.json("JSON data").describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
-export const timeoutMs = z
-  .number("a number of milliseconds")
-  .positive("a number of milliseconds above 0")
-  .max(600_000)
-  .optional();
 export const ofQuery = number.optional().describe("milliseconds; default 10,000");
 
 const entry = z.object({ key: z.string(), value, revision });

@@ -1,11 +1,13 @@
 /** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
 import { z } from "zod";
 import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
-import { type Given, type HttpRequest, ofQuery, type Served, timeoutMs } from "./http-requests.ts";
+import { type Given, type HttpRequest, ofQuery, type Served } from "./http-requests.ts";
+import { timeoutMs } from "./request-timeout.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const address = z.string('"host:port"').describe("host:port, where the other members reach it");
 const within = z.strictObject({ timeoutMs }, "an object");
+const query = z.strictObject({ timeoutMs: ofQuery }, "an object");
 const member = z.object({
   id,
   address,
@@ -40,8 +42,9 @@ export const memberRequests: readonly HttpRequest[] = [
     id: "members",
     summary: "Who the members are, linearizable.",
     role: "read",
+    query,
     answer: z.object({ members: z.array(member) }),
-    answered: async ({ members }) => ({ members: await members.members() }),
+    answered: async ({ members }, given) => ({ members: await members.members(given.query) }),
   },
   changing(
     {
@@ -131,7 +134,7 @@ export const memberRequests: readonly HttpRequest[] = [
     id: "snapshot",
     summary: "All that the members share, linearizable: a file from which another cluster can be founded.",
     role: "admin",
-    query: z.strictObject({ timeoutMs: ofQuery }, "an object"),
+    query,
     answer: z.string(),
     media: "application/x-coterie-snapshot",
     otherwise: { 413: "There is more than a snapshot may hold." },

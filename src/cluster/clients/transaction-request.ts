@@ -7,15 +7,11 @@ import { limits } from "../services/state/limits.ts";
 import { requireKey } from "../services/state/local-map.ts";
 import type { Service } from "../services/state/service.ts";
 import { parsedValue, textOf } from "../services/state/value-text.ts";
+import { timeoutMs } from "./request-timeout.ts";
 
 const text = z.string("a text");
 const value = z.json("JSON data");
 const revision = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
-const timeoutMs = z
-  .number("a number of milliseconds")
-  .positive("a number of milliseconds above 0")
-  .max(600_000)
-  .optional();
 
 const comparison = z.union(
   [

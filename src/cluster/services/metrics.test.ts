@@ -7,6 +7,7 @@ import { cluster } from "../../../test/network/joined.ts";
 import { connect } from "../../client/node.ts";
 import { simulate, type World } from "../../testing/index.ts";
 import { release } from "../../testing/release.ts";
+import type { WorldOptions } from "../../testing/world-options.ts";
 import type { Leadership, Member } from "./api.ts";
 
 const closing = closedAfterEach();
@@ -19,11 +20,12 @@ async function valuesIn(registry: Registry): Promise<Record<string, number>> {
 }
 
 /** Members with a registry each, anew with each start. */
-function counting(size: number): { world: World; registryOf(id: number): Registry } {
+function counting(size: number, join: WorldOptions["join"] = {}): { world: World; registryOf(id: number): Registry } {
   const registries = new Map<number, Registry>();
   const world = simulate({
     members: size,
     seed: 1,
+    join,
     release: (id) => ({
       ...release,
       joinOn(platform, options) {
@@ -131,6 +133,22 @@ test("a member alone among three has no quorum, and loses what it held; with the
       coterie_leadership_won_total: 1,
       coterie_leadership_lost_total: 1,
     });
+  });
+});
+
+test("an idle member knows who leads the log", () =>
+  alone(async ({ member, values }) => {
+    await member.ready();
+    expect(await values()).toMatchObject({ coterie_state_leader_known: 1, coterie_lock_server_known: 1 });
+  }));
+
+test("without a journal there is no log, and no leader of it", () => {
+  const { world, registryOf } = counting(1, { dataDir: undefined });
+  return world.run(async () => {
+    await world.member(1).ready();
+    await world.sleep(2_000);
+    const none = { coterie_quorum: 1, coterie_state_leader_known: 0, coterie_lock_server_known: 0 };
+    expect(await valuesIn(registryOf(1))).toMatchObject(none);
   });
 });
 

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { firstProblem } from "../first-problem.ts";
+import { timeoutMs } from "./request-timeout.ts";
+
+const body = z.strictObject({ timeoutMs });
+
+it.each([
+  [600_001, "expected timeoutMs to be a number of milliseconds of at most 600000, which is 10 minutes, got 600001"],
+  [0, "expected timeoutMs to be a number of milliseconds above 0, got 0"],
+  ["5s", 'expected timeoutMs to be a number of milliseconds, got "5s"'],
+])("of %j it is said what was expected", (given, complaint) => {
+  const wrong = { timeoutMs: given };
+  const { error } = body.safeParse(wrong);
+  expect(error && firstProblem(error, wrong, "the body")).toBe(complaint);
+});
+
+it("may be ten minutes, or left out", () => {
+  for (const right of [{ timeoutMs: 600_000 }, {}]) expect(body.safeParse(right).data).toEqual(right);
+});

@@ -1,0 +1,11 @@
+/** For how long a request over HTTP may wait. */
+import { z } from "zod";
+
+export const MAX_REQUEST_MS = 600_000;
+
+/** In a body. */
+export const timeoutMs = z
+  .number("a number of milliseconds")
+  .positive("a number of milliseconds above 0")
+  .max(MAX_REQUEST_MS, `a number of milliseconds of at most ${MAX_REQUEST_MS}, which is 10 minutes`)
+  .optional();
