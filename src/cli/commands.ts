@@ -56,8 +56,8 @@ export const commands: Readonly<Record<string, Listed>> = {
     load: () => import("./snapshot.ts"),
   },
   cert: {
-    usage: "[options] <ids...>",
-    summary: "make certificates for the members of a cluster",
+    usage: "[options] [ids...]",
+    summary: "make certificates for the members and clients of a cluster",
     load: () => import("./cert.ts"),
   },
   get: {
