@@ -128,6 +128,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
     get queuedBytes() {
       return ws.bufferedAmount;
     },
+    probe: () => ws.ping(() => {}),
     close: () => {
       ws.close();
       setTimeout(() => ws.terminate(), LINGER_MS).unref();
@@ -138,6 +139,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
     if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
     else guest.hear((data as Buffer).toString());
   });
+  ws.on("pong", () => guest.stir());
   ws.on("close", () => guest.left());
   ws.on("error", () => {}); // After it comes "close".
 }

@@ -5,6 +5,7 @@ import { limits } from "../services/state/limits.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
 import type { Role } from "./client-words.ts";
+import { forCallers } from "./own-names.ts";
 import { performed, transactionShape } from "./transaction-request.ts";
 
 /** What requests are done with. */
@@ -169,7 +170,7 @@ export const httpRequests: readonly HttpRequest[] = [
       revision,
       results: z.array(z.object({ key: z.string(), value: value.optional(), revision: revision.optional() })),
     }),
-    answered: ({ state }, { body }) => performed(state.host, body),
+    answered: ({ state }, { body }) => performed(forCallers(state.host), body),
   },
   {
     method: "GET",
