@@ -10,7 +10,8 @@ import type { Service } from "../services/state/service.ts";
 import { parsedValue, textOf } from "../services/state/value-text.ts";
 
 const text = z.string("a text");
-const value = z.json("JSON data");
+/** Of what has been parsed as JSON. */
+export const jsonValue = z.unknown().refine((value) => value !== undefined, "JSON data");
 const revision = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const timeoutMs = z
   .number("a number of milliseconds")
@@ -21,11 +22,11 @@ const timeoutMs = z
 const comparison = z.union(
   [
     z.strictObject({ map: text, key: text, revision: revision.describe("0: the key is absent") }),
-    z.strictObject({ map: text, key: text, value }),
+    z.strictObject({ map: text, key: text, value: jsonValue }),
   ],
   "a comparison: map, key, and a value or a revision",
 );
-const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value }) });
+const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value: jsonValue }) });
 const remove = z.strictObject({ delete: z.strictObject({ map: text, key: text }) });
 const get = z.strictObject({ get: z.strictObject({ map: text, key: text }) });
 const steps = z
@@ -67,9 +68,9 @@ export function readTransaction(given: unknown): TransactionRequest {
 /** @throws UsageError for a name or a key that cannot be, and what calls of shared state throw */
 export async function performed(
   service: Pick<Service, "call" | "submit">,
-  request: TransactionRequest,
+  request: TransactionRequest & { readonly signal?: AbortSignal },
 ): Promise<Performed> {
-  const { if: compare, then, else: otherwise, timeoutMs: within } = request;
+  const { if: compare, then, else: otherwise, timeoutMs: within, signal } = request;
   const operation: Operation & { type: "transaction" } = {
     type: "transaction",
     compare: compare.map((each) => {
@@ -81,7 +82,7 @@ export async function performed(
     failure: otherwise.map(stepOf),
   };
   const { revision: at, result } = await service.call(
-    { what: "the transaction", changes: true, ...(within === undefined ? {} : { timeoutMs: within }) },
+    { what: "the transaction", changes: true, signal, ...(within === undefined ? {} : { timeoutMs: within }) },
     (isWanted) => service.submit(operation, isWanted),
   );
   const done = result.succeeded ? then : otherwise;
