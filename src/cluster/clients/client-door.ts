@@ -94,6 +94,11 @@ export class ClientDoor {
     return guest;
   }
 
+  /** Those whose role has changed come again, with the one that they have now. */
+  recheck(): void {
+    for (const guest of [...this.#guests]) guest.recheck();
+  }
+
   /** The member ends. */
   close(): void {
     this.#forget();
@@ -228,6 +233,7 @@ export class Guest implements Occupant {
   session: SessionId | null = null;
   readonly followed = new Set<string>();
   #role: Role | null = null;
+  #token: string | null = null;
   #phase: "new" | "greeting" | "welcome" | "over" = "new";
   #reads = 0;
   #takesFragments = false;
@@ -303,6 +309,11 @@ export class Guest implements Occupant {
     this.dismiss(code, reason, false);
   }
 
+  recheck(): void {
+    if (!this.hasGreeted || this.#roleOf(this.#token) === this.#role) return;
+    this.dismiss("role-changed", "the role of this client has changed", false);
+  }
+
   /** Another member may have one. */
   dismissLeaderless(): void {
     const { why } = this.#around.service;
@@ -317,6 +328,7 @@ export class Guest implements Occupant {
   #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
     if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
     this.#phase = "greeting";
+    this.#token = token;
     this.#role = this.#roleOf(token);
     if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.#around.flaw), true);
     if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)

@@ -49,8 +49,13 @@ export interface ClientServer {
   urlAt(host: string): string;
   /** Connections from now on are proved with these; those that are open stay. */
   renew(tls: Pems): void;
+  /** Who may do what has changed: connections of those that may do something else now are ended. */
+  recheck(): void;
   close(): Promise<void>;
 }
+
+/** Requests that are not answered yet, or go on being. */
+type Open = Set<{ isStillAllowed(): boolean; end(): void }>;
 
 const MAX_CONNECTIONS = 2_000;
 /** Of long bodies that are being read. */
@@ -62,7 +67,8 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   const { place, door } = options;
   const { address, tls } = place;
   const watches = new Set<AbortController>();
-  const app = pages(options, watches);
+  const open: Open = new Set();
+  const app = pages(options, watches, open);
   const secure = tls && {
     createServer,
     serverOptions: { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: false },
@@ -88,6 +94,10 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
     url: urlAt(address.host),
     urlAt,
     renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
+    recheck() {
+      door.recheck();
+      for (const each of [...open]) if (!each.isStillAllowed()) each.end();
+    },
     close() {
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {
@@ -170,7 +180,7 @@ function objectionTo({ headers }: Pick<IncomingMessage, "headers">, { origins, i
   return isAddress ? null : unexpected("the host name", "an address or localhost", name);
 }
 
-function pages(options: ClientServerOptions, watches: Set<AbortController>): Hono<Env> {
+function pages(options: ClientServerOptions, watches: Set<AbortController>, open: Open): Hono<Env> {
   const { place, sessions, counts, version } = options;
   const app = new Hono<Env>();
   const room = new BodyRoom(MAX_WHOLE_BYTES, BODIES_BYTES);
@@ -184,9 +194,15 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
   app.use("/v1/*", async (c, next) => {
     counts.requests += 1;
     const given = /^Bearer +(.+)$/i.exec(c.req.header("authorization") ?? "");
-    const role = place.access.roleOf(given?.[1] ?? null, namesOf(c.env.incoming));
-    if (role === null) throw new Forbidden(401, unknownCaller(flawIn(c.env.incoming)));
+    const { incoming, outgoing } = c.env;
+    const names = namesOf(incoming);
+    const roleNow = (): Role | null => place.access.roleOf(given?.[1] ?? null, names);
+    const role = roleNow();
+    if (role === null) throw new Forbidden(401, unknownCaller(flawIn(incoming)));
     c.set("role", role);
+    const request = { isStillAllowed: () => roleNow() === role, end: () => incoming.socket.destroy() };
+    open.add(request);
+    outgoing.once("close", () => open.delete(request));
     await next();
   });
   app.get("/v1/maps/:map/watch", (c) => {

@@ -124,7 +124,7 @@ describe("what is refused", () => {
     expect((await ask("/v1/transactions", { method: "POST", body })).status).toBe(400);
   });
 
-  test("is a page that there is not, whoever asks, and no token is refused for how its scheme is written", async () => {
+  test("is a page that there is not, with any role, and no token is refused for how its scheme is written", async () => {
     const roles = writeRoles(path(serving.folder, "roles.json"), { read: "read" });
     const guarded = await memberWithClients({ roles });
     for (const scheme of ["Bearer", "bearer"]) {

@@ -26,7 +26,7 @@ afterAll(async () => {
 async function stranger(): Promise<{ socket: WebSocket; heard: { type: string; [field: string]: unknown }[] }> {
   const socket = new WebSocket(`${serving.url.replace("http", "ws")}/v1/client`);
   const heard: { type: string }[] = [];
-  socket.on("message", (data) => heard.push(JSON.parse(String(data)) as { type: string }));
+  socket.on("message", (data) => heard.push(JSON.parse((data as Buffer).toString()) as { type: string }));
   await once(socket, "open");
   return { socket, heard };
 }
