@@ -9,7 +9,7 @@ import type { Platform } from "../../src/runtime/platform/platform.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { freePorts } from "./free-ports.ts";
 
-export const sha256 = (token: string): string => createHash("sha256").update(token).digest("hex");
+const sha256 = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 /** Tokens are called as their roles are. */
 export function writeRoles(file: string, tokens: Readonly<Record<string, string>>): string {
