@@ -36,13 +36,19 @@ const OPEN = 1;
  */
 export function connect(options: ConnectOptions): Promise<Client> {
   requireConnectOptions(options);
+  requireSockets();
   return connectOn(surroundings, dial, options);
 }
 
+/** @throws UsageError where the platform has none */
+function requireSockets(): new (url: string) => Socket {
+  const { WebSocket } = globalThis as { WebSocket?: new (url: string) => Socket };
+  if (WebSocket !== undefined) return WebSocket;
+  throw new UsageError("no-websocket", "expected a WebSocket here, and there is none: import connect from coterie");
+}
+
 const dial: Dial = (endpoint, ear) => {
-  const Made = (globalThis as { WebSocket?: new (url: string) => Socket }).WebSocket;
-  if (Made === undefined)
-    throw new UsageError("no-websocket", "expected a WebSocket here, and there is none: import connect from coterie");
+  const Made = requireSockets();
   const socket = new Made(socketUrl(endpoint));
   socket.onopen = () => ear.opened();
   socket.onmessage = ({ data }) => {

@@ -127,8 +127,8 @@ export class Link {
     if (endpoint === undefined) return; // What ends first is followed by another.
     this.#next = this.endpoints.indexOf(endpoint) + 1;
     this.#tries += 1;
-    this.#tryAt(endpoint);
-    this.#openIn(Math.max(BESIDE_MS, this.#waitMs()));
+    const isUnderWay = this.#tryAt(endpoint);
+    this.#openIn(Math.max(isUnderWay ? BESIDE_MS : 0, this.#waitMs()));
   }
 
   /** What cannot be said now is lost. */
@@ -155,10 +155,11 @@ export class Link {
     this.#timer = timers.after(ms, () => this.open());
   }
 
-  #tryAt(endpoint: string): void {
-    const { dial, platform } = this.#options;
+  /** @returns whether a connection may come of it */
+  #tryAt(endpoint: string): boolean {
+    const { platform } = this.#options;
     const isAwaited = (): boolean => this.#attempts.has(attempt);
-    const connection: Connection = dial(endpoint, {
+    const connection = this.#dial(endpoint, {
       opened: () => isAwaited() && this.#greet(attempt),
       heard: (text) => {
         if (this.#current === attempt) this.#hear(attempt, text);
@@ -167,6 +168,7 @@ export class Link {
       closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection came about") =>
         this.#lose(attempt, reason),
     });
+    if (connection === null) return false;
     const attempt: Attempt = {
       endpoint,
       connection,
@@ -174,6 +176,17 @@ export class Link {
       isOpen: false,
     };
     this.#attempts.add(attempt);
+    return true;
+  }
+
+  /** A platform may refuse to connect there at all, as browsers do for some ports: then there are other endpoints. */
+  #dial(endpoint: string, ear: Ear): Connection | null {
+    try {
+      return this.#options.dial(endpoint, ear);
+    } catch (error) {
+      this.#refusals.note(endpoint, (error as Error).message, false);
+      return null;
+    }
   }
 
   #greet(attempt: Attempt): void {

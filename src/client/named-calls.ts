@@ -32,9 +32,12 @@ import { transact } from "../cluster/services/state/transactions.ts";
 import { textOf } from "../cluster/services/state/value-text.ts";
 import { Waiters } from "../cluster/services/state/waiters.ts";
 import { Waits } from "../cluster/services/state/waits.ts";
+import { sleep } from "../runtime/platform/sleep.ts";
 
 const count = may.needed(may.positive);
 const MAX_ELECTIONS = 1_000;
+/** How long one that is closed waits for work under its leadership to end, as a leaving member does. */
+const LAST_WORK_MS = 1_000;
 
 /** A service that a program leaves. */
 interface Departing extends Service {
@@ -116,10 +119,10 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
   }
 
   async #depart(reason: CoordinationError): Promise<void> {
-    await this.#stopLeading(reason);
+    this.#controller.abort(reason);
+    await Promise.race([this.#stopLeading(reason), sleep(this.service.platform.timers, LAST_WORK_MS, { ref: false })]);
     this.service.close(reason);
     this.changed();
-    this.#controller.abort(this.service.closed);
     await this.service.depart();
   }
 

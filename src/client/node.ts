@@ -1,9 +1,11 @@
 /** `connect()` as Node has it: WebSockets in every release of it, with certificates of one's own. */
 import { setMaxListeners } from "node:events";
+import { createSecureContext } from "node:tls";
 import type { WebSocket } from "ws";
 import { socketUrl } from "../cluster/clients/endpoints.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { listeners } from "../cluster/services/on-abort.ts";
+import { UsageError } from "../core/errors.ts";
 import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
 import { dialFailure } from "./dial-failures.ts";
 import type { Dial } from "./link.ts";
@@ -28,9 +30,20 @@ const MAX_PAYLOAD_BYTES = 1024 * 1024;
  */
 export async function connect(options: NodeConnectOptions): Promise<Client> {
   requireConnectOptions(options, { tls: may.fields });
+  requireTls(options.tls ?? {});
   listeners.allowMany = (many) => setMaxListeners(0, many);
   const { WebSocket: Made } = await import("ws"); // Who does not connect need not have it.
   return connectOn(surroundings, dialWith(Made, options.tls ?? {}), options);
+}
+
+/** @throws UsageError for what are no certificates, or do not fit together */
+function requireTls(tls: NonNullable<NodeConnectOptions["tls"]>): void {
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    const text = `expected tls of connect() to be PEM texts that fit together: ${(error as Error).message}`;
+    throw new UsageError("bad-option", text, { cause: error });
+  }
 }
 
 const dialWith =

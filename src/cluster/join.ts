@@ -98,7 +98,7 @@ type Unopened = Omit<Membership, "journal" | "identity" | "founders" | "known">;
 
 async function serveClients(
   member: JoinedMember,
-  { config, counts }: Unopened,
+  { config, counts, log }: Unopened,
   options: JoinOptions,
 ): Promise<ClientServer | null> {
   const place = clientPlaceOf(options);
@@ -107,7 +107,7 @@ async function serveClients(
   const door = new ClientDoor({ service: state.host, counts: counts.clients });
   try {
     state.host.use();
-    const of = { id, cluster: config.cluster, state, members, door, sessions, counts: counts.clients };
+    const of = { id, cluster: config.cluster, state, members, door, sessions, counts: counts.clients, log };
     const server = await serveClientsOf(place, of);
     member.doors.clients = server;
     return server;

@@ -143,6 +143,7 @@ function serveClients(release: Release, member: Member, network: Network): void 
           get queuedBytes() {
             return (stream as SimulatedStream).unreadBytes;
           },
+          probe: () => {}, // A client that runs pings.
           close: () => void stream.end(Buffer.alloc(0)),
         },
         () => "write",

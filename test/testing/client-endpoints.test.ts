@@ -1,6 +1,7 @@
 /** Clients learn where members serve them, as members come and go. */
 import { expect, test } from "vitest";
 import { serviceOf } from "../../src/client/client.ts";
+import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import { ENDPOINTS } from "../../src/protocols/service/coordination-service/operations.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { endpointOf } from "../../src/testing/simulated-clients.ts";
@@ -85,6 +86,28 @@ test("all members are replaced one after the other: a client that was given the 
     await until(world, () => !client.status().endpoints.includes(endpointOf(3)));
     expect(client.status().endpoints).toEqual(at(1, 4, 5, 6));
     expect([4, 5, 6]).toContain(client.status().member);
+    await client.close();
+  });
+});
+
+test("what is no member's is struck once the members change", async () => {
+  const world = simulate({ members: 3, seed: 5 });
+  await world.run(async () => {
+    const elsewhere = "http://elsewhere.example.org";
+    const { host } = (world.member(2) as JoinedMember).state;
+    const stray = {
+      type: "put",
+      map: ENDPOINTS,
+      key: "66",
+      value: JSON.stringify(elsewhere),
+      isLeased: false,
+    } as const;
+    await host.submit(stray, () => true);
+    const client = await world.connect({ members: [2] });
+    await until(world, () => client.status().endpoints.includes(elsewhere));
+    await world.add(4);
+    await until(world, () => !client.status().endpoints.includes(elsewhere));
+    await until(world, () => client.status().endpoints.length === 4);
     await client.close();
   });
 });

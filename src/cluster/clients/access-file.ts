@@ -3,6 +3,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import { firstProblem } from "../first-problem.ts";
 import { type Role, roles } from "./client-words.ts";
 
@@ -22,15 +24,71 @@ export interface Access {
   roleOf(token: string | null, names: readonly string[]): Role | null;
 }
 
-/** @throws EnvironmentError if it cannot be read, UsageError for what is no such file. */
-export async function readAccess(path: string): Promise<Access> {
-  let text: string;
+/** As the certificates beside it. */
+const LOOK_EVERY_MS = 30_000;
+
+export interface AccessFileOptions {
+  readonly path: string;
+  readonly timers: Platform["timers"];
+  readonly log: Log;
+  /** Those who have a connection may have another role now, or none. */
+  onChange(): void;
+}
+
+/** What the file says: it is read again now and then, until `stop` is called. One that cannot be used changes nothing, and the log says so once. */
+export class AccessFile implements Access {
+  readonly #options: AccessFileOptions;
+  readonly #timer: Timer;
+  #text: string;
+  #access: Access;
+  #isLooking = false;
+
+  private constructor(text: string, options: AccessFileOptions) {
+    this.#options = options;
+    this.#access = accessOf(parsed(text, options.path), options.path);
+    this.#text = text;
+    this.#timer = options.timers.every(LOOK_EVERY_MS, () => void this.#look()).unref();
+  }
+
+  /** @throws EnvironmentError if it cannot be read, UsageError for what is no such file. */
+  static async open(options: AccessFileOptions): Promise<AccessFile> {
+    return new AccessFile(await textIn(options.path), options);
+  }
+
+  roleOf(token: string | null, names: readonly string[]): Role | null {
+    return this.#access.roleOf(token, names);
+  }
+
+  stop(): void {
+    this.#options.timers.cancel(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const { path, log, onChange } = this.#options;
+    try {
+      const text = await textIn(path);
+      if (text === this.#text) return;
+      this.#access = accessOf(parsed(text, path), path);
+      this.#text = text;
+      log.info(`${path} has changed, and clients have the roles that it says`, { event: "roles-renewed" });
+      onChange();
+    } catch (error) {
+      const text = `the file of roles cannot be used, and the roles of before go on: ${(error as Error).message}`;
+      log.once("roles-not-renewed", text, { event: "roles-not-renewed" });
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+}
+
+async function textIn(path: string): Promise<string> {
   try {
-    text = await readFile(path, "utf8");
+    return await readFile(path, "utf8");
   } catch (error) {
     throw new EnvironmentError("cannot-read", `cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
-  return accessOf(parsed(text, path), path);
 }
 
 /** @throws UsageError for what is no such file. */

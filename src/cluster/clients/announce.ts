@@ -1,6 +1,6 @@
 /**
  * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
- * leads, strikes members that are gone.
+ * leads, strikes what is not of a member.
  */
 import { ENDPOINTS, type ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -53,12 +53,13 @@ async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: (
   await service.submit({ type: "put", map, key, value, isLeased: false }, isOpen);
 }
 
+/** What is announced is read before the list: a member is on it before it announces anything. */
 async function strike(service: ServiceHost, map: Endpoints, isOpen: () => boolean): Promise<void> {
-  const { answer } = await service.query({ type: "members" });
-  if (answer.type !== "members" || answer.list === null) return; // Nobody has gone yet.
-  const { removed } = answer.list;
   const found = await service.query({ type: "range", map, from: "", to: null, limit: MAX_ENDPOINTS });
   const entries = found.answer.type === "entries" ? found.answer.entries : [];
-  for (const { key } of entries.filter((entry) => removed.includes(Number(entry.key))))
+  const { answer } = await service.query({ type: "members" });
+  if (answer.type !== "members" || answer.list === null) return; // Nobody has come or gone yet.
+  const listed = new Set(answer.list.members.map(({ member }) => String(member)));
+  for (const { key } of entries.filter((entry) => !listed.has(entry.key)))
     await service.submit({ type: "delete", map, key }, isOpen);
 }

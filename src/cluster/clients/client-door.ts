@@ -5,12 +5,10 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
-import { concernsOwnNames } from "../../protocols/service/coordination-service/large-operations.ts";
 import { memberOperationShapes } from "../../protocols/service/coordination-service/member-words.ts";
 import {
   FIRST_CLIENT,
   isClient,
-  type Operation,
   OWN_NAMES,
   type Proposal,
   type Query,
@@ -22,6 +20,7 @@ import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Told, Topic } from "../services/state/service.ts";
 import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
 import { ClientNumbers } from "./client-numbers.ts";
+import { ClientRoom, type Occupant } from "./client-room.ts";
 import {
   CLIENT_VERSION,
   type ClientWord,
@@ -33,12 +32,15 @@ import {
   readWord,
   type ToldClient,
 } from "./client-words.ts";
+import { isOfClients, mayBeRead } from "./own-names.ts";
 
 /** A connection of a client. */
 export interface ClientWire {
   send(text: string): void;
   /** What has been sent and has not left. */
   readonly queuedBytes: number;
+  /** Has the other end answer, whatever its program does. */
+  probe(): void;
   /** After the last word. */
   close(): void;
 }
@@ -51,7 +53,6 @@ export interface ClientDoorOptions {
   readonly counts: ClientCounts;
 }
 
-const MAX_CLIENTS = 1_000;
 /** A member that has known no leader for so long lets its clients go on at another, while their sessions last. */
 const LEADERLESS_MS = 750;
 /** Of one client: reads that wait, and what it follows. */
@@ -63,6 +64,7 @@ const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 export class ClientDoor {
   readonly #options: ClientDoorOptions;
   readonly #guests = new Set<Guest>();
+  readonly room: ClientRoom;
   readonly #byClient = new Map<NodeId, Guest>();
   readonly #bySession = new Map<SessionId, Guest>();
   readonly #followers = new Map<string, Set<Guest>>();
@@ -75,6 +77,7 @@ export class ClientDoor {
   constructor(options: ClientDoorOptions) {
     this.#options = options;
     this.numbers = new ClientNumbers(options.service);
+    this.room = new ClientRoom(options.service.platform, options.counts);
     this.#led(options.service.leader);
     this.#forget = options.service.listen((event) => this.#hear(event));
     options.service.onClientAnswered = (answered) => this.#answer(answered);
@@ -86,13 +89,14 @@ export class ClientDoor {
     const { counts, service } = this.#options;
     const guest = new Guest(wire, roleOf, { door: this, service, counts, flaw });
     counts.connections += 1;
-    if (this.#guests.size >= MAX_CLIENTS) {
-      guest.dismiss("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`, false);
-      return guest;
-    }
     this.#guests.add(guest);
-    counts.connected = this.#guests.size;
+    this.room.enter(guest);
     return guest;
+  }
+
+  /** Those whose role has changed come again, with the one that they have now. */
+  recheck(): void {
+    for (const guest of [...this.#guests]) guest.recheck();
   }
 
   /** The member ends. */
@@ -110,7 +114,7 @@ export class ClientDoor {
 
   leave(guest: Guest): void {
     if (!this.#guests.delete(guest)) return;
-    this.#options.counts.connected = this.#guests.size;
+    this.room.leave(guest);
     this.numbers.forget(guest);
     const { client, session } = guest;
     if (client !== null && this.#byClient.get(client) === guest) this.#byClient.delete(client);
@@ -221,7 +225,7 @@ export const unknownCaller = (flaw: string | null): string =>
   `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
 
 /** One connection of a client. */
-export class Guest {
+export class Guest implements Occupant {
   readonly #wire: ClientWire;
   readonly #roleOf: RoleOf;
   readonly #around: Around;
@@ -229,6 +233,7 @@ export class Guest {
   session: SessionId | null = null;
   readonly followed = new Set<string>();
   #role: Role | null = null;
+  #token: string | null = null;
   #phase: "new" | "greeting" | "welcome" | "over" = "new";
   #reads = 0;
   #takesFragments = false;
@@ -251,6 +256,7 @@ export class Guest {
   /** What has arrived. */
   hear(text: string): void {
     if (this.#phase === "over") return;
+    this.stir();
     const read = readWord(clientWordShape, text);
     if ("fault" in read) return this.dismiss("bad-message", read.fault, true);
     const { word } = read;
@@ -260,6 +266,15 @@ export class Guest {
     if (word.type === "propose") this.#propose(word);
     else if (word.type === "query") void this.#read(word);
     else this.#follow(word);
+  }
+
+  /** The other end has shown that it is there. */
+  stir(): void {
+    this.#around.door.room.note(this);
+  }
+
+  probe(): void {
+    this.#wire.probe();
   }
 
   /** The connection has ended. */
@@ -289,6 +304,16 @@ export class Guest {
     this.#end();
   }
 
+  refuse(code: string, reason: string): void {
+    this.#around.counts.refused += 1;
+    this.dismiss(code, reason, false);
+  }
+
+  recheck(): void {
+    if (!this.hasGreeted || this.#roleOf(this.#token) === this.#role) return;
+    this.dismiss("role-changed", "the role of this client has changed", false);
+  }
+
   /** Another member may have one. */
   dismissLeaderless(): void {
     const { why } = this.#around.service;
@@ -303,14 +328,18 @@ export class Guest {
   #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
     if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
     this.#phase = "greeting";
+    this.#token = token;
     this.#role = this.#roleOf(token);
     if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.#around.flaw), true);
     if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
+    if (!this.#around.door.room.admit(this)) return;
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
     this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
-    if (client !== null || this.#role === "read") return this.welcome(client ?? FIRST_CLIENT);
+    // One that may only read has no session, and so no number: nor may it say that it is another client.
+    if (this.#role === "read") return this.welcome(FIRST_CLIENT);
+    if (client !== null) return this.welcome(client);
     this.#around.door.numbers.wait(this);
   }
 
@@ -342,6 +371,13 @@ export class Guest {
     const { counts, service } = this.#around;
     if (query.type === "snapshot" && this.#role !== "admin")
       return this.say({ type: "refused", id, code: "forbidden", reason: "expected the role admin for this" });
+    if (!mayBeRead(query))
+      return this.say({
+        type: "refused",
+        id,
+        code: "forbidden",
+        reason: `expected no name that begins with ${OWN_NAMES}`,
+      });
     if (this.#reads >= MAX_READS)
       return this.say({ type: "refused", id, code: "overloaded", reason: `${MAX_READS} reads of this client wait` });
     this.#reads += 1;
@@ -373,6 +409,6 @@ const isOfOwnSession = (proposal: Proposal | null): boolean =>
     (operation) =>
       (operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS) &&
       !Object.hasOwn(memberOperationShapes, operation.type) &&
-      !concernsOwnNames(operation as Operation),
+      isOfClients(operation),
   );
 const MAX_TTL_MS = 60_000;

@@ -5,7 +5,6 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { type HttpBindings, type ServerType, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { streamSSE } from "hono/streaming";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
@@ -16,7 +15,6 @@ import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
 import type { Pems } from "../certificate-files.ts";
 import { firstProblem } from "../first-problem.ts";
-import type { Change } from "../services/state/state-api.ts";
 import { type Access, mayDo } from "./access-file.ts";
 import { type ClientDoor, unknownCaller } from "./client-door.ts";
 import { CLIENT_PATH, MAX_CLIENT_WORD_BYTES, type Role } from "./client-words.ts";
@@ -24,6 +22,7 @@ import { Forbidden, httpError } from "./http-errors.ts";
 import { type Given, type HttpRequest, httpRequests, Other, type Served } from "./http-requests.ts";
 import { memberRequests } from "./member-requests.ts";
 import { openApi } from "./openapi.ts";
+import { watch, watchQuery } from "./watch-page.ts";
 
 export interface ClientPlace {
   readonly address: HostPort;
@@ -50,15 +49,17 @@ export interface ClientServer {
   urlAt(host: string): string;
   /** Connections from now on are proved with these; those that are open stay. */
   renew(tls: Pems): void;
+  /** Who may do what has changed: connections of those that may do something else now are ended. */
+  recheck(): void;
   close(): Promise<void>;
 }
 
+/** Requests that are not answered yet, or go on being. */
+type Open = Set<{ isStillAllowed(): boolean; end(): void }>;
+
 const MAX_CONNECTIONS = 2_000;
-const MAX_WATCHES = 1_000;
 /** Of long bodies that are being read. */
 const BODIES_BYTES = 64 * 1024 * 1024;
-/** How often a watch that has nothing to tell says that it is there. */
-const COMMENT_EVERY_MS = 15_000;
 
 type Env = { Bindings: HttpBindings; Variables: { role: Role } };
 
@@ -66,7 +67,8 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   const { place, door } = options;
   const { address, tls } = place;
   const watches = new Set<AbortController>();
-  const app = pages(options, watches);
+  const open: Open = new Set();
+  const app = pages(options, watches, open);
   const secure = tls && {
     createServer,
     serverOptions: { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: false },
@@ -92,6 +94,10 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
     url: urlAt(address.host),
     urlAt,
     renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
+    recheck() {
+      door.recheck();
+      for (const each of [...open]) if (!each.isStillAllowed()) each.end();
+    },
     close() {
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {
@@ -128,6 +134,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
     get queuedBytes() {
       return ws.bufferedAmount;
     },
+    probe: () => ws.ping(() => {}),
     close: () => {
       ws.close();
       setTimeout(() => ws.terminate(), LINGER_MS).unref();
@@ -138,6 +145,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
     if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
     else guest.hear((data as Buffer).toString());
   });
+  ws.on("pong", () => guest.stir());
   ws.on("close", () => guest.left());
   ws.on("error", () => {}); // After it comes "close".
 }
@@ -172,7 +180,7 @@ function objectionTo({ headers }: Pick<IncomingMessage, "headers">, { origins, i
   return isAddress ? null : unexpected("the host name", "an address or localhost", name);
 }
 
-function pages(options: ClientServerOptions, watches: Set<AbortController>): Hono<Env> {
+function pages(options: ClientServerOptions, watches: Set<AbortController>, open: Open): Hono<Env> {
   const { place, sessions, counts, version } = options;
   const app = new Hono<Env>();
   const room = new BodyRoom(MAX_WHOLE_BYTES, BODIES_BYTES);
@@ -185,13 +193,22 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
   app.get("/openapi.json", (c) => c.json(description));
   app.use("/v1/*", async (c, next) => {
     counts.requests += 1;
-    const given = /^Bearer (.+)$/.exec(c.req.header("authorization") ?? "");
-    const role = place.access.roleOf(given?.[1] ?? null, namesOf(c.env.incoming));
-    if (role === null) throw new Forbidden(401, unknownCaller(flawIn(c.env.incoming)));
+    const given = /^Bearer +(.+)$/i.exec(c.req.header("authorization") ?? "");
+    const { incoming, outgoing } = c.env;
+    const names = namesOf(incoming);
+    const roleNow = (): Role | null => place.access.roleOf(given?.[1] ?? null, names);
+    const role = roleNow();
+    if (role === null) throw new Forbidden(401, unknownCaller(flawIn(incoming)));
     c.set("role", role);
+    const request = { isStillAllowed: () => roleNow() === role, end: () => incoming.socket.destroy() };
+    open.add(request);
+    outgoing.once("close", () => open.delete(request));
     await next();
   });
-  app.get("/v1/maps/:map/watch", (c) => watch(c, options, watches));
+  app.get("/v1/maps/:map/watch", (c) => {
+    requireRole(c, "read");
+    return watch(c, options.served.state, parsed(watchQuery, c.req.query(), "the query"), watches);
+  });
   for (const request of [...httpRequests, ...memberRequests])
     app.on(request.method, request.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
       requireRole(c, request.role);
@@ -202,10 +219,11 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
       return c.body(answer, 200, { "content-type": request.media ?? "text/plain", "content-length": length });
     });
   const held = new Hono<Env>();
-  held.use(async (c, next) => {
-    requireRole(c, "write");
-    await next();
-  });
+  for (const page of ["/locks/*", "/elections/*", "/sessions/*"])
+    held.use(page, async (c, next) => {
+      requireRole(c, "write");
+      await next();
+    });
   addSessionPages(held as unknown as Hono, onTheLog(sessions));
   app.route("/v1", held);
   app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "absent" }, 404));
@@ -223,7 +241,7 @@ async function allowOrigin(c: Context<Env>, next: () => Promise<void>): Promise<
   if (origin !== undefined) {
     c.header("access-control-allow-origin", origin);
     c.header("vary", "origin");
-    c.header("access-control-allow-headers", "authorization, content-type");
+    c.header("access-control-allow-headers", "authorization, content-type, last-event-id");
     c.header("access-control-allow-methods", "GET, PUT, POST, DELETE");
   }
   if (c.req.method === "OPTIONS") c.res = c.body(null, 204);
@@ -238,16 +256,16 @@ function requireRole(c: Context<Env>, needs: Role): void {
 
 async function givenIn(c: Context<Env>, { path, query, body, hasValues }: HttpRequest, room: BodyRoom): Promise<Given> {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const { signal } = c.req.raw;
   return {
     params: Object.fromEntries(names.map((name) => [name, c.req.param(name) ?? ""])),
-    query: query === undefined ? {} : parsed(query, c.req.query(), "the query"),
-    body:
-      body === undefined ? undefined : parsed(body, await jsonBody(c, hasValues === true ? room : null), "the body"),
+    query: query === undefined ? {} : { ...parsed<object>(query, c.req.query(), "the query"), signal },
+    body: body && { ...(parsed(body, await jsonBody(c, hasValues ? room : null), "the body") as object), signal },
   };
 }
 
 /** @throws UsageError that names the field */
-function parsed(shape: z.ZodType, value: unknown, whole: string): unknown {
+function parsed<T>(shape: z.ZodType<T>, value: unknown, whole: string): T {
   const read = shape.safeParse(value);
   if (read.success) return read.data;
   throw new UsageError("bad-request", firstProblem(read.error, value, whole));
@@ -259,59 +277,3 @@ const onTheLog = (sessions: SessionHost): SessionHost => ({
   keep: (id) => sessions.keep(id),
   release: (id) => sessions.release(id),
 });
-
-/** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
-function watch(c: Context<Env>, options: ClientServerOptions, watches: Set<AbortController>): Response {
-  requireRole(c, "read");
-  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
-  if (watches.size >= MAX_WATCHES)
-    throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
-  const { key, prefix, after: since } = c.req.query();
-  const last = /^(\d{1,15})\.(\d{1,6})$/.exec(c.req.header("last-event-id") ?? "");
-  const asked = since === undefined ? undefined : Number(since);
-  if (asked !== undefined && !/^\d{1,15}$/.test(since ?? ""))
-    throw new UsageError("bad-request", unexpected("after", "a whole number of 0 or more", since));
-  const after = last === null ? asked : Number(last[1]) - 1;
-  const skipped = last === null ? 0 : Number(last[2]);
-  const left = new AbortController();
-  const changes = options.served.state.map<unknown>(c.req.param("map") ?? "").watch({
-    signal: left.signal,
-    ...(after === undefined ? {} : { after }),
-    ...(key === undefined ? {} : { key }),
-    ...(prefix === undefined ? {} : { prefix }),
-  });
-  watches.add(left);
-  return streamSSE(c, async (out) => {
-    out.onAbort(() => left.abort());
-    const alive = setInterval(() => void out.write(": here\n\n"), COMMENT_EVERY_MS);
-    try {
-      await out.write(": here\n\n");
-      await tell(changes, skipped, (event) => out.writeSSE(event));
-    } catch (error) {
-      await out.writeSSE({ event: "error", data: JSON.stringify(httpError(error).body) });
-    } finally {
-      clearInterval(alive);
-      left.abort();
-      watches.delete(left);
-    }
-  });
-}
-
-async function tell(
-  changes: AsyncIterable<Change<unknown>>,
-  skipped: number,
-  write: (event: { event: string; id: string; data: string }) => Promise<void>,
-): Promise<void> {
-  let at = 0;
-  let place = 0;
-  let toSkip = skipped;
-  for await (const change of changes) {
-    place = change.revision === at ? place + 1 : 1;
-    at = change.revision;
-    if (toSkip > 0) {
-      toSkip -= 1;
-      continue;
-    }
-    await write({ event: "change", id: `${at}.${place}`, data: JSON.stringify(change) });
-  }
-}

@@ -7,9 +7,19 @@ test.each([
   ["wss://[::1]:7300/", "wss://[::1]:7300/v1/client"],
 ])("%s is reached by %s", (endpoint, url) => expect(socketUrl(endpoint)).toBe(url));
 
-test.each(["", "10.0.0.1:7300", "tcp://10.0.0.1:7300", "http://", "http://a/b", "http://user@a", "http://a?b"])(
-  "%j is no endpoint",
-  (endpoint) => expect(() => socketUrl(endpoint, "clients.url")).toThrow(/expected clients\.url to be a URL such as/),
+test.each([
+  "",
+  "10.0.0.1:7300",
+  "tcp://10.0.0.1:7300",
+  "http://",
+  "http://a/b",
+  "http://user@a",
+  "http://a?b",
+  "http://a:73000",
+  "http://a:0",
+  "http://a:b",
+])("%j is no endpoint", (endpoint) =>
+  expect(() => socketUrl(endpoint, "clients.url")).toThrow(/expected clients\.url to be a URL such as/),
 );
 
 describe("what a member has told", () => {

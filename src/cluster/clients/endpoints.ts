@@ -8,13 +8,23 @@ import { CLIENT_PATH } from "./client-words.ts";
 /** Of those that members have told, a client looks at so many. */
 export const MAX_ENDPOINTS = 100;
 const MAX_ENDPOINT_LENGTH = 300;
-const WANTED = 'a URL such as "http://127.0.0.1:7300"';
+const WANTED = 'a URL such as "http://127.0.0.1:7300", with a port from 1 to 65535';
 
 /** @throws UsageError for what is no endpoint. */
 export function socketUrl(endpoint: string, what = "an endpoint of connect()"): string {
   const [, scheme = "", place] = /^(https?|wss?):\/\/([^/?#@\s]+)\/?$/.exec(endpoint) ?? [];
-  if (place === undefined) throw new UsageError("bad-option", unexpected(what, WANTED, endpoint));
-  return `${scheme === "https" || scheme === "wss" ? "wss" : "ws"}://${place}${CLIENT_PATH}`;
+  const url = `${scheme === "https" || scheme === "wss" ? "wss" : "ws"}://${place}${CLIENT_PATH}`;
+  if (place === undefined || !isUrl(url)) throw new UsageError("bad-option", unexpected(what, WANTED, endpoint));
+  return url;
+}
+
+/** Else a WebSocket could not be made of it. */
+function isUrl(text: string): boolean {
+  try {
+    return new URL(text).port !== "0";
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -13,16 +13,28 @@ export class Forbidden extends Error {
 
 type Status = 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 429 | 500 | 503 | 504 | 507;
 
-/** Of every request. */
-export const coordinationErrors: Readonly<Record<number, string>> = {
+type Meanings = Readonly<Record<number, string>>;
+
+const TOO_LARGE = { 413: "Too large." };
+/** Of what goes on for as long as the connection does. */
+export const streamErrors: Meanings = {
   400: "What was asked cannot be: the sentence says what was expected, and what came.",
   401: "A token is needed, or a certificate.",
   403: "The role does not allow it.",
-  413: "Too large.",
-  429: "Too much is under way: ask again in a moment.",
   503: "This member cannot answer now: ask another.",
+};
+/** The same, of what takes a body. */
+export const heldErrors: Meanings = { ...streamErrors, ...TOO_LARGE };
+/** Of every other request. */
+export const coordinationErrors: Meanings = {
+  ...streamErrors,
+  ...TOO_LARGE,
+  429: "Too much is under way: ask again in a moment.",
   504: "No answer in time. A change may have been done, or be done yet: `phase` says so.",
 };
+
+/** Of those that change something, as well. */
+export const changeErrors: Meanings = { 507: "The cluster holds as much as it may." };
 
 const statuses: Partial<Record<string, Status>> = {
   "too-large": 413,

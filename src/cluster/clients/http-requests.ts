@@ -1,12 +1,14 @@
 /** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
 import { z } from "zod";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import { limits } from "../services/state/limits.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
 import type { Role } from "./client-words.ts";
+import { forCallers } from "./own-names.ts";
 import { timeoutMs } from "./request-timeout.ts";
-import { performed, transactionShape } from "./transaction-request.ts";
+import { jsonValue, performed, transactionShape } from "./transaction-request.ts";
 
 /** What requests are done with. */
 export interface Served {
@@ -37,7 +39,7 @@ export interface HttpRequest {
   answered(served: Served, given: Given): Promise<object | Other | string>;
 }
 
-/** Parsed by the request's own shapes. */
+/** Parsed by the request's own shapes. `query` and `body` have a `signal` as well, aborted when the caller goes: calls take them as options. */
 export interface Given {
   readonly params: Readonly<Record<string, string>>;
   // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which stands beside what reads it
@@ -56,12 +58,12 @@ export class Other {
 const whole = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const integer = z.number("a whole number").int("a whole number");
 /** In a URL. */
-const number = z
+export const number = z
   .string()
   .regex(/^\d{1,15}$/, "a whole number of 0 or more")
   .transform(Number);
 const revision = whole.describe("grows from change to change, over all keys and maps");
-const value = z.json("JSON data").describe(`JSON data of at most ${limits.valueBytes} bytes`);
+const value = jsonValue.describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
 export const ofQuery = number.optional().describe("milliseconds; default 10,000");
 
@@ -71,12 +73,16 @@ export const change = z.union([
   z.object({ type: z.literal("delete"), key: z.string(), revision }),
 ]);
 
+/** A member that has just come is up to date by then, unless there is no majority. */
+const STATUS_WAIT_MS = 1_000;
+
 export const httpRequests: readonly HttpRequest[] = [
   {
     method: "GET",
     path: "/v1/status",
     id: "status",
-    summary: "How the log stands at this member.",
+    summary:
+      "How the log stands at this member. leader is null where it knows none, revision until it has once been up to date.",
     role: "read",
     answer: z.object({
       member: whole,
@@ -87,7 +93,8 @@ export const httpRequests: readonly HttpRequest[] = [
       clients: whole,
     }),
     async answered({ state, member, cluster, clients }) {
-      await state.host.current();
+      const { timers } = state.host.platform;
+      await Promise.race([state.host.current(), sleep(timers, STATUS_WAIT_MS, { ref: false })]);
       const { leader, term, revision } = state.status as StateStatus;
       return { member, cluster, leader, term, revision, clients: clients() };
     },
@@ -165,7 +172,7 @@ export const httpRequests: readonly HttpRequest[] = [
       revision,
       results: z.array(z.object({ key: z.string(), value: value.optional(), revision: revision.optional() })),
     }),
-    answered: ({ state }, { body }) => performed(state.host, body),
+    answered: ({ state }, { body }) => performed(forCallers(state.host), body),
   },
   {
     method: "GET",
@@ -190,6 +197,7 @@ export const httpRequests: readonly HttpRequest[] = [
       "an object with add or set",
     ),
     answer: z.object({ value: integer }),
+    otherwise: { 422: "It would leave the safe integers." },
     async answered({ state }, { params: { counter: name = "" }, body: { add, set, ...options } }) {
       const counter = state.counter(name);
       if (set === undefined) return { value: await counter.add(add, options) };

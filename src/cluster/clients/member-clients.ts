@@ -3,6 +3,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
 import { readPems } from "../certificate-files.ts";
@@ -22,6 +23,7 @@ export interface ClientsOfMember {
   readonly door: ClientDoor;
   readonly sessions: SessionHost;
   readonly counts: ClientCounts;
+  readonly log: Log;
 }
 
 interface Place {
@@ -66,16 +68,23 @@ export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): P
 /** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
 export async function serveClientsOf(
   { address, url, host, tls, roles, origins }: Place,
-  { id, cluster, state, members, door, sessions, counts }: ClientsOfMember,
+  { id, cluster, state, members, door, sessions, counts, log }: ClientsOfMember,
 ): Promise<ClientServer> {
   const { serveClients } = await import("./client-server.ts");
-  const { everybody, readAccess } = await import("./access-file.ts");
+  const { AccessFile, everybody } = await import("./access-file.ts");
   const { version } = await import("./version.ts");
+  let recheck = (): void => {};
+  const { timers } = state.host.platform;
+  const path = roles?.replaceAll("{id}", String(id));
+  const file = path === undefined ? null : await AccessFile.open({ path, timers, log, onChange: () => recheck() });
+  state.host.listen((event) => {
+    if (event.type === "closed") file?.stop();
+  });
   const server = await serveClients({
     place: {
       address,
       tls: typeof tls === "object" ? await readPems(tls, id) : null,
-      access: roles === null ? everybody : await readAccess(roles.replaceAll("{id}", String(id))),
+      access: file ?? everybody,
       isOpen: roles === null,
       origins,
     },
@@ -85,6 +94,7 @@ export async function serveClientsOf(
     counts,
     version,
   });
+  recheck = () => server.recheck();
   announceToClients(state.host, url ?? server.urlAt(host));
   return server;
 }

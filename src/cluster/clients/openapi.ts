@@ -1,8 +1,9 @@
 /** The HTTP side in the words of OpenAPI 3.1, from the very shapes that requests are parsed with. */
 import { z } from "zod";
-import { coordinationErrors } from "./http-errors.ts";
+import { changeErrors, coordinationErrors, heldErrors, streamErrors } from "./http-errors.ts";
 import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
 import { memberRequests } from "./member-requests.ts";
+import { watchQuery } from "./watch-page.ts";
 
 const schema = (of: z.ZodType, io: "input" | "output"): object => {
   const { $schema: _schema, ...rest } = z.toJSONSchema(of, { io, unrepresentable: "any" }) as Record<string, unknown>;
@@ -10,7 +11,20 @@ const schema = (of: z.ZodType, io: "input" | "output"): object => {
 };
 
 const json = (of: object) => ({ content: { "application/json": { schema: of } } });
-const failure = { type: "object", properties: { error: { type: "string" }, code: { type: "string" } } };
+const failure = {
+  type: "object",
+  required: ["error", "code"],
+  properties: {
+    error: { type: "string" },
+    code: { type: "string" },
+    phase: {
+      type: "string",
+      description: "What is known of a call that had no answer, such as never-sent, or uncertain.",
+    },
+  },
+};
+const failures = (of: Readonly<Record<number, string>>): Record<string, object> =>
+  Object.fromEntries(Object.entries(of).map(([status, description]) => [status, { description, ...json(failure) }]));
 
 export function openApi(version: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -42,12 +56,7 @@ function described(request: HttpRequest): object {
     ...(body === undefined ? {} : { requestBody: { required: true, ...json(schema(body, "input")) } }),
     responses: {
       200: { description: "Done.", content: { [media]: { schema: schema(answer, "output") } } },
-      ...Object.fromEntries(
-        Object.entries({ ...coordinationErrors, ...otherwise }).map(([status, description]) => [
-          status,
-          { description, ...json(failure) },
-        ]),
-      ),
+      ...failures({ ...coordinationErrors, ...(role === "read" ? {} : changeErrors), ...otherwise }),
     },
   };
 }
@@ -81,6 +90,7 @@ const wish = {
 };
 const lines = (description: string) => ({
   200: { description, content: { "application/x-ndjson": { schema: { type: "object" } } } },
+  ...failures(heldErrors),
 });
 
 /** What goes on for as long as the connection does. */
@@ -90,17 +100,13 @@ const streams = {
       operationId: "watch",
       summary: "Every change of a map as a server-sent event, in order, without gap.",
       description: "Takes the role read. Last-Event-ID goes on where an earlier connection ended.",
-      parameters: [
-        ...named("map"),
-        { name: "after", in: "query", schema: { type: "integer" } },
-        { name: "key", in: "query", schema: text },
-        { name: "prefix", in: "query", schema: text },
-      ],
+      parameters: [...named("map"), ...inQuery(watchQuery), { name: "Last-Event-ID", in: "header", schema: text }],
       responses: {
         200: {
-          description: "Events `change`.",
+          description: "Events `change`; an event `error`, with the fields of an error, is the last.",
           content: { "text/event-stream": { schema: schema(change, "output") } },
         },
+        ...failures(streamErrors),
       },
     },
   },
@@ -127,13 +133,13 @@ const streams = {
       operationId: "keepAlive",
       summary: "The caller lives.",
       parameters: named("session"),
-      responses: { 200: { description: "Noted." } },
+      responses: { 200: { description: "Noted." }, ...failures(streamErrors) },
     },
     delete: {
       operationId: "release",
       summary: "The caller is done: what it held is given back.",
       parameters: named("session"),
-      responses: { 200: { description: "It has been given back." } },
+      responses: { 200: { description: "It has been given back." }, ...failures(streamErrors) },
     },
   },
 };

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { UsageError } from "../../core/errors.ts";
 import type { Operation } from "../../protocols/service/coordination-service/operations.ts";
 import { firstProblem } from "../first-problem.ts";
+import { requireName } from "../services/instance-name.ts";
 import { limits } from "../services/state/limits.ts";
 import { requireKey } from "../services/state/local-map.ts";
 import type { Service } from "../services/state/service.ts";
@@ -10,17 +11,18 @@ import { parsedValue, textOf } from "../services/state/value-text.ts";
 import { timeoutMs } from "./request-timeout.ts";
 
 const text = z.string("a text");
-const value = z.json("JSON data");
+/** Of what has been parsed as JSON. */
+export const jsonValue = z.unknown().refine((value) => value !== undefined, "JSON data");
 const revision = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 
 const comparison = z.union(
   [
     z.strictObject({ map: text, key: text, revision: revision.describe("0: the key is absent") }),
-    z.strictObject({ map: text, key: text, value }),
+    z.strictObject({ map: text, key: text, value: jsonValue }),
   ],
   "a comparison: map, key, and a value or a revision",
 );
-const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value }) });
+const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value: jsonValue }) });
 const remove = z.strictObject({ delete: z.strictObject({ map: text, key: text }) });
 const get = z.strictObject({ get: z.strictObject({ map: text, key: text }) });
 const steps = z
@@ -59,13 +61,16 @@ export function readTransaction(given: unknown): TransactionRequest {
   throw new UsageError("bad-request", firstProblem(read.error, given, "the transaction"));
 }
 
-export async function performed(service: Service, request: TransactionRequest): Promise<Performed> {
-  const { if: compare, then, else: otherwise, timeoutMs: within } = request;
+/** @throws UsageError for a name or a key that cannot be, and what calls of shared state throw */
+export async function performed(
+  service: Pick<Service, "call" | "submit">,
+  request: TransactionRequest & { readonly signal?: AbortSignal },
+): Promise<Performed> {
+  const { if: compare, then, else: otherwise, timeoutMs: within, signal } = request;
   const operation: Operation & { type: "transaction" } = {
     type: "transaction",
     compare: compare.map((each) => {
-      const { map, key } = each;
-      requireKey(key);
+      const { map, key } = placeOf(each);
       if ("revision" in each) return { type: "revision", map, key, revision: each.revision };
       return { type: "value", map, key, value: textOf(each.value, `the value of "${key}"`, limits.valueBytes) };
     }),
@@ -73,7 +78,7 @@ export async function performed(service: Service, request: TransactionRequest): 
     failure: otherwise.map(stepOf),
   };
   const { revision: at, result } = await service.call(
-    { what: "the transaction", changes: true, ...(within === undefined ? {} : { timeoutMs: within }) },
+    { what: "the transaction", changes: true, signal, ...(within === undefined ? {} : { timeoutMs: within }) },
     (isWanted) => service.submit(operation, isWanted),
   );
   const done = result.succeeded ? then : otherwise;
@@ -88,10 +93,14 @@ export async function performed(service: Service, request: TransactionRequest): 
 const partOf = (step: Step): { map: string; key: string } =>
   "put" in step ? step.put : "delete" in step ? step.delete : step.get;
 
-function stepOf(step: Step) {
-  const { map, key } = partOf(step);
+/** @throws UsageError */
+function placeOf({ map, key }: { map: string; key: string }): { map: string; key: string } {
   requireKey(key);
-  if (map === "") throw new UsageError("bad-name", 'expected the name of a map, got ""');
+  return { map: requireName(map), key };
+}
+
+function stepOf(step: Step) {
+  const { map, key } = placeOf(partOf(step));
   if ("get" in step) return { type: "get", map, key } as const;
   if ("delete" in step) return { type: "delete", map, key } as const;
   const stored = textOf(step.put.value, `the value of "${key}"`, limits.valueBytes);

@@ -1,0 +1,92 @@
+/**
+ * Places for the connections of clients at a member. One that has not greeted, as a stranger may do as well, keeps its place for a moment
+ * only, and takes it from no client that has; and one that has gone without a word, as where its machine has lost power, is found out.
+ */
+import type { ClientCounts } from "../../runtime/metrics.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
+
+/** A connection. */
+export interface Occupant {
+  /** It is let go, and may come again. */
+  refuse(code: string, reason: string): void;
+  /** The other end is asked for a sign of life. */
+  probe(): void;
+}
+
+const MAX_CLIENTS = 1_000;
+const MAX_STRANGERS = 500;
+const GREETING_MS = 3_000;
+/** A client pings every 250 ms. A page in the background may do so once a minute, or not at all, and its browser answers probes. */
+const PROBE_MS = 4_000;
+const SILENCE_MS = 10_000;
+const LOOK_EVERY_MS = 1_000;
+
+export class ClientRoom {
+  readonly #platform: Pick<Platform, "clock" | "timers">;
+  readonly #counts: Pick<ClientCounts, "connected">;
+  /** Since when, in the order in which they came. */
+  readonly #strangers = new Map<Occupant, number>();
+  /** When each was last heard. */
+  readonly #heard = new Map<Occupant, number>();
+  #timer: Timer | null = null;
+  #looked = 0;
+
+  constructor(platform: Pick<Platform, "clock" | "timers">, counts: Pick<ClientCounts, "connected">) {
+    this.#platform = platform;
+    this.#counts = counts;
+  }
+
+  /** A connection has come. If there are too many that have not greeted, the first of them makes room: a client greets at once. */
+  enter(occupant: Occupant): void {
+    const [first] = this.#strangers.keys();
+    if (first !== undefined && this.#strangers.size >= MAX_STRANGERS)
+      first.refuse("no-hello", `expected a hello sooner: ${MAX_STRANGERS} connections are open without one`);
+    this.#strangers.set(occupant, this.#platform.clock.now());
+    if (this.#timer !== null) return;
+    this.#looked = this.#platform.clock.now();
+    this.#timer = this.#platform.timers.every(LOOK_EVERY_MS, () => this.#look()).unref();
+  }
+
+  /** It has greeted, and has a role here. @returns whether there is a place for it */
+  admit(occupant: Occupant): boolean {
+    this.#strangers.delete(occupant);
+    if (this.#heard.size >= MAX_CLIENTS) {
+      occupant.refuse("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`);
+      return false;
+    }
+    this.#heard.set(occupant, this.#platform.clock.now());
+    this.#counts.connected = this.#heard.size;
+    return true;
+  }
+
+  /** Something has come from it. */
+  note(occupant: Occupant): void {
+    if (this.#heard.has(occupant)) this.#heard.set(occupant, this.#platform.clock.now());
+  }
+
+  leave(occupant: Occupant): void {
+    this.#strangers.delete(occupant);
+    this.#heard.delete(occupant);
+    this.#counts.connected = this.#heard.size;
+    if (this.#strangers.size + this.#heard.size > 0) return;
+    this.#platform.timers.cancel(this.#timer);
+    this.#timer = null;
+  }
+
+  #look(): void {
+    const now = this.#platform.clock.now();
+    const wasAway = now - this.#looked >= 2 * LOOK_EVERY_MS; // This process stood still, and what was said is yet to be heard.
+    this.#looked = now;
+    if (wasAway) return this.#beginAnew(now);
+    for (const [stranger, since] of [...this.#strangers])
+      if (now - since >= GREETING_MS) stranger.refuse("no-hello", `expected a hello within ${GREETING_MS} ms`);
+    for (const [client, heard] of [...this.#heard]) {
+      const silentMs = now - heard;
+      if (silentMs >= SILENCE_MS) client.refuse("silent", `nothing was heard of the client for ${SILENCE_MS} ms`);
+      else if (silentMs >= PROBE_MS) client.probe();
+    }
+  }
+  #beginAnew(now: number): void {
+    for (const since of [this.#strangers, this.#heard]) for (const occupant of since.keys()) since.set(occupant, now);
+  }
+}

@@ -1,0 +1,157 @@
+/** What a member answers over HTTP where something is amiss: with the caller, with the connection, or with the cluster. */
+import { rmSync } from "node:fs";
+import { join as path } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
+import type { JoinedMember } from "../services/joined-member.ts";
+
+const JSON_BODY = { "content-type": "application/json" };
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await memberWithClients();
+});
+afterAll(() => done(serving));
+
+async function done({ member, folder }: Serving): Promise<void> {
+  await member.leave();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function ask(page: string, init: RequestInit = {}, { url } = serving) {
+  const answer = await fetch(url + page, { ...init, headers: { ...JSON_BODY, ...init.headers } });
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+test("where no majority is left the status says so, and does not wait for one", async () => {
+  const [one, two, three] = await freePorts(3);
+  const members = { 1: `127.0.0.1:${one}`, 2: `127.0.0.1:${two}`, 3: `127.0.0.1:${three}` };
+  const alone = await memberWithClients({}, { members });
+  expect(await ask("/v1/status", {}, alone)).toMatchObject({
+    status: 200,
+    body: { member: 1, leader: null, revision: null },
+  });
+  await done(alone);
+});
+
+test("a request is given up when its caller has gone", async () => {
+  const { cluster, state } = serving.member as JoinedMember;
+  await cluster.add({ id: 2, address: "127.0.0.1:1" }); // It never comes, so this is not settled.
+  const left = new AbortController();
+  const body = JSON.stringify({ timeoutMs: 600_000 });
+  const call = { method: "POST", body, headers: JSON_BODY, signal: left.signal };
+  const before = state.status?.waiting ?? 0;
+  const asked = fetch(`${serving.url}/v1/members/settled`, call).catch(() => "gone");
+  await vi.waitFor(() => expect(state.status?.waiting).toBe(before + 1));
+  left.abort();
+  expect(await asked).toBe("gone");
+  await vi.waitFor(() => expect(state.status?.waiting).toBe(before));
+  await cluster.remove(2);
+});
+
+describe("a watch", () => {
+  const put = (map: string, value: number) =>
+    ask(`/v1/maps/${map}/keys/k`, { method: "PUT", body: JSON.stringify({ value }) });
+
+  /** What comes of a watch until it has said `wanted`, and then its last id, as EventSource would keep it. */
+  async function heard(page: string, wanted: RegExp, last?: string): Promise<{ values: number[]; id: string }> {
+    const left = new AbortController();
+    const headers = last === undefined ? {} : { "last-event-id": last };
+    const answer = await fetch(serving.url + page, { headers, signal: left.signal });
+    let text = "";
+    for await (const piece of answer.body as ReadableStream<Uint8Array>) {
+      text += Buffer.from(piece).toString(); // No character is longer than a byte.
+      if (wanted.test(text)) break;
+    }
+    left.abort();
+    const values = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => (JSON.parse(data ?? "") as Told).value);
+    return { values, id: [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? "" };
+  }
+  interface Told {
+    readonly value: number;
+  }
+
+  test("that is cut off before its first event goes on without a gap, and without a double", async () => {
+    await put("gap", 0);
+    const first = await heard("/v1/maps/gap/watch", /^id: .*\n\n/m);
+    expect(first.values).toEqual([]);
+    await put("gap", 1);
+    await put("gap", 2);
+    const second = await heard("/v1/maps/gap/watch", /"value":2.*\nid: .*\n\n/, first.id);
+    expect(second.values).toEqual([1, 2]);
+    const third = await heard("/v1/maps/gap/watch", /^id: .*\n\n/m, second.id);
+    expect(third).toEqual({ values: [], id: second.id });
+  });
+
+  test("that is to begin somewhere says so before the first event", async () => {
+    const { body } = await put("from", 1);
+    const { revision } = body as { revision: number };
+    const first = await heard(`/v1/maps/from/watch?after=${revision}`, /^id: .*\n\n/m);
+    await put("from", 2);
+    const second = await heard("/v1/maps/from/watch", /"value":2/, first.id);
+    expect(first.id).toBe(`${revision + 1}.0`);
+    expect(second.values).toEqual([2]);
+  });
+
+  test.each([
+    ["afer=0", "expected afer to be absent, got 0"],
+    ["after=-1", 'expected after to be a whole number of 0 or more, got "-1"'],
+    ["key=a&prefix=b", 'expected prefix to be absent beside key, got "b"'],
+  ])("is not begun with what it does not know: %s", async (query, error) => {
+    const { status, body } = await ask(`/v1/maps/m/watch?${query}`);
+    expect(status).toBe(400);
+    expect(body.error).toContain(error.replace(/got 0$/, ""));
+  });
+});
+
+test("a web page may say where its watch goes on", async () => {
+  const origins = ["https://console.example"];
+  const open = await memberWithClients({ origins });
+  const { headers } = await fetch(`${open.url}/v1/maps/m/watch`, {
+    method: "OPTIONS",
+    headers: { origin: "https://console.example", "access-control-request-headers": "last-event-id" },
+  });
+  expect(headers.get("access-control-allow-headers")).toContain("last-event-id");
+  await done(open);
+});
+
+describe("what is refused", () => {
+  test("names what was expected", async () => {
+    const put = await ask("/v1/maps/m/keys/k", { method: "PUT", body: "{}" });
+    expect(put).toMatchObject({ status: 400, body: { error: "expected value to be JSON data, got undefined" } });
+    const body = '{"then":[{"put":{"map":"m","key":"k"}}]}';
+    expect((await ask("/v1/transactions", { method: "POST", body })).status).toBe(400);
+  });
+
+  test("is a page that there is not, with any role, and no token is refused for how its scheme is written", async () => {
+    const roles = writeRoles(path(serving.folder, "roles.json"), { read: "read" });
+    const guarded = await memberWithClients({ roles });
+    for (const scheme of ["Bearer", "bearer"]) {
+      const init = { headers: { authorization: `${scheme} read` } };
+      expect((await ask("/v1/nothing", init, guarded)).status).toBe(404);
+      expect((await ask("/v1/status", init, guarded)).status).toBe(200);
+      expect((await ask("/v1/locks/l", { method: "POST", body: "{}", ...init }, guarded)).status).toBe(403);
+    }
+    await done(guarded);
+  });
+
+  test("is described: every page with its errors, and what is known of a call", async () => {
+    const { body } = await ask("/openapi.json");
+    const paths = body.paths as Record<string, Record<string, { responses: Record<string, unknown> }>>;
+    const statuses = (page: string, method: string) => Object.keys(paths[page]?.[method]?.responses ?? {}).map(Number);
+    expect(statuses("/v1/counters/{counter}", "post")).toEqual(expect.arrayContaining([422, 507, 504]));
+    expect(statuses("/v1/maps/{map}/keys/{key}", "get")).not.toContain(507);
+    expect(statuses("/v1/members/{member}/leadership", "post")).toContain(404);
+    for (const [page, method] of [
+      ["/v1/maps/{map}/watch", "get"],
+      ["/v1/locks/{lock}", "post"],
+      ["/v1/elections/{election}", "post"],
+      ["/v1/sessions/{session}", "put"],
+      ["/v1/sessions/{session}", "delete"],
+    ] as const)
+      expect(statuses(page, method)).toEqual(expect.arrayContaining([200, 400, 401, 403, 503]));
+    const named = JSON.stringify(paths["/v1/maps/{map}/watch"]);
+    for (const field of ["prefix", "Last-Event-ID", '"phase"']) expect(named).toContain(field);
+  });
+});

@@ -1,0 +1,111 @@
+/** What one client, or one that is none, can do to the others. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
+import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
+import { connect } from "../../client/node.ts";
+
+const folder = mkdtempSync(path(tmpdir(), "coterie-strangers-"));
+const registry = new Registry();
+let serving: Serving;
+
+beforeAll(async () => {
+  const roles = writeRoles(path(folder, "roles.json"), { read: "read", write: "write" });
+  serving = await memberWithClients({ roles }, { registry });
+});
+afterAll(async () => {
+  await serving.member.leave();
+  for (const each of [folder, serving.folder]) rmSync(each, { recursive: true, force: true });
+});
+
+/** A connection that says what it likes, and all that it hears. */
+async function stranger(): Promise<{ socket: WebSocket; heard: { type: string; [field: string]: unknown }[] }> {
+  const socket = new WebSocket(`${serving.url.replace("http", "ws")}/v1/client`);
+  const heard: { type: string }[] = [];
+  socket.on("message", (data) => heard.push(JSON.parse((data as Buffer).toString()) as { type: string }));
+  await once(socket, "open");
+  return { socket, heard };
+}
+
+const say = (socket: WebSocket, word: object): void => socket.send(JSON.stringify(word));
+const hello = (token: string, client: number | null) => ({ type: "hello", version: 2, client, token });
+
+async function transact(body: string): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(`${serving.url}/v1/transactions`, {
+    method: "POST",
+    body,
+    headers: { authorization: "Bearer write", "content-type": "application/json" },
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+test("no client has the others call at a place of its choice", async () => {
+  const place = '"map":"coterie/endpoints","key":"66"';
+  for (const request of [
+    `{"then":[{"put":{${place},"value":"http://127.0.0.1:17666"}}]}`,
+    `{"else":[{"delete":{${place}}}]}`,
+    `{"if":[{${place},"revision":0}]}`,
+  ])
+    expect(await transact(request)).toMatchObject({ status: 400, body: { code: "bad-name" } });
+  const client = await connect({ endpoints: [serving.url], token: "write" });
+  await client.map("m").put("k", 1);
+  expect(client.status().endpoints).toEqual([serving.url]);
+  await client.close();
+});
+
+test("no client keeps others from having numbers, or reads what is the members' own", async () => {
+  const { socket, heard } = await stranger();
+  say(socket, hello("write", null));
+  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"));
+  say(socket, { type: "query", id: 1, query: { type: "ask", machine: "coterie/etcd", question: "{}" } });
+  await vi.waitFor(() => expect(heard).toContainEqual(expect.objectContaining({ type: "refused", code: "forbidden" })));
+  const operations = [
+    { type: "open", ttlMs: 3_000 },
+    { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER },
+  ];
+  const operation = { type: "operations", life: 1, round: 1, acknowledged: 0, first: 1, operations };
+  say(socket, { type: "propose", sequence: 1, operation: JSON.stringify(operation) });
+  await once(socket, "close");
+  expect(heard.at(-1)).toMatchObject({ type: "farewell", code: "bad-message" });
+  const client = await connect({ endpoints: [serving.url], token: "write" });
+  await client.close();
+});
+
+test("one that may only read does not pass for another, whose lock it would cost", async () => {
+  const client = await connect({ endpoints: [serving.url], token: "write" });
+  const grant = await client.mutex("l").acquire();
+  const { socket, heard } = await stranger();
+  say(socket, hello("read", client.status().client));
+  await vi.waitFor(() => expect(heard).toContainEqual(expect.objectContaining({ type: "welcome", role: "read" })));
+  await client.map("m").put("k", 2);
+  expect(client.status().moves).toBe(0);
+  expect(grant.isHeld).toBe(true);
+  expect(heard[0]).toMatchObject({ client: 2 ** 40 });
+  socket.close();
+  await client.close();
+});
+
+test("a connection over which nobody says hello is closed, and counted", async () => {
+  const refused = async (): Promise<number> =>
+    Number(/^coterie_client_refused_total (\d+)$/m.exec(await registry.metrics())?.[1]);
+  const before = await refused();
+  const { socket, heard } = await stranger();
+  await once(socket, "close");
+  expect(heard).toEqual([
+    { type: "farewell", code: "no-hello", reason: "expected a hello within 3000 ms", isFinal: false },
+  ]);
+  expect(await refused()).toBe(before + 1);
+});
+
+test("a client that says nothing is kept for as long as its end answers", async () => {
+  const { socket } = await stranger();
+  const [pinged] = [once(socket, "ping")];
+  say(socket, hello("read", null));
+  await pinged;
+  expect(socket.readyState).toBe(WebSocket.OPEN);
+  socket.close();
+});

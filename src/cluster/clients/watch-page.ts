@@ -1,0 +1,83 @@
+/** A watch over HTTP, as server-sent events: a reader that comes again with the id that it had last misses nothing. */
+import type { Context } from "hono";
+import { streamSSE } from "hono/streaming";
+import { z } from "zod";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import type { SharedState } from "../services/state/shared-state.ts";
+import type { Change } from "../services/state/state-api.ts";
+import { httpError } from "./http-errors.ts";
+import { number } from "./http-requests.ts";
+
+const MAX_WATCHES = 1_000;
+/** How often a watch that has nothing to tell says that it is there. */
+const COMMENT_EVERY_MS = 15_000;
+
+export const watchQuery = z.strictObject({
+  after: number.optional().describe("changes behind this revision; by default, those to come"),
+  key: z.string().optional().describe("changes of this key only"),
+  prefix: z.string().optional().describe("changes of keys that begin so"),
+});
+
+/** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
+export function watch(
+  c: Context,
+  state: SharedState,
+  { after: asked, key, prefix }: z.infer<typeof watchQuery>,
+  watches: Set<AbortController>,
+): Response {
+  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
+  if (key !== undefined && prefix !== undefined)
+    throw new UsageError("bad-request", unexpected("prefix", "absent beside key", prefix));
+  if (watches.size >= MAX_WATCHES)
+    throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
+  const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(c.req.header("last-event-id") ?? "") ?? [];
+  const map = state.map<unknown>(c.req.param("map") ?? "");
+  const after = last === undefined ? (asked ?? state.host.revision) : Number(at) - 1;
+  const begins = after ?? state.host.current();
+  const left = new AbortController();
+  const changes = map.watch({
+    signal: left.signal,
+    ...(after === null ? {} : { after }),
+    ...(key === undefined ? {} : { key }),
+    ...(prefix === undefined ? {} : { prefix }),
+  });
+  watches.add(left);
+  return streamSSE(c, async (out) => {
+    out.onAbort(() => left.abort());
+    const alive = setInterval(() => void out.write(": here\n\n"), COMMENT_EVERY_MS);
+    try {
+      await out.write(": here\n\n");
+      // By the standard an id without data is kept, and no event: a reader that is cut off before its first event goes on from here.
+      void Promise.resolve(begins).then(
+        (revision) => out.write(`id: ${last ?? `${revision + 1}.0`}\n\n`),
+        () => {}, // The watch says why.
+      );
+      await tell(changes, Number(place ?? 0), (event) => out.writeSSE(event));
+    } catch (error) {
+      await out.writeSSE({ event: "error", data: JSON.stringify(httpError(error).body) });
+    } finally {
+      clearInterval(alive);
+      left.abort();
+      watches.delete(left);
+    }
+  });
+}
+
+async function tell(
+  changes: AsyncIterable<Change<unknown>>,
+  skipped: number,
+  write: (event: { event: string; id: string; data: string }) => Promise<void>,
+): Promise<void> {
+  let at = 0;
+  let place = 0;
+  let toSkip = skipped;
+  for await (const change of changes) {
+    place = change.revision === at ? place + 1 : 1;
+    at = change.revision;
+    if (toSkip > 0) {
+      toSkip -= 1;
+      continue;
+    }
+    await write({ event: "change", id: `${at}.${place}`, data: JSON.stringify(change) });
+  }
+}
