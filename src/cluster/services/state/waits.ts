@@ -97,8 +97,9 @@ export class Waits {
     place: Place<H>,
     { timeoutMs, signal }: AcquireOptions,
   ): Promise<Given<H>> {
+    const { maxWaiters, closed } = this.#service;
+    if (closed !== null) throw never(closed.code, `${place.what}: ${closed.message}`, closed);
     this.#service.use();
-    const { maxWaiters } = this.#service;
     if (signal?.aborted === true) throw abortedIn(place.what, signal);
     if ((this.#waiting.get(place.name) ?? 0) >= maxWaiters)
       throw never("too-many-waiters", `${maxWaiters} wait for ${place.what} here, and no more may`);
