@@ -12,8 +12,8 @@ import type { CallOptions } from "./state-api.ts";
 const MAX_TRIES = 1_000;
 const FIRST_PAUSE_MS = 2;
 const LAST_PAUSE_MS = 64;
-/** What is asked of the service within the call is given up behind the call itself, so that the call says why. */
-const BEHIND_MS = 1;
+/** What is asked of the service within the call is given up behind the call itself, so that the call says why: clocks' timers are not exact. */
+const BEHIND_MS = 10;
 
 export interface Retried {
   /** In an error's words, such as `the transaction`. */

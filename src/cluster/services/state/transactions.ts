@@ -124,6 +124,7 @@ class Attempt implements Transaction {
     const known = this.#known(map, key);
     if (known !== undefined) return known;
     const entry = await this.#stored(map, key);
+    this.#requireOpen();
     const meanwhile = this.#known(map, key); // It may have been written while it was read.
     if (meanwhile !== undefined) return meanwhile;
     const touched = { map, key, revision: entry?.revision ?? 0, text: entry?.value ?? null, isWritten: false };
