@@ -133,7 +133,7 @@ test.each(["asking", "told"])("a watch that is %s when its member fails throws w
 
 test("what waits for a slow watch is bounded by its length, and what it was not told is asked for", async () => {
   const long = "x".repeat(limits.backlogChars / 4);
-  const changes = Array.from({ length: 12 }, (_, at) => ({ ...put(at + 1, "a"), value: long }) as Change);
+  const changes = Array.from({ length: 12 }, (_, at) => ({ ...put(at + 1, "a"), value: long }));
   const it = serviceOf(changes);
   const watch = watchOf(it.service);
   const seen = [watch.next()];
@@ -166,7 +166,7 @@ test("long changes that a slow watch does not want do not fill what waits for it
 
 test("a slow watch that is full between two changes of one revision loses none and repeats none", async () => {
   const long = "x".repeat(limits.backlogChars / 2);
-  const changes = ["a", "b", "c", "d"].map((key) => ({ ...put(1, key), value: long }) as Change);
+  const changes = ["a", "b", "c", "d"].map((key) => ({ ...put(1, key), value: long }));
   const it = serviceOf(changes);
   const watch = watchOf(it.service);
   const first = watch.next();

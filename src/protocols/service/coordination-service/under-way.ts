@@ -70,7 +70,7 @@ function giveNext(state: State, request: RequestId | null, operation: string): v
 }
 
 /** In how many commands it goes to the log. */
-export const partCount = (operation: string): number =>
+const partCount = (operation: string): number =>
   fitsBytes(operation, MAX_OPERATION_BYTES) ? 1 : Math.ceil(operation.length / PART_CHARS);
 
 function partOf(operation: string, number: number, count: number): string {
