@@ -12,7 +12,7 @@
 import type { MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
-import { inWordsOf, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
+import { refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
@@ -83,7 +83,7 @@ export class RemoteService implements Service {
     begin: () => this.use(),
     end: () => {},
     why: () => this.#why(),
-    told: ({ what }, error) => inWordsOf(what, error),
+    closed: () => this.closed,
   };
   /** Whether the member that it speaks to knows who leads the log. */
   #isLed = false;

@@ -5,7 +5,7 @@
  */
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
-import { inWordsOf, refusalOf } from "../cluster/services/state/refusals.ts";
+import { refusalOf } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
@@ -60,7 +60,7 @@ export class EngineService implements Service {
     begin: () => this.use(),
     end: () => {},
     why: () => (this.session === null ? `${this.#store.name} does not answer` : ""),
-    told: ({ what }, error) => inWordsOf(what, error),
+    closed: () => this.closed,
   };
   readonly #retrying: Retrying;
   readonly #ticking: Timer;

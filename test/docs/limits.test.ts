@@ -28,6 +28,7 @@ const {
   maxMachineBytes,
 } = replicaDefaults;
 const { maxInstances, maxWaiters } = defaultLimits;
+const { maxPending: maxCalls, maxPendingChars } = settled({});
 
 const count = (number: number): string => number.toLocaleString("en-US");
 const bytes = (number: number): string => `${count(number)} bytes`;
@@ -36,6 +37,7 @@ const bytes = (number: number): string => `${count(number)} bytes`;
 const rows: readonly (readonly [string, string, string])[] = [
   ["a name, of whatever kind", bytes(MAX_NAME_BYTES), "`bad-name`"],
   ["a key of a map", bytes(limits.keyBytes), "`bad-key`"],
+  ["`from` and `to` of a `range()`; a `prefix` has as many as a key", bytes(limits.boundBytes), "`bad-option`"],
   [
     "a value, an item of a queue, a command to a state machine, as JSON or base64",
     bytes(limits.valueBytes),
@@ -67,10 +69,12 @@ const rows: readonly (readonly [string, string, string])[] = [
     bytes(maxPendingBytes),
     "`undefined-machine`: the member stops, and nothing is lost",
   ],
+  ["calls of one member that wait for their answer: changes, and as many reads", count(maxCalls), "`overloaded`"],
+  ["what those changes hold, as JSON", `${count(maxPendingChars)} characters`, "`overloaded`"],
   [
-    "calls of one member that wait for their answer: changes, and as many reads",
-    count(settled({}).maxPending),
-    "`overloaded`",
+    "changes that wait until a slow watch has read them",
+    `${count(limits.backlogChanges)}, and ${count(limits.backlogChars)} characters of keys and values`,
+    "none: it asks the members for the others, as far as they remember them",
   ],
   ["calls that wait for one name in one process (`maxWaiters`)", count(maxWaiters), "`too-many-waiters`"],
   [

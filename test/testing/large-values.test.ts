@@ -84,6 +84,16 @@ test("a member that is killed while it is sent large values has them all when it
   });
 });
 
+test("thirty large values at once are thirty calls, and none is too many", async () => {
+  const world = simulate({ members: 3, seed: 5 });
+  await world.run(async () => {
+    const map = world.member(1).map<string>("large");
+    const value = "x".repeat(1_000_000);
+    const writes = Array.from({ length: 30 }, () => map.put("same", value, WITHIN));
+    expect(new Set(await Promise.all(writes)).size).toBe(30);
+  });
+});
+
 test("a word to a client is cut into fragments that hold what they should, and a short one is not", () => {
   expect([...inFragments("short")]).toEqual(["short"]);
   for (const unit of ["x", '"', "a🦊"]) {

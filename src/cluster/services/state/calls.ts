@@ -1,20 +1,24 @@
 /** How long a call of shared state waits, and what its caller is told if it had no answer. */
+import { EnvironmentError, UsageError } from "../../../core/errors.ts";
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import type { Platform, Timer } from "../../../runtime/platform/platform.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { duration, type Rules, signal } from "../known-options.ts";
 import { onAbort } from "../on-abort.ts";
+import { inWordsOf } from "./refusals.ts";
 import type { CallOptions } from "./state-api.ts";
 
-const DEFAULT_TIMEOUT_MS = 10_000;
+export const DEFAULT_TIMEOUT_MS = 10_000;
 
 export const callRules: Rules<CallOptions> = { timeoutMs: duration, signal };
 
 export interface Call extends CallOptions {
   /** In an error's words, such as `the write of "a" in the map "users"`. */
   readonly what: string;
-  /** Whether it may have been done though nobody has said so. */
+  /** Whether it may have been done though nobody has said so, as it is when that is asked. */
   readonly changes: boolean;
+  /** Why it has taken so long, as a clause, beside what the service says; empty where nothing is known. */
+  readonly why?: () => string;
 }
 
 /** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
@@ -27,8 +31,8 @@ export interface Calls {
   end(): void;
   /** Why nothing is answered, as a clause; empty where that is not known. */
   why(): string;
-  /** What the caller is told of what has failed. */
-  told(call: Call, error: unknown): unknown;
+  /** Why nothing is taken any more; null while it is. */
+  closed(): CoordinationError | null;
 }
 
 export function withinTime<T>(
@@ -38,6 +42,7 @@ export function withinTime<T>(
   calls: Calls,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
+    requireOpen(calls.closed(), call.what);
     calls.begin();
     const awaited = new Awaited(platform.timers, call, calls, reject);
     if (call.signal?.aborted === true) return awaited.refuse();
@@ -54,6 +59,26 @@ export function withinTime<T>(
     }
   });
 }
+
+/** @throws CoordinationError `never-sent` for what is asked of a service that is closed. */
+export function requireOpen(closed: CoordinationError | null, what: string): void {
+  if (closed !== null) throw endedIn(closed, { what, changes: false });
+}
+
+/** What the caller of a call is told that has met the end of the service. */
+export function endedIn(
+  closed: CoordinationError,
+  { what, changes }: Pick<Call, "what" | "changes">,
+): CoordinationError {
+  return new CoordinationError(closed.code, changes ? "uncertain" : "never-sent", `${what}: ${closed.message}`, {
+    cause: closed,
+  });
+}
+
+/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
+const hasStopped = (error: unknown): boolean =>
+  (error instanceof EnvironmentError && error.code === "stopped") ||
+  (error instanceof UsageError && error.code === "not-running");
 
 /** One call that waits. There are very many, so what is said of a failure is written only then. */
 class Awaited {
@@ -85,7 +110,10 @@ class Awaited {
 
   fail(error: unknown): void {
     this.end();
-    this.#reject(this.#calls.told(this.#call, error instanceof Error ? error : new Error(String(error))));
+    const closed = this.#calls.closed();
+    const metItsEnd = closed !== null && (error === closed || hasStopped(error));
+    const told = error instanceof Error ? error : new Error(String(error));
+    this.#reject(metItsEnd ? endedIn(closed, this.#call) : inWordsOf(this.#call.what, told));
   }
 
   refuse(): void {
@@ -104,10 +132,10 @@ class Awaited {
   }
 
   #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
-    const { what, changes } = this.#call;
+    const { what, changes, why = () => "" } = this.#call;
     const known = changes ? "it may have been done, or be done yet" : "nothing was done";
-    const why = this.#calls.why();
-    const message = `${what} ${text}: ${why === "" ? "" : `${why}; `}${known}`;
+    const clauses = [this.#calls.why(), why(), known].filter((clause) => clause !== "");
+    const message = `${what} ${text}: ${clauses.join("; ")}`;
     this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));
   }
 }

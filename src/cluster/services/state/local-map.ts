@@ -6,13 +6,13 @@ import {
   prefixRange,
   type Step,
 } from "../../../protocols/service/coordination-service/operations.ts";
-import { CoordinationError } from "../coordination-error.ts";
 import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { fitsBytes } from "../utf8-bytes.ts";
-import { callRules, type IsWanted } from "./calls.ts";
+import { callRules, type IsWanted, requireOpen } from "./calls.ts";
 import { limits } from "./limits.ts";
+import { retried } from "./retried.ts";
 import type { Service } from "./service.ts";
 import type {
   CallOptions,
@@ -25,22 +25,22 @@ import type {
   WatchOptions,
 } from "./state-api.ts";
 import { parsedValue, textOf } from "./value-text.ts";
-import { Watch } from "./watch.ts";
+import { Watch, watchOf } from "./watch.ts";
 
-/** So often another may have been faster with a key. */
-export const MAX_TRIES = 1_000;
-
-const key: may.Rule = { wanted: "a text", accepts: (value) => typeof value === "string" };
+const keyRule = text(1, limits.keyBytes);
+const prefix = text(0, limits.keyBytes);
+/** Longer than any key, so that one may go on from behind each. */
+const bound = text(0, limits.boundBytes);
 const putRules: Rules<PutOptions> = { ...callRules, leased: may.flag };
 const deleteRules: Rules<CallOptions & { ifRevision?: number }> = { ...callRules, ifRevision: may.natural };
 const rangeRules: Rules<RangeOptions> = {
   ...callRules,
-  from: key,
-  to: key,
-  prefix: key,
+  from: bound,
+  to: bound,
+  prefix,
   limit: { wanted: `a whole number from 1 to ${limits.range}`, accepts: isLimit },
 };
-const watchRules: Rules<WatchOptions> = { after: may.natural, key, prefix: key, signal: may.signal };
+const watchRules: Rules<WatchOptions> = { after: may.natural, key: keyRule, prefix, signal: may.signal };
 
 export class LocalMap<T> implements SharedMap<T> {
   readonly #service: Service;
@@ -75,12 +75,14 @@ export class LocalMap<T> implements SharedMap<T> {
   async update(key: string, change: (value: T | undefined) => T, options: PutOptions = {}): Promise<T> {
     requireOptions("update", options, putRules);
     may.requireRule("the change of update()", change, may.work);
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const entry = await this.#entry(key, options);
+    const what = `the update of "${key}" in the map "${this.name}"`;
+    const { leased } = options;
+    return retried(this.#service, { what, read: "it", options }, async ({ within, write }) => {
+      const entry = await this.#entry(key, within());
       const value = change(entry?.value);
-      if ((await this.#put(key, value, entry?.revision ?? 0, options)) !== null) return value;
-    }
-    throw new CoordinationError("overloaded", "never-sent", tooOften(`"${key}" in the map "${this.name}"`));
+      const put = () => this.#put(key, value, entry?.revision ?? 0, { ...within(), leased });
+      return (await write(put)) === null ? null : { value };
+    });
   }
 
   async delete(key: string, options: CallOptions & { readonly ifRevision?: number } = {}): Promise<boolean> {
@@ -112,6 +114,7 @@ export class LocalMap<T> implements SharedMap<T> {
 
   watch(options: WatchOptions = {}): AsyncIterableIterator<Change<T>> {
     requireOptions("watch", options, watchRules);
+    requireOpen(this.#service.closed, watchOf(this.name));
     this.#service.use();
     const { after = null, key, prefix = "", signal } = options;
     const wants = (changed: string): boolean => (key === undefined || changed === key) && changed.startsWith(prefix);
@@ -164,14 +167,16 @@ export class LocalMap<T> implements SharedMap<T> {
 
 /** @throws UsageError */
 export function requireKey(key: unknown): asserts key is string {
-  const isKey = typeof key === "string" && key !== "" && fitsBytes(key, limits.keyBytes);
-  if (!isKey) throw new UsageError("bad-key", unexpected("the key", `a text of 1 to ${limits.keyBytes} bytes`, key));
+  if (!keyRule.accepts(key)) throw new UsageError("bad-key", unexpected("the key", keyRule.wanted, key));
+}
+
+function text(leastBytes: number, mostBytes: number): may.Rule {
+  const accepts = (value: unknown): boolean =>
+    typeof value === "string" && value.length >= leastBytes && fitsBytes(value, mostBytes);
+  return { wanted: `a text of ${leastBytes} to ${mostBytes} bytes`, accepts };
 }
 
 const revisionOf = ({ revision }: { readonly revision: number }): number => revision;
-
-export const tooOften = (what: string): string =>
-  `${MAX_TRIES} times in a row another was faster with ${what}: nothing was done`;
 
 const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
   value === null ? { type: "delete", key, revision } : { type: "put", key, value: parsedValue(value) as T, revision };

@@ -1,5 +1,5 @@
 /** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
-import { EnvironmentError, UsageError } from "../../../core/errors.ts";
+import { UsageError } from "../../../core/errors.ts";
 import type { NodeId, RequestId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
@@ -20,12 +20,12 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { SendResult } from "../../../runtime/transport/tcp.ts";
 import { type Content, type ServiceEnvelope, serviceContent } from "../algorithms.ts";
-import { CoordinationError } from "../coordination-error.ts";
+import type { CoordinationError } from "../coordination-error.ts";
 import { slotOf } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { UNNAMED } from "../unrecorded.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "./calls.ts";
-import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
+import { refusalOf, unknownOutcome } from "./refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "./service.ts";
 import { ServiceTimes } from "./service-times.ts";
 
@@ -84,7 +84,7 @@ export class ServiceHost implements Service {
       this.#waiting -= 1;
     },
     why: () => this.why,
-    told: (call, error) => inWordsOf(call.what, this.closed !== null && isOver(error) ? this.#over(call) : error),
+    closed: () => this.closed,
   };
   #current: Promise<number> | null = null;
   /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
@@ -406,11 +406,6 @@ export class ServiceHost implements Service {
     this.#listening ??= [...this.#listeners];
     for (const listener of this.#listening) listener(event, until);
   }
-
-  #over({ changes }: Call): CoordinationError {
-    const { code, message } = this.closed as CoordinationError;
-    return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause: this.closed });
-  }
 }
 
 const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.revision;
@@ -490,10 +485,5 @@ class Asked {
 const notDone = (result: Refusal) => ({ revision: 0, session: 0, result });
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
-
-/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
-const isOver = (error: unknown): boolean =>
-  (error instanceof EnvironmentError && error.code === "stopped") ||
-  (error instanceof UsageError && error.code === "not-running");
 
 const NO_JOURNAL = "expected join() to be given a dataDir, since what members share is kept in their journals";

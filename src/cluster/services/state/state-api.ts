@@ -8,7 +8,7 @@ import type { AcquireOptions, Grant, Tenure } from "../tenure-api.ts";
 
 /** What every call of shared state takes. */
 export interface CallOptions {
-  /** How long to wait at most. Default 10,000. */
+  /** How long to wait at most, for all that the call does. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Aborted: the call ends. What it has asked for may still be done. */
   readonly signal?: AbortSignal | undefined;
@@ -35,7 +35,10 @@ export interface SharedMap<T = unknown> {
    * @returns the revision of this write, or null if something else stands there.
    */
   compareAndSet(key: string, ifRevision: number, value: T, options?: PutOptions): Promise<number | null>;
-  /** Reads, calls `change`, and writes what it returns if nobody has written meanwhile; otherwise once more. */
+  /**
+   * Reads, calls `change`, and writes what it returns if nobody has written meanwhile; otherwise once more. A leased entry stays so
+   * only with `leased`: without, it is permanent from then on.
+   */
   update(key: string, change: (value: T | undefined) => T, options?: PutOptions): Promise<T>;
   /** @returns whether something stood there. With `ifRevision`: and had been put at that revision. */
   delete(key: string, options?: CallOptions & { readonly ifRevision?: number | undefined }): Promise<boolean>;
@@ -221,7 +224,8 @@ export interface StateApi {
   counter(name: string): SharedCounter;
   /**
    * Calls `work`, and writes what it has written if nothing that it has read has changed by then; otherwise calls it anew. All
-   * of it happens at one moment, or not at all.
+   * of it happens at one moment, or not at all. What `work` throws is thrown if what it has read stood there at one moment; otherwise
+   * it is called anew, too. Once the time is over, `work` may still run, and writes nothing.
    */
   transaction<R>(work: (transaction: Transaction) => R | Promise<R>, options?: CallOptions): Promise<R>;
   /** So many permits under one name. @throws as `map` does */

@@ -1,14 +1,16 @@
 /**
  * Transactions: what is read is noted with its revision, what is written is kept until the end. Then all of it is one command: if
- * nothing that was read has changed, all is written; otherwise the work is done anew.
+ * nothing that was read has changed, all is written; otherwise the work is done anew. So it is where the work throws: what it read
+ * key by key may be of several moments, and what it made of that is nobody's error.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import type { Step } from "../../../protocols/service/coordination-service/operations.ts";
+import type { Comparison, Operation, Step } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions, requireRule, work as workRule } from "../known-options.ts";
-import { callRules } from "./calls.ts";
+import { callRules, type IsWanted } from "./calls.ts";
 import { limits } from "./limits.ts";
-import { LocalMap, MAX_TRIES, requireKey, tooOften } from "./local-map.ts";
+import { LocalMap, requireKey } from "./local-map.ts";
+import { retried, type Try } from "./retried.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions, SharedMap, Transaction } from "./state-api.ts";
 import { parsedValue, textOf } from "./value-text.ts";
@@ -22,13 +24,17 @@ export async function transact<R>(
 ): Promise<R> {
   requireOptions("transaction", options, callRules);
   requireRule("the work of transaction()", work, workRule);
-  service.use();
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const attempt = new Attempt(service, options);
-    const result = await work(attempt);
-    if (await attempt.commit()) return result;
-  }
-  throw new CoordinationError("overloaded", "never-sent", tooOften("what a transaction had read"));
+  return retried(service, { what: WHAT, read: "what it had read", options }, async (within) => {
+    const attempt = new Attempt(service, within);
+    let value: R;
+    try {
+      value = await work(attempt);
+    } catch (error) {
+      if (await attempt.hasReadOneMoment(error)) throw error;
+      return null;
+    }
+    return (await attempt.commit()) ? { value } : null;
+  });
 }
 
 /** What stands under a key as the transaction sees it: as it was read, or as it has been written since. */
@@ -44,13 +50,15 @@ interface Touched {
 
 class Attempt implements Transaction {
   readonly #service: Service;
-  readonly #options: CallOptions;
+  readonly #within: Try;
   readonly #touched = new Map<string, Touched>();
+  /** A read that was not answered. */
+  #failure: unknown = null;
   #isOver = false;
 
-  constructor(service: Service, options: CallOptions) {
+  constructor(service: Service, within: Try) {
     this.#service = service;
-    this.#options = options;
+    this.#within = within;
   }
 
   async get<T>(map: SharedMap<T>, key: string): Promise<T | undefined> {
@@ -69,19 +77,45 @@ class Attempt implements Transaction {
   /** @returns whether nothing that was read had changed. */
   async commit(): Promise<boolean> {
     this.#isOver = true;
-    const all = [...this.#touched.values()];
-    const unchanged = all.flatMap(({ map, key, revision }) =>
-      revision === null ? [] : [{ type: "revision" as const, map, key, revision }],
+    this.#requireSize(); // Who caught what the first key too many has thrown is told here.
+    if (this.#touched.size === 0) return true;
+    const steps = [...this.#touched.values()].flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
+    if (steps.length === 0) return this.#ifUnchanged([]);
+    return (await this.#within.write(async () => ((await this.#ifUnchanged(steps)) ? true : null))) !== null;
+  }
+
+  /**
+   * The work has thrown: whether what it had read stood there at one moment, as a single key always does.
+   * @throws CoordinationError where that cannot be known, with the error of the work as its cause.
+   */
+  async hasReadOneMoment(error: unknown): Promise<boolean> {
+    this.#isOver = true;
+    const isKnown = this.#unchanged.length < 2 || this.#touched.size > limits.transactionKeys;
+    if (isKnown || error === this.#failure || !this.#within.isWanted()) return true;
+    try {
+      return await this.#ifUnchanged([]);
+    } catch (unknown) {
+      if (!(unknown instanceof CoordinationError)) throw unknown;
+      throw new CoordinationError(unknown.code, unknown.phase, unknown.message, { cause: error });
+    }
+  }
+
+  get #unchanged(): Comparison[] {
+    return [...this.#touched.values()].flatMap(({ map, key, revision }) =>
+      revision === null ? [] : [{ type: "revision", map, key, revision }],
     );
-    const steps = all.flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
-    if (all.length === 0) return true;
-    return this.#service.call({ what: WHAT, changes: steps.length > 0, ...this.#options }, async (isWanted) => {
-      const { result } = await this.#service.submit(
-        { type: "transaction", compare: unchanged, success: steps, failure: [] },
-        isWanted,
-      );
-      return result.succeeded;
+  }
+
+  #ifUnchanged(success: Step[]): Promise<boolean> {
+    return this.#call(success.length > 0, async (isWanted) => {
+      const compare = this.#unchanged;
+      const operation: Operation & { type: "transaction" } = { type: "transaction", compare, success, failure: [] };
+      return (await this.#service.submit(operation, isWanted)).result.succeeded;
     });
+  }
+
+  #call<R>(changes: boolean, answer: (isWanted: IsWanted) => Promise<R>): Promise<R> {
+    return this.#service.call({ what: WHAT, changes, ...this.#within.within() }, answer);
   }
 
   async #read(map: string, key: string): Promise<Touched> {
@@ -89,14 +123,22 @@ class Attempt implements Transaction {
     requireKey(key);
     const known = this.#known(map, key);
     if (known !== undefined) return known;
-    const { entry } = await this.#service.call({ what: WHAT, changes: false, ...this.#options }, async () => {
-      return (await this.#service.query({ type: "get", map, key })).answer;
-    });
+    const entry = await this.#stored(map, key);
+    this.#requireOpen();
     const meanwhile = this.#known(map, key); // It may have been written while it was read.
     if (meanwhile !== undefined) return meanwhile;
     const touched = { map, key, revision: entry?.revision ?? 0, text: entry?.value ?? null, isWritten: false };
     this.#note(touched);
     return touched;
+  }
+
+  async #stored(map: string, key: string) {
+    try {
+      return await this.#call(false, async () => (await this.#service.query({ type: "get", map, key })).answer.entry);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
   }
 
   #write(map: string, key: string, text: string | null): void {
@@ -114,6 +156,10 @@ class Attempt implements Transaction {
 
   #note(touched: Touched): void {
     this.#touched.set(JSON.stringify([touched.map, touched.key]), touched);
+    this.#requireSize();
+  }
+
+  #requireSize(): void {
     if (this.#touched.size <= limits.transactionKeys) return;
     throw new UsageError(
       "too-large",
@@ -122,7 +168,7 @@ class Attempt implements Transaction {
   }
 
   #requireOpen(): void {
-    if (!this.#isOver) return;
+    if (!this.#isOver && this.#within.isWanted()) return;
     throw new UsageError("transaction-over", "expected a transaction to be used while its work runs, and it has ended");
   }
 }

@@ -6,10 +6,10 @@ import { onAbort } from "../on-abort.ts";
 import type { Service } from "./service.ts";
 
 export class Waiters {
-  readonly #service: Pick<Service, "use" | "maxWaiters" | "platform" | "counts">;
+  readonly #service: Pick<Service, "use" | "closed" | "maxWaiters" | "platform" | "counts">;
   readonly #byName = new Map<string, number>();
 
-  constructor(service: Pick<Service, "use" | "maxWaiters" | "platform" | "counts">) {
+  constructor(service: Pick<Service, "use" | "closed" | "maxWaiters" | "platform" | "counts">) {
     this.#service = service;
   }
 
@@ -19,8 +19,10 @@ export class Waiters {
 
   /** @throws CoordinationError where nothing is waited for: too many do, the caller has given up already, or the service is closed. */
   requireRoom(name: string, what: string, signal: AbortSignal | undefined): void {
+    const { maxWaiters, closed } = this.#service;
+    if (closed !== null)
+      throw new CoordinationError(closed.code, "never-acquired", `${what}: ${closed.message}`, { cause: closed });
     this.#service.use();
-    const { maxWaiters } = this.#service;
     if (signal?.aborted === true) throw abortedIn(what, signal);
     if ((this.#byName.get(name) ?? 0) < maxWaiters) return;
     throw new CoordinationError(

@@ -1,8 +1,10 @@
-/** Watches whose connection moves, or whose replica is given a snapshot, between any two changes. */
+/** Watches told by hand: of their end, of changes still to come, of many unread, and whose connection moves, or whose replica is given a snapshot, between any two changes. */
 import { expect, test } from "vitest";
 import type { Change } from "../../../protocols/service/coordination-service/operations.ts";
+import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
+import { limits } from "./limits.ts";
 import type { Listener, Service } from "./service.ts";
-import { Watch } from "./watch.ts";
+import { Watch, type Watched } from "./watch.ts";
 
 const put = (revision: number, key: string): Change => ({ revision, key, value: `"${key}${revision}"` }) as Change;
 
@@ -10,6 +12,8 @@ const put = (revision: number, key: string): Change => ({ revision, key, value: 
 function serviceOf(changes: readonly Change[]) {
   const listeners: Listener[] = [];
   let known = 0;
+  let queries = 0;
+  let answers = true;
   const service = {
     revision: 0,
     follow: () => () => {},
@@ -18,6 +22,8 @@ function serviceOf(changes: readonly Change[]) {
       return () => {};
     },
     query: ({ after }: { after: number }) => {
+      queries += 1;
+      if (!answers) return new Promise(() => {});
       const found = changes.slice(0, known).filter(({ revision }) => revision > after);
       return Promise.resolve({ revision: changes[known - 1]?.revision ?? 0, answer: { changes: found } });
     },
@@ -27,6 +33,15 @@ function serviceOf(changes: readonly Change[]) {
   };
   return {
     service: service as never as Service,
+    get queries() {
+      return queries;
+    },
+    /** Nobody answers any more. */
+    silence(): void {
+      answers = false;
+    },
+    close: (code: CoordinationCode): void =>
+      say({ type: "closed", reason: new CoordinationError(code, "lost", "it is over") }),
     /** All up to that one have happened. */
     happen(count: number): void {
       known = count;
@@ -36,10 +51,10 @@ function serviceOf(changes: readonly Change[]) {
   };
 }
 
-const watchOf = (service: Service) =>
+const watchOf = (service: Service, watched: Partial<Watched> = {}) =>
   new Watch(
     service,
-    { map: "m", after: 0, wants: () => true, signal: undefined },
+    { map: "m", after: 0, wants: () => true, signal: undefined, ...watched },
     ({ revision, key }) => `${key}${revision}`,
   );
 
@@ -73,3 +88,93 @@ test.each([true, false])(
     expect((await last).value).toBe("a3");
   },
 );
+
+test("a watch behind a revision that is still to come is told of nothing before", async () => {
+  const changes = [1, 2, 3, 4].map((revision) => put(revision, "a"));
+  const { service, happen, tell } = serviceOf(changes);
+  happen(1);
+  const first = watchOf(service, { after: 3 }).next();
+  await turn();
+  for (const at of [1, 2, 3]) {
+    happen(at + 1);
+    tell(at);
+  }
+  expect((await first).value).toBe("a4");
+});
+
+const ways: readonly (readonly [string, (it: ReturnType<typeof serviceOf>, watch: AsyncIterator<string>) => void])[] = [
+  ["its signal is aborted", () => {}],
+  ["it is returned", (_it, watch) => void watch.return?.()],
+  ["the member leaves", ({ close }) => close("member-left")],
+];
+
+test.each(ways)("a watch that is asking, and not answered, ends when %s", async (_way, end) => {
+  const it = serviceOf([put(1, "a")]);
+  it.silence();
+  const ending = new AbortController();
+  const watch = watchOf(it.service, { signal: ending.signal });
+  const next = watch.next();
+  await turn();
+  if (end.length === 0) ending.abort();
+  end(it, watch);
+  expect(await next).toEqual({ done: true, value: undefined });
+  expect(await watch.next()).toEqual({ done: true, value: undefined });
+});
+
+test.each(["asking", "told"])("a watch that is %s when its member fails throws why, and nothing else", async (how) => {
+  const it = serviceOf([put(1, "a")]);
+  if (how === "asking") it.silence();
+  const watch = watchOf(it.service);
+  const next = watch.next();
+  await turn();
+  it.close("member-failed");
+  await expect(next).rejects.toMatchObject({ code: "member-failed", phase: "never-sent" });
+});
+
+test("what waits for a slow watch is bounded by its length, and what it was not told is asked for", async () => {
+  const long = "x".repeat(limits.backlogChars / 4);
+  const changes = Array.from({ length: 12 }, (_, at) => ({ ...put(at + 1, "a"), value: long }));
+  const it = serviceOf(changes);
+  const watch = watchOf(it.service);
+  const seen = [watch.next()];
+  await turn();
+  for (const at of changes.keys()) {
+    it.happen(at + 1);
+    it.tell(at);
+  }
+  expect(it.queries).toBe(1);
+  for (let read = 1; read < changes.length; read++) seen.push(watch.next());
+  expect((await Promise.all(seen)).map(({ value }) => value as string)).toEqual(
+    changes.map(({ revision }) => `a${revision}`),
+  );
+  expect(it.queries).toBe(2);
+});
+
+test("long changes that a slow watch does not want do not fill what waits for it", async () => {
+  const changes = Array.from({ length: 12 }, (_, at) => put(at + 1, at % 2 === 0 ? "a" : "b"));
+  for (const change of changes) if (change.key === "b") change.value = "x".repeat(limits.backlogChars / 2);
+  const it = serviceOf(changes);
+  const watch = watchOf(it.service, { wants: (key) => key === "a" });
+  const first = watch.next();
+  await turn();
+  for (const at of changes.keys()) it.tell(at);
+  const seen = [await first];
+  while (seen.length < 6) seen.push(await watch.next());
+  expect(seen.map(({ value }) => value as string)).toEqual(["a1", "a3", "a5", "a7", "a9", "a11"]);
+  expect(it.queries).toBe(1);
+});
+
+test("a slow watch that is full between two changes of one revision loses none and repeats none", async () => {
+  const long = "x".repeat(limits.backlogChars / 2);
+  const changes = ["a", "b", "c", "d"].map((key) => ({ ...put(1, key), value: long }));
+  const it = serviceOf(changes);
+  const watch = watchOf(it.service);
+  const first = watch.next();
+  await turn();
+  it.happen(4);
+  it.tell(0);
+  expect((await first).value).toBe("a1");
+  for (const at of [1, 2, 3]) it.tell(at);
+  const seen = [await watch.next(), await watch.next(), await watch.next()];
+  expect(seen.map(({ value }) => value as string)).toEqual(["b1", "c1", "d1"]);
+});

@@ -6,6 +6,8 @@
 import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
+import { endedIn } from "./calls.ts";
+import { limits } from "./limits.ts";
 import type { Service, Told } from "./service.ts";
 
 export interface Watched {
@@ -16,8 +18,10 @@ export interface Watched {
   readonly signal: AbortSignal | undefined;
 }
 
-const MAX_BACKLOG = 1_000;
 const DONE = { done: true, value: undefined } as const;
+
+/** In an error's words. */
+export const watchOf = (map: string): string => `the watch of the map "${map}"`;
 
 export class Watch<T> implements AsyncIterableIterator<T> {
   readonly #service: Service;
@@ -31,11 +35,11 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   #ofHeard = 0;
   /** Of what is asked for next, so many changes of this revision have been taken. */
   #taken = { revision: 0, changes: 0 };
-  #waiting: LoggedChange[] = [];
+  readonly #waiting = new Backlog();
   /** Whether changes are taken as they are applied; otherwise the replica is asked for those behind `#after`. */
   #isLive = false;
   /** What is applied while it is asked. */
-  #meanwhile: LoggedChange[] | null = null;
+  #meanwhile: Backlog | null = null;
   #error: Error | null = null;
   #isEnded = false;
   #wake: (() => void) | null = null;
@@ -67,7 +71,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   }
 
   return(): Promise<IteratorResult<T>> {
-    this.#waiting = [];
+    this.#waiting.clear();
     this.#end();
     return Promise.resolve(DONE);
   }
@@ -82,25 +86,30 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       if (change !== undefined) return { done: false, value: this.#shown(change) };
       if (this.#error !== null) throw this.#error;
       if (this.#isEnded) return DONE;
-      if (this.#isLive) await new Promise<void>((resolve) => (this.#wake = resolve));
-      else await this.#ask();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve; // Whatever is asked for: it may end while nobody answers.
+        if (!this.#isLive) void this.#ask().then(resolve);
+      });
     }
   }
 
+  /** It may have ended by the time that it is answered: then it tells nothing. */
   async #ask(): Promise<void> {
-    this.#meanwhile = [];
+    this.#meanwhile = new Backlog();
     const { map } = this.#watched;
     try {
       const after = this.#after ?? (await (this.#beginning ?? this.#service.current()));
       this.#after = after;
       const found = await this.#service.query({ type: "changes", map, after });
+      if (this.#isEnded) return;
       for (const change of found.answer.changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
-      this.#after = found.revision;
+      this.#after = Math.max(after, found.revision); // What it is to begin behind may be still to come.
       const meanwhile = this.#meanwhile;
       this.#isLive = meanwhile !== null;
-      for (const change of meanwhile ?? []) if (this.#isLive) this.#live(change);
+      for (const change of meanwhile?.changes ?? []) if (this.#isLive) this.#live(change);
     } catch (error) {
+      if (this.#isEnded) return;
       this.#fail(isCompacted(error) ? compacted(this.#watched.map, this.#after ?? 0) : (error as Error));
     } finally {
       this.#meanwhile = null;
@@ -109,8 +118,10 @@ export class Watch<T> implements AsyncIterableIterator<T> {
 
   #hear(event: Told): void {
     if (event.type === "closed") {
-      if (event.reason.code !== "member-left") this.#error = event.reason;
-      return this.#end();
+      const { reason } = event;
+      return reason.code === "member-left"
+        ? this.#end()
+        : this.#fail(endedIn(reason, { what: watchOf(this.#watched.map), changes: false }));
     }
     if (event.type === "restored") {
       this.#meanwhile = null; // Changes in between are remembered, and asked for.
@@ -118,12 +129,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     }
     if (event.type !== "changed" || event.map !== this.#watched.map) return;
     if (this.#isLive) this.#live(event);
-    else if (this.#meanwhile !== null && this.#meanwhile.push(event) > MAX_BACKLOG) this.#meanwhile = null; // It is asked once more.
+    else if (this.#meanwhile?.hasRoomFor(event) === true) this.#meanwhile.push(event);
+    else this.#meanwhile = null; // It is asked once more.
   }
 
   #live(change: LoggedChange): void {
     if (change.revision <= (this.#after ?? 0)) return;
-    if (this.#waiting.length >= MAX_BACKLOG) return this.#fallBehind(change.revision - 1);
+    if (this.#watched.wants(change.key) && !this.#waiting.hasRoomFor(change)) return this.#fallBehind(change);
     this.#ofHeard = change.revision === this.#heard ? this.#ofHeard + 1 : 1;
     this.#heard = change.revision;
     this.#take(change);
@@ -145,11 +157,11 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     else this.#take(change);
   }
 
-  /** From behind this revision on it is asked for: one revision may have changed several keys. */
-  #fallBehind(after: number): void {
+  /** From this change on it is asked for: one revision may have changed several keys. */
+  #fallBehind({ revision }: LoggedChange): void {
+    if (revision === this.#heard) return this.#missed();
     this.#isLive = false;
-    this.#after = after;
-    while ((this.#waiting.at(-1)?.revision ?? 0) > after) this.#waiting.pop();
+    this.#after = revision - 1;
     this.#awake();
   }
 
@@ -175,6 +187,36 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#awake();
   }
 }
+
+/** Changes that wait, in order; as many, and as much of keys and values, as may. */
+class Backlog {
+  readonly changes: LoggedChange[] = [];
+  #chars = 0;
+
+  /** The first has room, however long it is. */
+  hasRoomFor(change: LoggedChange): boolean {
+    const { length } = this.changes;
+    return length === 0 || (length < limits.backlogChanges && this.#chars + charsOf(change) <= limits.backlogChars);
+  }
+
+  push(change: LoggedChange): void {
+    this.#chars += charsOf(change);
+    this.changes.push(change);
+  }
+
+  shift(): LoggedChange | undefined {
+    const change = this.changes.shift();
+    this.#chars -= change === undefined ? 0 : charsOf(change);
+    return change;
+  }
+
+  clear(): void {
+    this.changes.length = 0;
+    this.#chars = 0;
+  }
+}
+
+const charsOf = ({ key, value }: LoggedChange): number => key.length + (value?.length ?? 0);
 
 const isCompacted = (error: unknown): boolean => error instanceof CoordinationError && error.code === "compacted";
 

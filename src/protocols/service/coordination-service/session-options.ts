@@ -18,6 +18,8 @@ export interface SessionOptions {
   sweepMs: number;
   /** Operations that are not applied, and as many reads that wait. */
   maxPending: number;
+  /** Of the operations that are not applied, as JSON. */
+  maxPendingChars: number;
   /** Commands of this member that are under way; what comes meanwhile goes together into the next. */
   maxUnderWay: number;
 }
@@ -30,6 +32,7 @@ const defaults: SessionOptions = {
   idleMs: 10_000,
   sweepMs: 500,
   maxPending: 1_024,
+  maxPendingChars: 67_108_864,
   maxUnderWay: 4,
 };
 
@@ -41,6 +44,7 @@ const optionShape = struct<SessionOptions>({
   idleMs: real,
   sweepMs: real,
   maxPending: natural,
+  maxPendingChars: natural,
   maxUnderWay: natural,
 });
 
@@ -48,7 +52,7 @@ const optionShape = struct<SessionOptions>({
 export function settled(given: Partial<SessionOptions> | undefined): SessionOptions {
   const options = settle(defaults, optionShape, given, "session");
   requireLease("session", options);
-  for (const name of ["retryMs", "idleMs", "sweepMs", "maxPending", "maxUnderWay"] as const)
+  for (const name of ["retryMs", "idleMs", "sweepMs", "maxPending", "maxPendingChars", "maxUnderWay"] as const)
     requirePositive(`session.${name}`, options[name]);
   return options;
 }

@@ -100,8 +100,10 @@ export interface Pending {
   isOwn: boolean;
   /** As JSON. */
   operation: string;
-  /** Of the last part of an operation: all of it. Its other parts are there for nobody's answer. */
+  /** Of the last part of an operation: all of it. */
   whole?: string;
+  /** One of its other parts: they are there for nobody's answer, and no calls. */
+  isPart?: true;
 }
 
 /** Rounds are begun as something is proposed, and confirmed as it is applied: what they are worth counts from when they began. */

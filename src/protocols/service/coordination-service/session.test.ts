@@ -3,10 +3,11 @@ import { expect, it } from "vitest";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { memberSession } from "./session.ts";
+import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
 
-function session() {
-  const protocol = memberSession();
+function session(options: Partial<SessionOptions> = {}) {
+  const protocol = memberSession(options);
   const state = protocol.init(1, [2, 3]);
   const events: string[] = [];
   const replies: MemberSession["reply"][] = [];
@@ -42,4 +43,30 @@ it("puts nothing to the log for a life that is over, when another leads it", () 
   expect(events).toEqual(["reading"]);
   tell({ type: "submit", request: 4, operation: { type: "add", name: "c", by: 1 } });
   expect(events).toEqual(["reading", "proposed"]);
+});
+
+it("counts calls, and not the parts of large ones; of what they hold it takes as much as it may", () => {
+  const { replies, tell } = session({ maxPending: 5, maxPendingChars: 1_000_000 });
+  const put = (request: number, chars: number): void =>
+    tell({
+      type: "submit",
+      request,
+      operation: { type: "put", map: "m", key: "k", value: "x".repeat(chars), isLeased: false },
+    });
+  put(1, 500_000); // Beside the opening of the session.
+  put(2, 400_000);
+  expect(replies).toEqual([]);
+  put(3, 200_000);
+  expect(replies).toMatchObject([{ type: "refused", code: "overloaded", reason: expect.stringContaining("1000000") }]);
+  put(4, 10);
+  expect(replies).toHaveLength(1);
+  for (const request of [5, 6]) put(request, 10);
+  expect(replies.slice(1)).toMatchObject([{ code: "overloaded", reason: "5 operations of this member are under way" }]);
+});
+
+it("takes one operation however long it is, as nothing else is under way", () => {
+  const { replies, tell } = session({ maxPending: 1, maxPendingChars: 1_000 });
+  const value = "x".repeat(500_000);
+  tell({ type: "submit", request: 1, operation: { type: "put", map: "m", key: "k", value, isLeased: false } });
+  expect(replies).toEqual([]);
 });

@@ -19,12 +19,12 @@ import {
   give,
   giveOwn,
   noteReplies,
-  partCount,
   propose,
   proposeAgain,
   put,
   refuse,
   resolve,
+  roomProblem,
 } from "./under-way.ts";
 
 type State = MemberSession["state"];
@@ -104,13 +104,13 @@ function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
       const text = JSON.stringify(operation);
       if (!fitsBytes(text, MAX_WHOLE_BYTES))
         return refuse(request, "too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`, ctx);
-      const under = state.pending.length + state.unresolved.length;
-      if (under > 0 && under + partCount(text) > maxPending)
-        return refuse(request, "overloaded", `${maxPending} operations of this member are under way`, ctx);
+      const problem = roomProblem(state, text, options);
+      if (problem !== null) return refuse(request, "overloaded", problem, ctx);
       giveAndFlush(state, request, text, options, ctx);
     },
     perform(state, { operation }, ctx) {
-      if (state.pending.length < maxPending) giveAndFlush(state, null, JSON.stringify(operation), options, ctx);
+      const text = JSON.stringify(operation);
+      if (roomProblem(state, text, options) === null) giveAndFlush(state, null, text, options, ctx);
     },
     query(state, { request, query }, ctx) {
       const { reads } = state;

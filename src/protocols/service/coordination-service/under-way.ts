@@ -35,10 +35,31 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   ctx.setTimer("idle", idleMs);
 }
 
+/** Why no other operation may be under way, as a clause; null: it may. The first may, however long it is. */
+export function roomProblem(
+  { pending, unresolved }: State,
+  operation: string,
+  { maxPending, maxPendingChars }: SessionOptions,
+): string | null {
+  const commands = pending.length + unresolved.length;
+  const most = commands + partCount(operation); // Of calls, and of commands that are full: mostly so few that nothing has to be counted.
+  const isFew = most <= maxPending && most * MAX_OPERATION_BYTES <= maxPendingChars && unresolved.length === 0;
+  if (commands === 0 || isFew) return null;
+  const calls = pending.filter(({ isPart }) => isPart !== true).length + unresolved.length;
+  if (calls >= maxPending) return `${maxPending} operations of this member are under way`;
+  const texts = [...pending.map((each) => each.operation), ...unresolved.map((each) => each.whole ?? each.operation)];
+  const chars = texts.reduce((sum, { length }) => sum + length, operation.length);
+  if (chars <= maxPendingChars) return null;
+  return `operations of this member that are under way would have ${chars} characters, and at most ${maxPendingChars} may be`;
+}
+
 /** @param operation as JSON. What is too long for a command is given in parts, and the last of them is answered. */
 export function give(state: State, request: RequestId | null, operation: string): void {
   const count = partCount(operation);
-  for (let number = 1; number < count; number++) giveNext(state, null, partOf(operation, number, count));
+  for (let number = 1; number < count; number++) {
+    giveNext(state, null, partOf(operation, number, count));
+    (state.pending.at(-1) as Pending).isPart = true;
+  }
   if (count === 1) return giveNext(state, request, operation);
   giveNext(state, request, partOf(operation, count, count));
   (state.pending.at(-1) as Pending).whole = operation;
@@ -50,7 +71,7 @@ function giveNext(state: State, request: RequestId | null, operation: string): v
 }
 
 /** In how many commands it goes to the log. */
-export const partCount = (operation: string): number =>
+const partCount = (operation: string): number =>
   fitsBytes(operation, MAX_OPERATION_BYTES) ? 1 : Math.ceil(operation.length / PART_CHARS);
 
 function partOf(operation: string, number: number, count: number): string {
