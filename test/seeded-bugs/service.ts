@@ -78,7 +78,7 @@ export const serviceBugs: readonly ServiceBug[] = [
     {
       name: "forgets-and-does-not-say",
       summary: "changes that are not kept any more are not said to be forgotten",
-      find: `    kept.forgotten = oldest.revision;\n`,
+      find: `    noteForgotten(kept, oldest);\n`,
       replace: ``,
       by: "adversity",
     },

@@ -407,7 +407,7 @@ const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
   proposal.operations.every(
     (operation) =>
-      (operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS) &&
+      ((operation.type !== "open" && operation.type !== "begin") || operation.ttlMs <= MAX_TTL_MS) &&
       !Object.hasOwn(memberOperationShapes, operation.type) &&
       isOfClients(operation),
   );

@@ -75,6 +75,45 @@ test("no client keeps others from having numbers, or reads what is the members' 
   await client.close();
 });
 
+async function propose(...operations: object[]) {
+  const { socket, heard } = await stranger();
+  say(socket, hello("write", null));
+  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"));
+  const operation = { type: "operations", life: 1, round: 1, acknowledged: 0, first: 1, operations };
+  say(socket, { type: "propose", sequence: 1, operation: JSON.stringify(operation) });
+  return { socket, heard };
+}
+const begin = { type: "begin", ttlMs: 3_000, version: 5 };
+
+test("one that writes what is no value ends no member that is given it", async () => {
+  const acquire = { mode: "exclusive", permits: 1, capacity: 1, note: "{" };
+  const { socket } = await propose(
+    begin,
+    { type: "enqueue", name: "q", value: "{" },
+    { type: "put", map: "m", key: "bad", value: "b***", isLeased: false },
+    { type: "acquire", name: "election/e", wait: 1, ...acquire },
+  );
+  const { member } = serving;
+  const watch = member.election("e").watch();
+  const item = await member.queue("q").take();
+  expect(() => item.item).toThrow(/expected a value that another program has written to be JSON, or bytes in base64/);
+  await item.done();
+  await expect(member.map("m").get("bad")).rejects.toThrow(/to be JSON, or bytes/);
+  for await (const { leader, metadata } of watch) {
+    if (leader === null) continue;
+    expect(metadata).toBeUndefined();
+    break;
+  }
+  expect(member.status().state).toBe("joined");
+  socket.close();
+});
+
+test("no session of a client outlives it for longer than a minute", async () => {
+  const { socket, heard } = await propose({ ...begin, ttlMs: 3_600_000 });
+  await once(socket, "close");
+  expect(heard.at(-1)).toMatchObject({ type: "farewell", code: "bad-message" });
+});
+
 test("one that may only read does not pass for another, whose lock it would cost", async () => {
   const client = await connect({ endpoints: [serving.url], token: "write" });
   const grant = await client.mutex("l").acquire();

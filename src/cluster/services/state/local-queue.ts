@@ -58,37 +58,39 @@ export class LocalQueue<T> implements SharedQueue<T> {
       ask: (wait) => ({ type: "take", name, wait }),
       giveUp: (wait) => ({ type: "stopTaking", name, wait }),
       hold: (token, value, giveBack) =>
-        new TakenItem<T>(
-          { queue: name, what, token, item: parsedValue(value) as T, giveBack },
-          this.#service,
-          this.#waits,
-        ),
+        new TakenItem<T>({ queue: name, what, token, text: value, giveBack }, this.#service, this.#waits),
     };
   }
 }
 
-interface Taken<T> {
+interface Taken {
   readonly queue: string;
   readonly what: string;
   readonly token: number;
-  readonly item: T;
+  /** As it stands in the log. */
+  readonly text: string;
   readonly giveBack: () => void;
 }
 
 class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
-  readonly #taken: Taken<T>;
+  readonly #taken: Taken;
   readonly #service: Service;
   readonly #waits: Waits;
   /** Under way, or has been done: it is asked for once, however often and for however long callers wait for it. */
   #finishing: Promise<void> | null = null;
-  readonly item: T;
+  #read: { readonly item: T } | null = null;
 
-  constructor(taken: Taken<T>, service: Service, waits: Waits) {
+  constructor(taken: Taken, service: Service, waits: Waits) {
     super({ platform: service.platform, token: taken.token, what: taken.what, onOverdue: taken.giveBack });
     this.#taken = taken;
     this.#service = service;
     this.#waits = waits;
-    this.item = taken.item;
+  }
+
+  /** Read when it is asked for: what other programs have written may be no value, which is its reader's to know. */
+  get item(): T {
+    this.#read ??= { item: parsedValue(this.#taken.text) as T };
+    return this.#read.item;
   }
 
   async done(options: CallOptions = {}): Promise<void> {

@@ -274,8 +274,17 @@ export class LogElection {
       return;
     }
     const { node, token, note } = leader;
-    const metadata = note === "" ? undefined : (JSON.parse(note) as unknown);
+    const metadata = metadataIn(note);
     this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata }, null);
+  }
+}
+
+/** Another program may have written what is no JSON: then there is none. */
+function metadataIn(note: string): unknown {
+  try {
+    return note === "" ? undefined : JSON.parse(note);
+  } catch {
+    return undefined;
   }
 }
 

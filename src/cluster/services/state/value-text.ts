@@ -1,5 +1,5 @@
 /** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
-import { UsageError } from "../../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import { jsonOf, plainJsonOf } from "../channel-text.ts";
 import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";
 
@@ -18,9 +18,18 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
   }
 }
 
+/** @throws EnvironmentError for what no member or client of ours has written. */
 export function parsedValue(text: string): unknown {
-  if (!text.startsWith(BYTES)) return JSON.parse(text);
-  return Uint8Array.from(atob(text.slice(BYTES.length)), (unit) => unit.charCodeAt(0));
+  try {
+    if (!text.startsWith(BYTES)) return JSON.parse(text);
+    return Uint8Array.from(atob(text.slice(BYTES.length)), (unit) => unit.charCodeAt(0));
+  } catch (error) {
+    throw new EnvironmentError(
+      "bad-value",
+      unexpected("a value that another program has written", "JSON, or bytes in base64", text.slice(0, 40)),
+      { cause: error },
+    );
+  }
 }
 
 /** Without `Buffer`, as in browsers. */
