@@ -88,7 +88,7 @@ describe("a client of a world", () => {
       stop.abort();
       await until(world, () => client.signal.aborted);
       expect(client.signal.reason).toMatchObject({ code: "client-closed" });
-      expect(lock.isHeld).toBe(false);
+      await until(world, () => !lock.isHeld);
     });
   });
 
