@@ -91,7 +91,7 @@ interface Subject {
 }
 
 async function run(ids: readonly number[], options: Options, stdout: Output): Promise<void> {
-  const { out, days, cluster, json, client = [] } = options;
+  const { out, days, json, client = [] } = options;
   const subject = (name: string, id: number | null): Subject => ({
     name,
     id,
@@ -105,7 +105,7 @@ async function run(ids: readonly number[], options: Options, stdout: Output): Pr
   const all: (Subject & { readonly hosts: Hosts })[] = [];
   for (const each of subjects) all.push({ ...each, hosts: await hostsOf(each, options) });
   const now = Date.now();
-  const authority = await authorityIn(out, cluster, now);
+  const authority = await authorityIn(out, options, now);
   const pairs = await Promise.all(
     all.map(({ name, id, hosts }) => issue(authority, [name, ...hosts.names], days, now, purposeOf(id))),
   );
@@ -174,14 +174,23 @@ function text({ authority, all, validUntil }: Made): string {
   return `${made}${lines.join("")}`;
 }
 
-/** The one that is there, or a new one. @throws UsageError if half of it is there */
-async function authorityIn(folder: string, cluster: string, now: number): Promise<Pair & { isNew: boolean }> {
+/** The one that is there, or a new one, but not to renew with. @throws UsageError if half of it is there */
+async function authorityIn(
+  folder: string,
+  { cluster, renew }: Options,
+  now: number,
+): Promise<Pair & { isNew: boolean }> {
   const [cert, key] = [join(folder, "ca.pem"), join(folder, "ca.key")];
   if (existsSync(cert) && existsSync(key)) return { cert: read(cert), key: read(key), isNew: false };
   if (existsSync(cert) || existsSync(key))
     throw new UsageError(
       "half-an-authority",
       `expected ${cert} and ${key}, or neither, and only one of them is there: bring the other, or choose another folder`,
+    );
+  if (renew === true)
+    throw new UsageError(
+      "no-authority",
+      `expected ${cert} and ${key}, with which --renew signs, and neither is there: name the folder that has them, or leave out --renew to make a new authority, which members of the old one do not know`,
     );
   const made = await makeAuthority(cluster, now);
   writePair(cert, key, made);

@@ -102,6 +102,15 @@ describe("certificates of members", () => {
     rmSync(other, { recursive: true });
   });
 
+  it("are not renewed by another authority", async () => {
+    const other = mkdtempSync(join(folder, "elsewhere-"));
+    const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
+    expect(code).toBe(2);
+    expect(stderr).toContain("with which --renew signs, and neither is there: name the folder that has them");
+    expect(readdirSync(other)).toEqual([]);
+    rmSync(other, { recursive: true });
+  });
+
   it("are not renewed with names that cannot be read", async () => {
     const other = mkdtempSync(join(folder, "unreadable-"));
     expect((await coterie("cert", "1", "--out", other)).code).toBe(0);

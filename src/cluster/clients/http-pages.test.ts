@@ -35,6 +35,13 @@ test("where no majority is left the status says so, and does not wait for one", 
   await done(alone);
 });
 
+test("a request waits for ten minutes at most, also where its address says so", async () => {
+  expect(await ask("/v1/maps/m/keys/k?timeoutMs=600001")).toMatchObject({
+    status: 400,
+    body: { error: 'expected timeoutMs to be milliseconds, at most 600000, which is 10 minutes, got "600001"' },
+  });
+});
+
 test("a request is given up when its caller has gone", async () => {
   const { cluster, state } = serving.member as JoinedMember;
   await cluster.add({ id: 2, address: "127.0.0.1:1" }); // It never comes, so this is not settled.

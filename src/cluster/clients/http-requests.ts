@@ -7,7 +7,7 @@ import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
 import type { Role } from "./client-words.ts";
 import { forCallers } from "./own-names.ts";
-import { timeoutMs } from "./request-timeout.ts";
+import { MAX_REQUEST_MS, timeoutMs } from "./request-timeout.ts";
 import { jsonValue, performed, transactionShape } from "./transaction-request.ts";
 
 /** What requests are done with. */
@@ -65,7 +65,10 @@ export const number = z
 const revision = whole.describe("grows from change to change, over all keys and maps");
 const value = jsonValue.describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
-export const ofQuery = number.optional().describe("milliseconds; default 10,000");
+export const ofQuery = number
+  .refine((ms) => ms <= MAX_REQUEST_MS, `milliseconds, at most ${MAX_REQUEST_MS}, which is 10 minutes`)
+  .optional()
+  .describe("milliseconds; default 10,000");
 
 const entry = z.object({ key: z.string(), value, revision });
 export const change = z.union([
