@@ -8,13 +8,13 @@ import { clusterSwarm } from "../testing/cluster-swarm/cluster-swarm.ts";
 import { releaseNamed } from "../testing/cluster-swarm/upgrade.ts";
 import { clusterBugs } from "./cluster.ts";
 
-/** The first that finds each is lower. */
+/** So many from the first on, and one of them finds it. */
 const SEEDS = 100;
 
-it.each(clusterBugs)("$name: $summary", { timeout: 600_000 }, async ({ name, finds }) => {
+it.each(clusterBugs)("$name: $summary", { timeout: 600_000 }, async ({ name, finds, from = 1 }) => {
   const release = await releaseNamed(name);
   const underSeeds = async (): Promise<void> => {
-    for (let seed = 1; seed <= SEEDS; seed++) await clusterSwarm({ seed, present: release, later: release });
+    for (let seed = from; seed < from + SEEDS; seed++) await clusterSwarm({ seed, present: release, later: release });
   };
   await expect(underSeeds()).rejects.toThrow(finds);
 });

@@ -7,6 +7,8 @@ export interface ClusterBug {
   readonly replace: string;
   /** What the swarm says of it. */
   readonly finds: RegExp;
+  /** The seed with which the hunt begins, of a bug that few find. */
+  readonly from?: number;
 }
 
 export const clusterBugs: readonly ClusterBug[] = [
@@ -65,5 +67,6 @@ export const clusterBugs: readonly ClusterBug[] = [
     find: `    await this.#write(batch);\n    for (`,
     replace: `    try {\n      await this.#write(batch);\n    } catch (error) {\n      if ((error as { code?: string }).code !== "ENOSPC") throw error;\n      this.#leaving = null;\n      return batch.waiting;\n    }\n    for (`,
     finds: /Replay/,
+    from: 151,
   },
 ];

@@ -11,6 +11,7 @@ import {
   type CoordinationServiceOptions,
   coordinationService,
 } from "../../../src/protocols/service/coordination-service/coordination-service.ts";
+import { changesAfter } from "../../../src/protocols/service/coordination-service/keys.ts";
 import type {
   Answer,
   Change,
@@ -137,10 +138,11 @@ class Watches {
       seen.push({ revision, map, key, value });
     }
     if (event.type !== "restored") return;
-    const { kept } = sim.world.state(node).replica.data;
-    if (seen.length === 0 || last < kept.forgotten)
-      this.seen.set(node, [...kept.changes]); // It begins anew.
-    else seen.push(...kept.changes.filter(({ revision }) => revision > last));
+    const { data } = sim.world.state(node).replica;
+    const missed = changesAfter(data, MAP, last);
+    if (seen.length === 0 || missed.type !== "changes")
+      this.seen.set(node, [...data.kept.changes]); // It begins anew.
+    else seen.push(...missed.changes);
   }
 
   /** Each is a piece of the same whole, without a gap and without a double. */
