@@ -46,6 +46,9 @@ func lockOnce(ctx context.Context, client *clientv3.Client) error {
 	return session.Close()
 }
 
+// Of each client: those of 256 fit into the 8 MiB that members of Coterie share, with their history.
+const keys = 20
+
 func main() {
 	endpoint := flag.String("endpoint", "127.0.0.1:2379", "where the leader listens")
 	watched := flag.String("watched", "127.0.0.1:2379", "where another member listens, for a watcher")
@@ -86,7 +89,7 @@ func main() {
 	}
 	do := func(client, turn int) error {
 		through := clients[client%len(clients)]
-		key := fmt.Sprintf("key-%d-%d", client, turn%100)
+		key := fmt.Sprintf("key-%d-%d", client, turn%keys)
 		switch *work {
 		case "write":
 			_, err := through.Put(ctx, key, value)
