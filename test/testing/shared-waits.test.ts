@@ -1,6 +1,6 @@
 /** What waits for the log, or is held of it, while callers give up, ask again, or fail, and members are cut off; in virtual time. */
 import { describe, expect, test } from "vitest";
-import type { AcquireOptions, CoordinationError } from "../../src/index.ts";
+import type { AcquireOptions, CoordinationError, QueueItem } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { uncaughtDuring } from "../uncaught.ts";
 
@@ -32,6 +32,15 @@ test("a listener of a grant's deadline that throws ends neither the member nor t
   expect(new Set(faults.map(String))).toEqual(new Set(["Error: of the listener"]));
 });
 
+/** By the first member, which is cut off then. */
+async function takenBehindCut(world: World): Promise<QueueItem<string>> {
+  const queue = world.member(1).queue<string>("orders");
+  await queue.add("a");
+  const item = await queue.take();
+  world.partition([1], [2, 3]);
+  return item;
+}
+
 describe("an item of a queue", () => {
   test("is done once, however often it is said, and at once", async () => {
     const world = three();
@@ -51,10 +60,7 @@ describe("an item of a queue", () => {
   test("whose done() came in no time is asked again: it says that it was done", async () => {
     const world = three();
     await world.run(async () => {
-      const queue = world.member(1).queue("orders");
-      await queue.add("a");
-      const item = await queue.take();
-      world.partition([1], [2, 3]);
+      const item = await takenBehindCut(world);
       await expect(item.done({ timeoutMs: 100 })).rejects.toMatchObject({
         code: "request-timeout",
         phase: "uncertain",
@@ -69,10 +75,7 @@ describe("an item of a queue", () => {
   test("that was lost meanwhile is not done", async () => {
     const world = three();
     await world.run(async () => {
-      const queue = world.member(1).queue("orders");
-      await queue.add("a");
-      const item = await queue.take();
-      world.partition([1], [2, 3]);
+      const item = await takenBehindCut(world);
       const again = await world.member(2).queue("orders").take();
       const done = item.done();
       await expect(done).rejects.toMatchObject({ code: "grant-lost" });

@@ -126,13 +126,14 @@ export function dataProblem(given: unknown): string | null {
   const data = { version: 0, forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
   const wrong = problem(
     dataShape,
-    { ...data, kept: allOf(data.kept), sessions: withParts(data.sessions), machines: inText(data.machines) },
+    { ...data, kept: withForgotten(data.kept), sessions: withParts(data.sessions), machines: inText(data.machines) },
     "data",
   );
   return wrong ?? tableProblem(data);
 }
 
-const allOf = (kept: unknown): unknown =>
+/** Earlier releases did not tell maps apart. */
+const withForgotten = (kept: unknown): unknown =>
   kept === null || typeof kept !== "object" ? kept : { forgottenOf: emptyTable(), ...kept };
 
 const withParts = (sessions: unknown): unknown =>
