@@ -12,7 +12,7 @@ import { readSnapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
-import { intoGroups, intoShape, type PartitionShape } from "../sim/partitions.ts";
+import type { PartitionShape } from "../sim/partitions.ts";
 import { clientFaultPlan, type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
 import { release } from "./release.ts";
 import { replayedSeed, withSeed } from "./seeds.ts";
@@ -24,11 +24,13 @@ import {
   SimulatedClients,
 } from "./simulated-clients.ts";
 import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
-import { type LinkModel, type Machine, SimulatedNetwork } from "./simulated-network.ts";
+import { type LinkModel, SimulatedNetwork } from "./simulated-network.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { begin, makeSureItRuns, speedsOf } from "./world-faults.ts";
+import { namedIn, type Partition, WorldLinks } from "./world-links.ts";
 import type { ProcessTools, Program, RunOptions, WorldOptions } from "./world-options.ts";
+import { runProgram } from "./world-programs.ts";
 import { type WorldTimers, worldTimers } from "./world-timers.ts";
 
 const LIMIT_MS = 600_000;
@@ -74,9 +76,7 @@ export class World {
   readonly #program: Program | undefined;
   /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
   readonly #made: Error;
-  readonly #links: LinkModel;
-  /** What takes back the cuts that were asked for. */
-  #cuts: (() => void)[] = [];
+  readonly #links: WorldLinks;
   /** What makes room on the disks that are full. */
   readonly #full = new Map<NodeId, () => void>();
   #hasBegun = false;
@@ -91,7 +91,6 @@ export class World {
     this.#clusterName = options.join?.cluster ?? DEFAULT_CLUSTER;
     this.#program = options.program;
     this.#made = made;
-    this.#links = network;
     const chance = random(seed);
     this.#chance = chance;
     const around = {
@@ -112,7 +111,7 @@ export class World {
     this.clients = this.#clients.ids;
     for (const id of this.members) this.#machines.set(id, this.#make(id));
     this.#network = new SimulatedNetwork(this.#time, [...this.#machines.values()], chance.stream("network"));
-    this.#eachLink((from, to) => this.#network.link(from, to).set(network));
+    this.#links = new WorldLinks(this.#network, this.members, network);
     const timers = worldTimers((ms, run) => this.#time.after(ms, run));
     this.setTimeout = timers.setTimeout;
     this.clearTimeout = timers.clearTimeout;
@@ -213,7 +212,7 @@ export class World {
     if (this.#machines.has(id))
       throw new UsageError("member-exists", `expected an id that no member has or has had, got ${id}`);
     const machine = this.#make(...(idsOf([id]) as [NodeId]));
-    this.#linkUp(machine);
+    this.#links.add(machine, [...this.members, ...this.clients]);
     this.members.push(id);
     this.#machines.set(id, machine);
     return this.restart(id);
@@ -230,7 +229,7 @@ export class World {
     const { id } = machine;
     this.note(`client ${id} connects`);
     if (isNew) {
-      this.#linkUp(machine);
+      this.#links.add(machine, [...this.members, ...this.clients]);
       const place = { client: id, members: [...this.members], now: this.now() };
       const plan = this.#faults && clientFaultPlan(this.#faults, place, this.#chance.stream(`faults ${id}`));
       for (const fault of plan ?? []) this.#await({ ...fault, at: this.now() + fault.at });
@@ -337,38 +336,29 @@ export class World {
   /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. Clients that are in none reach all members. */
   partition(...groups: (readonly NodeId[])[]): void;
   partition(shape: PartitionShape): void;
-  partition(...given: (readonly NodeId[])[] | [PartitionShape]): void {
-    const [first] = given;
-    const isShape = first !== undefined && "shape" in first;
-    const named = isShape ? [] : (given as (readonly NodeId[])[]).flat();
+  partition(...given: Partition): void {
+    const named = namedIn(given);
     const all = [...this.members, ...this.clients.filter((id) => named.includes(id))];
-    const placeOf = (id: NodeId): number => all.indexOf(this.#anyMachine(id).id);
-    const isApart = isShape
-      ? intoShape(all.length, first, placeOf)
-      : intoGroups(all.length, given as (readonly NodeId[])[], placeOf);
+    this.#links.partition(all, given, (id) => all.indexOf(this.#anyMachine(id).id));
     this.note(`partition ${JSON.stringify(given)}`);
-    this.#mendCuts();
-    for (const from of all)
-      for (const to of all)
-        if (from !== to && isApart(placeOf(from), placeOf(to))) this.#cuts.push(this.#network.link(from, to).cut());
   }
 
   /** Nothing gets from one machine to the other from now on, in addition to what was cut before. */
   cut(from: NodeId, to: NodeId): void {
     this.note(`cut from ${from} to ${to}`);
-    this.#cuts.push(this.#network.link(this.#anyMachine(from).id, this.#anyMachine(to).id).cut());
+    this.#links.cut(this.#anyMachine(from).id, this.#anyMachine(to).id);
   }
 
   /** Takes back partitions and cuts. */
   heal(): void {
     this.note("the network is healed");
-    this.#mendCuts();
+    this.#links.mend();
   }
 
   /** The link from one machine to another is so from now on. Without a model: as `network` says. */
-  link(from: NodeId, to: NodeId, model: LinkModel = this.#links): void {
-    this.note(`link from ${from} to ${to}: ${JSON.stringify(model)}`);
-    this.#network.link(this.#anyMachine(from).id, this.#anyMachine(to).id).set(model);
+  link(from: NodeId, to: NodeId, model?: LinkModel): void {
+    this.#links.set(this.#anyMachine(from).id, this.#anyMachine(to).id, model);
+    this.note(`link from ${from} to ${to}: ${JSON.stringify(model ?? this.#links.model)}`);
   }
 
   /** Writes a line into the world's log. */
@@ -393,7 +383,7 @@ export class World {
     this.note(`fault: ${textOf(fault)}`);
     const ends = begin(fault, {
       network: this.#network,
-      links: this.#links,
+      links: this.#links.model,
       members: this.members,
       member: (id) => this.#machine(id),
       process: (id) => this.#anyMachine(id).process,
@@ -404,23 +394,9 @@ export class World {
     });
   }
 
-  /** Its links are as those of all. */
-  #linkUp(machine: Machine): void {
-    this.#network.add(machine);
-    for (const other of [...this.members, ...this.clients]) {
-      this.#network.link(machine.id, other).set(this.#links);
-      this.#network.link(other, machine.id).set(this.#links);
-    }
-  }
-
   #end(id: NodeId, how: string, losesPower: boolean): void {
     this.note(`node ${id} ${how}`);
     this.#anyMachine(id).end(losesPower);
-  }
-
-  #mendCuts(): void {
-    for (const mend of this.#cuts) mend();
-    this.#cuts = [];
   }
 
   #joined(run: Run, id: NodeId): void {
@@ -438,21 +414,13 @@ export class World {
     program: (tools: ProcessTools) => unknown,
     used: AbortSignal,
   ): void {
-    const { clock, random } = process;
-    const tools: ProcessTools = {
-      ...worldTimers((ms, run) => process.timer(ms, run)),
-      now: () => clock.now(),
-      random: () => random.fraction(),
+    runProgram(program, {
+      process,
+      used,
       log: (text) => this.note(`node ${id}: ${text}`),
-    };
-    const end = (error: unknown): void => {
-      if (!process.isAlive) return;
-      if (used.aborted) this.kill(id);
-      else this.#time.fail(error);
-    };
-    Promise.resolve()
-      .then(() => program(tools))
-      .catch(end);
+      onEnd: () => this.kill(id),
+      onError: (error) => this.#time.fail(error),
+    });
   }
 
   #told(id: NodeId): Pick<JoinOptions, "members" | "existing"> {
@@ -481,10 +449,6 @@ export class World {
 
   #anyMachine(id: NodeId): SimulatedMachine | ClientMachine {
     return this.#clients.find(id) ?? this.#machine(id);
-  }
-
-  #eachLink(see: (from: NodeId, to: NodeId) => void): void {
-    for (const from of this.members) for (const to of this.members) if (from !== to) see(from, to);
   }
 }
 

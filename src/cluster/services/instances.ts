@@ -20,6 +20,7 @@ import type { AlgorithmEvent } from "./engine.ts";
 import { EpochFloors } from "./epoch-floors.ts";
 import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
 import { requireName } from "./instance-name.ts";
+import { InstanceUse } from "./instance-use.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { envelopeOf, keyOf, messageIn, type Named, namedBy, retirementIn, settingOf, textOf } from "./name-messages.ts";
@@ -64,6 +65,7 @@ export class Instances {
   readonly #known: KnownSettings;
   readonly #outliving: Outliving | null;
   readonly #served: ServedLocks;
+  readonly #usage: InstanceUse;
   readonly #names: Host<Names>;
   /** Theirs, and only read here: messages are many, and each is looked at. */
   #state!: Readonly<Names["state"]>;
@@ -71,8 +73,6 @@ export class Instances {
   #isAsked = false;
   /** Between this member and the last that ran a name otherwise. */
   #lastDifference = "";
-  /** Per instance, what `names` was last told: whether it is used, and its `activity` at that time. */
-  readonly #told = new WeakMap<Instance, { isUsed: boolean; activity: number }>();
   /** Of suspicions they are told as an algorithm is. */
   readonly #wired = wired(
     "names",
@@ -91,6 +91,7 @@ export class Instances {
       views: new ViewFloors(journal),
     };
     this.#served = new ServedLocks(self, platform);
+    this.#usage = new InstanceUse(options.timing, this.#served, (command) => this.#give(command));
     const protocol = names(namesOptions(options.timing));
     this.#names = new Host<Names>({
       platform,
@@ -236,45 +237,21 @@ export class Instances {
 
   #hear(from: NodeId, message: Names["message"]): void {
     const instance = "name" in message ? this.#open.get(message.name) : undefined;
-    if (instance !== undefined) this.#look(instance);
+    if (instance !== undefined) this.#usage.look(instance);
     this.#ask(() => this.#names.receive(from, message, UNNAMED));
   }
 
   /** Tells names what is used here, before they look what is idle. What is in use is remembered over a restart. */
   look(): void {
     for (const instance of this.#open.values()) {
-      const isUsed = this.#look(instance);
+      const isUsed = this.#usage.look(instance);
       // Later than it is so: the first messages need the disk.
       if (this.#staysKnown(instance) || (isUsed && !instance.isJoint)) this.#remember(instance);
     }
   }
 
-  /** Tells names whether it is used, as it is at this moment, and whether it has been since they were told last. */
-  #look(instance: Instance): boolean {
-    const { activity, isJoint, setting } = instance;
-    const isUsed = isJoint ? !this.#mayForgetTogether(instance) : !this.#mayForget(instance);
-    const told = this.#told.get(instance) ?? UNTOLD;
-    const name = keyOf(setting);
-    const isNews = activity !== told.activity;
-    if (isNews || (isUsed && !told.isUsed)) this.#give({ type: "use", name });
-    if (!isUsed && (isNews || told.isUsed)) this.#give({ type: "rest", name });
-    if (isNews || isUsed !== told.isUsed) this.#told.set(instance, { isUsed, activity });
-    return isUsed;
-  }
-
   #remember({ keepsJournal, setting }: Instance): void {
     if (keepsJournal) this.#known.note(setting, this.standing(setting)?.isEstablished === true);
-  }
-
-  #mayForget(instance: Instance): boolean {
-    if (instance.forgotten !== "alone" || !instance.isIdle) return false;
-    if (hasOwnLease(instance.setting, this.#options.timing)) return false;
-    // It has heard of a server that this member does not know of yet: opened anew, it could turn to the one before.
-    return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
-  }
-
-  #mayForgetTogether({ isJoint, local, setting }: Instance): boolean {
-    return isJoint && !local.isUsed && !hasOwnLease(setting, this.#options.timing);
   }
 
   /** A member is at the other ends of the wires of names: with what runs under them, messages that wait, and its programs. */
@@ -329,7 +306,8 @@ export class Instances {
     const { maxInstances } = this.#options;
     if (this.#open.size < maxInstances) return true;
     for (const instance of this.#open.values())
-      if (!instance.isJoint && !this.#look(instance)) this.#give({ type: "forget", name: keyOf(instance.setting) });
+      if (!instance.isJoint && !this.#usage.look(instance))
+        this.#give({ type: "forget", name: keyOf(instance.setting) });
     return this.#open.size < maxInstances;
   }
 
@@ -495,5 +473,3 @@ interface Beginning {
   readonly isEstablished: boolean;
 }
 const AT_WILL: Beginning = { by: null, isEstablished: false };
-/** Names have not been told anything of it yet. */
-const UNTOLD = { isUsed: false, activity: 0 };

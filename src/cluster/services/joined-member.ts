@@ -1,27 +1,11 @@
-/** A member that `join()` has made: one transport, one journal, one failure detector, and any number of instances. */
-import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
-import { MAX_LISTED } from "../../protocols/service/coordination-service/member-words.ts";
 import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
-import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import { type Metric, register } from "../../runtime/metric-table.ts";
 import { type Counts, count, countReceived } from "../../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
-import { limitsWith } from "../../runtime/transport/limits.ts";
-import { type SendResult, type TcpOptions, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
-import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
-import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
-import type { LossReason, MessageId } from "../../trace/entry.ts";
-import { transportPlaces } from "../config.ts";
-import {
-  channelOptions,
-  type Envelope,
-  envelopeShape,
-  optionsText,
-  SERVICE_VERSION,
-  type ServiceEnvelope,
-} from "./algorithms.ts";
+import type { MessageId } from "../../trace/entry.ts";
+import { channelOptions, type Envelope, envelopeShape, optionsText } from "./algorithms.ts";
 import type {
   ElectionOptions,
   Kind,
@@ -35,9 +19,8 @@ import type {
 import { channelRules, electionRules, mutexRules, noMulticast, signalRule } from "./call-options.ts";
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
 import { stackFor } from "./channel-stacks.ts";
-import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
-import { isOfNames, roughBytes, typeOf } from "./envelope-words.ts";
+import { typeOf } from "./envelope-words.ts";
 import { firstContact } from "./first-contact.ts";
 import { othersNow, requireFounder } from "./founders.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
@@ -51,6 +34,7 @@ import { type LocalMembers, membersOf } from "./local-members.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 import { MemberDirectory } from "./member-directory.ts";
 import { changeEvent, latestEvents, refusalEvent } from "./member-events.ts";
+import { MemberLinks } from "./member-links.ts";
 import { memberMetrics } from "./member-metrics.ts";
 import { serveMemberPages } from "./member-pages.ts";
 import { statusOf } from "./member-status.ts";
@@ -60,7 +44,6 @@ import { controllerForMany } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { readyRules, whenReady } from "./ready.ts";
 import { RefusalNotes } from "./refusal-notes.ts";
-import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { sharedProtocols } from "./shared-protocols.ts";
@@ -69,28 +52,18 @@ import { Machines } from "./state/replicated.ts";
 import { type OfMember, SharedState, type SharedStateOptions } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
-import { UNSENT } from "./unrecorded.ts";
 
-/** With so much on its way to a member, what is sent on channels waits. */
-const FULL_LINK_BYTES = 1024 * 1024;
 /** The algorithm of locks and elections where their user does not say otherwise: the replicated log. */
 const LOG = "raft";
 
-/** What both transports are told alike. */
-type Ways = Omit<TcpOptions<Envelope>, "members" | "deliver" | "limits" | "identity" | "tls">;
-
 export class JoinedMember extends Sharing implements Member {
   readonly #membership: Membership;
-  readonly #injector: FaultInjector;
   readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began: number;
   readonly #trace: MemberTrace;
   readonly #notes: RefusalNotes;
-  readonly #transport: TcpTransport<Envelope>;
-  /** Null where this member does not multicast. */
-  readonly #udp: UdpMulticast<Envelope> | null;
-  readonly #resending: Resending<Envelope>;
+  readonly #links: MemberLinks;
   readonly #shared: SharedParts;
   readonly state: SharedState;
   readonly cluster: LocalMembers;
@@ -108,15 +81,13 @@ export class JoinedMember extends Sharing implements Member {
     super();
     this.#membership = membership;
     const { platform, id, log, limits, timing, founders } = membership;
-    this.#injector = faultInjector(platform.random);
     this.#began = platform.clock.now();
     this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
     this.#notes = new RefusalNotes(log, this.#counts, (event) => this.#events.publish(event));
     const protocols = sharedProtocols(membership, this.#machines.definitions);
     const known = othersNow(membership);
+    this.#links = this.#linking(envelopeShape(protocols));
     const around = this.#around(founders);
-    const onOverflow = (to: NodeId): void => this.#notes.overflow(to);
-    this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, leads: isOfNames, onOverflow });
     this.#shared = new SharedParts({
       ...around,
       ...protocols,
@@ -135,9 +106,9 @@ export class JoinedMember extends Sharing implements Member {
       timing,
       counts: this.#counts,
       log,
-      send: (to, envelope) => this.#resending.attempt(to, envelope),
-      insist: (to, envelope) => this.#resending.insist(to, envelope),
-      multicast: (to, envelope, transport) => this.#multicast(to, envelope, transport),
+      send: (to, envelope) => this.#links.attempt(to, envelope),
+      insist: (to, envelope) => this.#links.insist(to, envelope),
+      multicast: (to, envelope, transport) => this.#links.multicast(to, envelope, transport),
       news: () => this.#shared.news(),
       checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
@@ -147,16 +118,13 @@ export class JoinedMember extends Sharing implements Member {
       isOnLog: (kind, name) => this.state.uses(kind, name),
       onStray: (from, envelope) => this.#notes.datagram(from, envelope),
     });
-    const ways = this.#ways(envelopeShape(protocols));
-    this.#transport = this.#linking(ways);
-    const [service, shared, transport] = [this.state.host, this.#shared, this.#transport];
+    const [service, shared, transport] = [this.state.host, this.#shared, this.#links.tcp];
     this.cluster = membersOf(membership, service, transport);
     this.#directory = new MemberDirectory(membership, {
       ...{ service, shared, transport },
       onChanged: (list) => this.#events.publish(changeEvent(list)),
       onRemoved: () => this.#removed(),
     });
-    this.#udp = membership.multicast && this.#multicasting(ways, founders, membership.multicast);
   }
 
   /** What all parts are told alike; of the members, those that cannot change. */
@@ -168,25 +136,25 @@ export class JoinedMember extends Sharing implements Member {
       peers: founders.filter((member) => member !== self),
       journal,
       trace: this.#trace,
-      send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
-      hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
-      bounds: (transport: Transport) => this.#bounds(transport),
+      send: (to: NodeId, envelope: Envelope) => this.#links.send(to, envelope),
+      hasRoom: (members: readonly NodeId[]) => this.#links.hasRoom(members),
+      bounds: (transport: Transport) => this.#links.bounds(transport),
       publish: (event: MemberEvent) => this.#events.publish(event),
       onFatal: (error: Error) => this.fail(error),
     };
   }
 
-  #linking(ways: Ways): TcpTransport<Envelope> {
-    const { id, config, identity, tls } = this.#membership;
-    return tcpTransport<Envelope>({
-      ...ways,
-      deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
-      outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
-      ...transportPlaces(id, config),
-      maxPeers: MAX_LISTED,
+  #linking(shape: Shape<Envelope>): MemberLinks {
+    return new MemberLinks({
+      membership: this.#membership,
+      counts: this.#counts,
+      trace: this.#trace,
+      notes: this.#notes,
+      shape,
+      deliver: (from, envelope, by, id) => this.#deliver(from, envelope, by, id),
       onCaller: (node, address) => this.#directory.heardOf(node, address),
-      identity,
-      tls,
+      isSuspected: (member) => this.#shared.isSuspected(member),
+      onFatal: (error) => this.fail(error),
     });
   }
 
@@ -195,25 +163,9 @@ export class JoinedMember extends Sharing implements Member {
       ...around,
       ...this.#membership.limits,
       counts: this.#counts,
-      send: (to, envelope) => this.#sendOfService(to, envelope),
+      send: (to, envelope) => this.#links.sendOfService(to, envelope),
       why: () => this.#shared.whyNoQuorum,
       otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
-    };
-  }
-
-  #ways(shape: Shape<Envelope>) {
-    const { platform, id, config, journal, timing, log } = this.#membership;
-    return {
-      platform,
-      cluster: config.cluster,
-      self: id,
-      protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
-      shape,
-      injector: this.#injector,
-      counts: this.#counts,
-      log,
-      onLost: (to: NodeId, ids: () => readonly MessageId[], why: LossReason) => this.#trace.lost(to, ids, why),
-      onFatal: (error: Error) => this.fail(error),
     };
   }
 
@@ -223,10 +175,9 @@ export class JoinedMember extends Sharing implements Member {
     const { registry } = this.#membership;
     try {
       if (registry !== null) this.#unregister = register(registry, this.#metrics);
-      await this.#transport.open();
-      await this.#udp?.open();
+      await this.#links.open();
       this.#admin = await this.#serveAdmin();
-      await firstContact(this.#transport, this.#platform, signal);
+      await firstContact(this.#links.tcp, this.#platform, signal);
       signal?.throwIfAborted();
       this.signal.throwIfAborted(); // It may have failed meanwhile.
     } catch (error) {
@@ -251,7 +202,7 @@ export class JoinedMember extends Sharing implements Member {
 
   /** Connections from now on are proved with these certificates. */
   renew(tls: TlsMaterial): void {
-    this.#transport.renew(tls);
+    this.#links.tcp.renew(tls);
   }
 
   /** The same of the admin pages. */
@@ -297,7 +248,7 @@ export class JoinedMember extends Sharing implements Member {
     requireOptions("channel", given, channelRules);
     const { order, reliable = true, transport = "tcp" } = given;
     if (transport === "log") return this.state.channel<T>(name, given);
-    if (transport === "udp" && this.#udp === null) throw noMulticast(name);
+    if (transport === "udp" && !this.#links.multicasts) throw noMulticast(name);
     const { algorithm } = stackFor(order, reliable, transport);
     const { local } = this.#use("channel", name, algorithm, channelOptions(transport, this.#membership.timing));
     return (local as LocalChannel).use<T>();
@@ -323,7 +274,7 @@ export class JoinedMember extends Sharing implements Member {
   }
 
   status(): MemberStatus {
-    const parts = { shared: this.#shared, service: this.state, instances: this.#instances, transport: this.#transport };
+    const parts = { shared: this.#shared, service: this.state, instances: this.#instances, transport: this.#links.tcp };
     return statusOf(this.#membership, parts, this.#state, this.#platform.clock.now() - this.#began);
   }
 
@@ -351,61 +302,6 @@ export class JoinedMember extends Sharing implements Member {
     return { ...leaseOptions(this.#membership.timing, algorithm), ...options };
   }
 
-  #send(to: NodeId, envelope: Envelope): SendResult {
-    count(this.#counts.messagesSent, typeOf(envelope));
-    const result = this.#transport.hasPeer(to) ? this.#transport.send(to, envelope) : UNSENT;
-    this.#trace.sent(to, envelope, result);
-    return result;
-  }
-
-  /** A member of an earlier release could not read it, and would take it for damage. */
-  #sendOfService(to: NodeId, envelope: ServiceEnvelope): SendResult {
-    if ((this.#transport.versionOf(to) ?? 0) >= SERVICE_VERSION) return this.#send(to, envelope);
-    count(this.#counts.lost, "down");
-    return UNSENT;
-  }
-
-  #multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void {
-    if (transport === "tcp" || this.#udp === null) {
-      for (const member of to) this.#send(member, envelope);
-      return;
-    }
-    count(this.#counts.messagesSent, typeOf(envelope));
-    const resultOf = this.#udp.send(envelope, to);
-    if (this.#trace.wanted) for (const member of to) this.#trace.sent(member, envelope, resultOf(member));
-  }
-
-  #multicasting(
-    ways: Omit<UdpOptions<Envelope>, "members" | "place" | "deliver" | "fallback" | "linked">,
-    members: readonly NodeId[],
-    place: UdpPlace,
-  ): UdpMulticast<Envelope> {
-    return udpMulticast({
-      ...ways,
-      members,
-      place,
-      deliver: (from, envelope, messageId) => {
-        if (envelope.type === "channel") this.#deliver(from, envelope, "udp", messageId);
-        else this.#notes.datagram(from, envelope);
-      },
-      fallback: (to, envelope) => this.#transport.send(to, envelope),
-      linked: () => this.#transport.peers.flatMap(({ id, link }) => (link === "open" ? [id] : [])),
-    });
-  }
-
-  #bounds(transport: Transport): Bounds {
-    const { limits, members } = this.#membership.config;
-    const datagramBytes = transport === "udp" ? this.#udp?.payloadBytes : undefined;
-    return boundsWithin(limitsWith(limits).maxFrameBytes, Object.keys(members).length, datagramBytes);
-  }
-
-  #hasRoom(members: readonly NodeId[]): boolean {
-    return this.#transport.peers.every(({ id, queuedBytes }) => {
-      if (!members.includes(id)) return true;
-      return (queuedBytes < FULL_LINK_BYTES || this.#shared.isSuspected(id)) && !this.#resending.isFull(id);
-    });
-  }
-
   #deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void {
     this.#trace.received(from, envelope, id);
     countReceived(this.#counts, from, typeOf(envelope));
@@ -422,7 +318,7 @@ export class JoinedMember extends Sharing implements Member {
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
-      const [platform, shared, instances, transport] = [this.#platform, this.#shared, this.#instances, this.#transport];
+      const [platform, shared, instances, transport] = [this.#platform, this.#shared, this.#instances, this.#links.tcp];
       await leaveInOrder(
         { platform, shared, instances, transport, state: this.state, sessions: this.sessions },
         reason,
@@ -461,9 +357,8 @@ export class JoinedMember extends Sharing implements Member {
     this.state.stop();
     this.#shared.stop();
     this.#events.close();
-    this.#resending.close();
-    this.#udp?.close();
-    await Promise.all([this.#transport.close(), this.#admin?.close(), this.doors.close()]);
+    this.#links.stop();
+    await Promise.all([this.#links.tcp.close(), this.#admin?.close(), this.doors.close()]);
     await this.#membership.journal?.close();
   }
 
@@ -474,7 +369,7 @@ export class JoinedMember extends Sharing implements Member {
       shared: this.#shared,
       state: this.state,
       isJoined: () => this.#state === "joined",
-      peers: () => this.#transport.peers,
+      peers: () => this.#links.tcp.peers,
     });
   }
 
@@ -490,7 +385,7 @@ export class JoinedMember extends Sharing implements Member {
       trace,
       counts: this.#counts,
       metrics: this.#metrics,
-      injector: faultInjector ? this.#injector : null,
+      injector: faultInjector ? this.#links.injector : null,
       sessions: this.sessions,
     });
   }

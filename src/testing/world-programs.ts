@@ -1,0 +1,33 @@
+/** Programs that run in processes of a world. */
+import type { SimulatedProcess } from "./simulated-process.ts";
+import type { ProcessTools } from "./world-options.ts";
+import { worldTimers } from "./world-timers.ts";
+
+export interface AroundProgram {
+  readonly process: SimulatedProcess;
+  /** Of the member or client that it uses: aborted once that has ended. */
+  readonly used: AbortSignal;
+  log(text: string): void;
+  /** It has failed for want of what it used: its process ends, as one does that has nothing left to do. */
+  onEnd(): void;
+  /** It has failed by itself. */
+  onError(error: unknown): void;
+}
+
+export function runProgram(program: (tools: ProcessTools) => unknown, around: AroundProgram): void {
+  const { process, used } = around;
+  const { clock, random } = process;
+  const tools: ProcessTools = {
+    ...worldTimers((ms, run) => process.timer(ms, run)),
+    now: () => clock.now(),
+    random: () => random.fraction(),
+    log: (text) => around.log(text),
+  };
+  Promise.resolve()
+    .then(() => program(tools))
+    .catch((error: unknown) => {
+      if (!process.isAlive) return;
+      if (used.aborted) around.onEnd();
+      else around.onError(error);
+    });
+}
