@@ -58,6 +58,8 @@ export interface LogGauges {
   readonly sessions: number;
   readonly stateBytes: number;
   readonly stateBytesLimit: number;
+  /** Of commands of state machines that this member has not defined. */
+  readonly undefinedBytes: number;
   /** Of the last snapshot. */
   readonly snapshotChars: number;
 }
@@ -196,6 +198,11 @@ function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): rea
     of("snapshot_chars", "Characters of the last snapshot.", ({ snapshotChars }) => snapshotChars),
     of("state_bytes", "Bytes of all keys, values and items that are shared.", ({ stateBytes }) => stateBytes),
     of("state_limit_bytes", "How many bytes of them there may be.", ({ stateBytesLimit }) => stateBytesLimit),
+    of(
+      "state_undefined_bytes",
+      "Bytes of commands that wait here for replicated() to define their machines.",
+      ({ undefinedBytes }) => undefinedBytes,
+    ),
     of("state_sessions", "Sessions of members and clients that the log has.", ({ sessions }) => sessions),
     gauge("state_watches", "Watches of maps that are open at this member.", watches),
   ];
@@ -212,6 +219,7 @@ const NO_LOG: LogGauges = {
   sessions: 0,
   stateBytes: 0,
   stateBytesLimit: 0,
+  undefinedBytes: 0,
   snapshotChars: 0,
 };
 

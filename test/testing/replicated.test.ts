@@ -1,7 +1,7 @@
 /** State machines of the caller's own in virtual time: what is acknowledged stays, also where a member defines one late or never. */
 import { describe, expect, test } from "vitest";
 import type { Replicated } from "../../src/cluster/services/state/state-api.ts";
-import type { Member } from "../../src/index.ts";
+import type { Member, MemberEvent } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const IDS = [1, 2, 3];
@@ -84,6 +84,13 @@ describe("a state machine that is defined late", () => {
   });
 });
 
+/** Until it ends. */
+async function eventsOf(member: Member): Promise<MemberEvent[]> {
+  const events: MemberEvent[] = [];
+  for await (const event of member.events()) events.push(event);
+  return events;
+}
+
 const last = {
   init: () => 0,
   apply: (count: number, _text: string): readonly [number, number] => [count + 1, count + 1],
@@ -95,6 +102,7 @@ test("members that never define a machine stop before they would drop a command,
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const machine = world.member(1).replicated("last", last);
+    const warned = eventsOf(world.member(2));
     const large = "x".repeat(1_000_000);
     let done = 0;
     const outcome = (async () => {
@@ -109,6 +117,9 @@ test("members that never define a machine stop before they would drop a command,
         'call replicated("last", …) in the turn in which join() resolves, at every member',
       );
     }
+    const warnings = (await warned).filter(({ type }) => type === "machine-undefined");
+    expect(warnings).toHaveLength(7);
+    expect(warnings[0]).toMatchObject({ machine: "last", maxBytes: 33_554_432 });
     const members = await restartAll(world);
     const machines = members.map((member) => member.replicated("last", last));
     const counts = await Promise.all(machines.map((each) => each.read({ timeoutMs: 60_000 })));

@@ -276,6 +276,13 @@ export type MemberEvent =
   | { readonly type: "log-leader-changed"; readonly leader: NodeId | null; readonly term: number }
   /** This member's session of the replicated service is over: what it held there is lost. */
   | { readonly type: "session-lost"; readonly session: number }
+  /** Commands wait here for `replicated()` to define that machine, so many bytes in all. With more than `maxBytes` the member stops. */
+  | {
+      readonly type: "machine-undefined";
+      readonly machine: string;
+      readonly bytes: number;
+      readonly maxBytes: number;
+    }
   /** Another member uses the name with other settings than this one wants. */
   | {
       readonly type: "instance-refused";

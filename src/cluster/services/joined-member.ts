@@ -165,6 +165,7 @@ export class JoinedMember extends Sharing implements Member {
       counts: this.#counts,
       send: (to, envelope) => this.#links.sendOfService(to, envelope),
       why: () => this.#shared.whyNoQuorum,
+      onUndefined: (machine, bytes, maxBytes) => this.#notes.undefinedMachine(machine, bytes, maxBytes),
       otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
     };
   }

@@ -30,6 +30,12 @@ export class RefusalNotes {
     this.#publish({ type: "instance-refused", kind, name, by, why });
   }
 
+  undefinedMachine(machine: string, bytes: number, maxBytes: number): void {
+    const text = `commands wait here for the state machine "${machine}", ${bytes} bytes in all: call replicated(${JSON.stringify(machine)}, …) at this member, which stops at ${maxBytes} bytes`;
+    this.#log.once(`undefined ${machine}`, text, { event: "machine-undefined", machine, bytes, maxBytes });
+    this.#publish({ type: "machine-undefined", machine, bytes, maxBytes });
+  }
+
   overflow(to: NodeId): void {
     const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
     this.#log.once(`resending ${to}`, text, { event: "resending-full", peer: to });

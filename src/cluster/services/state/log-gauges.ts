@@ -2,6 +2,7 @@
 import type { StateOf } from "../../../core/protocol.ts";
 import { lastIndex } from "../../../protocols/consensus/raft/log.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
+import { waitingBytes } from "../../../protocols/service/coordination-service/machines.ts";
 import { MAX_STATE_BYTES } from "../../../protocols/service/coordination-service/replica.ts";
 import type { LogGauges } from "../../../runtime/metric-table.ts";
 
@@ -20,6 +21,7 @@ export function logGauges({ log, replica }: StateOf<CoordinationService>): LogGa
     sessions: replica.data.sessions.length,
     stateBytes: replica.data.bytes,
     stateBytesLimit: MAX_STATE_BYTES,
+    undefinedBytes: waitingBytes(replica.data),
     snapshotChars: replica.saved,
   };
 }

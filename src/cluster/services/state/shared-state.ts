@@ -45,6 +45,8 @@ const LOG = "raft";
 
 /** What the member says of itself. */
 export interface OfMember extends Pick<ServiceHostOptions, "maxWaiters" | "counts" | "send" | "why"> {
+  /** Commands wait here for a machine to be defined. */
+  onUndefined(machine: string, bytes: number, maxBytes: number): void;
   readonly maxInstances: number;
   /** With which other algorithm a name is in use here; null: with none. */
   otherAlgorithm(kind: Kind, name: string): string | null;
@@ -76,6 +78,7 @@ export class SharedState implements StateApi {
     this.#grants = new Grants(this.host, this.waits);
     this.host.listen((event) => {
       if (event.type === "led") options.publish({ type: "log-leader-changed", leader: event.leader, term: event.term });
+      else if (event.type === "commandsWait") options.onUndefined(event.machine, event.bytes, event.maxBytes);
       else if (event.type === "lost" && this.host.closed === null) {
         options.counts.sessionsLost.count += 1;
         options.publish({ type: "session-lost", session: event.session });

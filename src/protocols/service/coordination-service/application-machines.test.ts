@@ -55,16 +55,25 @@ describe("state machines of the application", () => {
   });
 
   it("that are not defined here stop the replica before it would have to drop their commands", () => {
-    const { apply, data } = withSession({ maxPendingBytes: 1_000 });
-    apply(0, { type: "execute", machine: "other", command: "x".repeat(400) });
+    const { apply, data, events } = withSession({ maxPendingBytes: 1_000 });
+    events();
+    apply(0, { type: "execute", machine: "other", command: "x".repeat(60) });
+    expect(events()).toEqual([]); // Less than an eighth.
+    apply(0, { type: "execute", machine: "other", command: "x".repeat(308) });
     apply(0, execute("x".repeat(400)));
+    apply(0, execute(""));
+    expect(events()).toEqual([
+      { type: "commandsWait", machine: "other", bytes: 436, maxBytes: 1_000 },
+      { type: "commandsWait", machine: "sum", bytes: 870, maxBytes: 1_000 },
+      { type: "commandsWait", machine: "sum", bytes: 904, maxBytes: 1_000 },
+    ]);
     const stopped = {
       code: "undefined-machine",
       message:
-        'expected the state machine "sum" to be defined at this member, and it is not: 1004 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
+        'expected the state machine "sum" to be defined at this member, and it is not: 1040 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
-    expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([1, 2]);
+    expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([2, 3]);
   });
 
   it("of which more waits than a snapshot has room for are not saved on demand, and the refusal names them", () => {

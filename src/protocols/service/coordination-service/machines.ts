@@ -123,14 +123,25 @@ function begin(machine: MachineState, definition: Definition): void {
 const COMMAND_BYTES = 32;
 
 /** @throws EnvironmentError if there is no room for more: what is in the log is not lost, and is run once the machine is defined. */
-function keep({ data, limits }: Replicated, name: string, machine: MachineState, command: string): void {
+function keep({ data, limits, tell }: Applying, name: string, machine: MachineState, command: string): void {
   if (machine.pending === null) return;
+  const added = COMMAND_BYTES + bytesOf(command);
   machine.pending.push(command);
-  machine.pendingBytes += COMMAND_BYTES + bytesOf(command);
-  const bytes = data.machines.values.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
+  machine.pendingBytes += added;
+  const bytes = waitingBytes(data);
   const { maxPendingBytes } = limits;
   if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `at most ${maxPendingBytes} do`);
+  const share = maxPendingBytes / TOLD_SHARES;
+  if (Math.floor(bytes / share) > Math.floor((bytes - added) / share))
+    tell({ type: "commandsWait", machine: name, bytes, maxBytes: maxPendingBytes });
 }
+
+/** How often it is told that commands wait, until no more may. */
+const TOLD_SHARES = 8;
+
+/** Of commands whose machines are not defined here. */
+export const waitingBytes = ({ machines }: Data): number =>
+  machines.values.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
 
 /** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
 export function requireDefined({ machines }: Data): void {

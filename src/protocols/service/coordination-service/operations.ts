@@ -295,6 +295,8 @@ export type ServiceEvent =
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
   /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
   | { type: "machineChanged"; machine: string; change: unknown }
+  /** By a replica that has not defined the machine: its commands wait, and have come to another eighth of the bytes that may. */
+  | { type: "commandsWait"; machine: string; bytes: number; maxBytes: number }
   /** The members are these from here on. */
   | { type: "members"; list: MemberList };
 
