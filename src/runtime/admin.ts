@@ -1,6 +1,4 @@
 /** The admin pages of one member, over HTTP. See `admin-pages.ts` for what they say. */
-import { createServer } from "node:https";
-import { type ServerType, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { stream } from "hono/streaming";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -9,7 +7,8 @@ import type { TraceEntry } from "../trace/entry.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
 import { type FaultInjector, readFaults } from "./fault-injector.ts";
-import { formatHostPort, type HostPort } from "./host-port.ts";
+import type { HostPort } from "./host-port.ts";
+import { httpListener } from "./http-listener.ts";
 import { jsonBody, TOO_LONG } from "./json-body.ts";
 import { type Counts, count } from "./metrics.ts";
 import { addSessionPages, SESSION_PAGES, type SessionHost } from "./session-pages.ts";
@@ -59,33 +58,20 @@ const MAX_CONNECTIONS = 256;
 export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const streams = new Set<AbortController>();
   const app = pages(options, streams);
-  const { host, port } = options.address;
   const tls = options.tls ?? null;
-  const secure = tls && { createServer, serverOptions: { ...tls, requestCert: tls.ca !== undefined } };
-  const server = await new Promise<ServerType>((resolve, reject) => {
-    const starting = serve({ fetch: app.fetch, hostname: host, port, overrideGlobalObjects: false, ...secure }, () =>
-      resolve(starting),
-    );
-    starting.once("error", (error: NodeJS.ErrnoException) => {
-      const where = `${formatHostPort(options.address)} for the admin pages`;
-      const why =
-        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      reject(new EnvironmentError("cannot-listen", `cannot listen on ${where}: ${why}`, { cause: error }));
-    });
+  const listener = await httpListener({
+    address: options.address,
+    what: "for the admin pages",
+    fetch: app.fetch,
+    tls: tls && { ...tls, requestCert: tls.ca !== undefined },
+    maxConnections: MAX_CONNECTIONS,
   });
-  server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
-  server.maxConnections = MAX_CONNECTIONS;
-  const bound = server.address();
-  const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    url: `${tls === null ? "http" : "https"}://${formatHostPort({ host, port: boundPort })}`,
-    renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
+    url: listener.url,
+    renew: (material) => listener.renew(material),
     close() {
       for (const stream of streams) stream.abort();
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
-      });
+      return listener.close();
     },
   };
 }

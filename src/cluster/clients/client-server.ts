@@ -1,15 +1,15 @@
 /** Where a member serves clients that are no members: HTTP, server-sent events and WebSocket on one port. */
 import type { IncomingMessage } from "node:http";
-import { createServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
-import { type HttpBindings, type ServerType, serve } from "@hono/node-server";
+import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { z } from "zod";
-import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import { UsageError, unexpected } from "../../core/errors.ts";
 import { MAX_WHOLE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
-import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
+import type { HostPort } from "../../runtime/host-port.ts";
+import { httpListener } from "../../runtime/http-listener.ts";
 import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
@@ -69,13 +69,15 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   const watches = new Set<AbortController>();
   const open: Open = new Set();
   const app = pages(options, watches, open);
-  const secure = tls && {
-    createServer,
-    serverOptions: { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: false },
-  };
-  const server = await listening(address, app, secure);
+  const listener = await httpListener({
+    address,
+    what: "for clients",
+    fetch: app.fetch,
+    tls: tls && { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: false },
+    maxConnections: MAX_CONNECTIONS,
+  });
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_CLIENT_WORD_BYTES, perMessageDeflate: false });
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  listener.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const objection = objectionTo(request, place);
     if (objection !== null || request.url?.split("?")[0] !== CLIENT_PATH) {
       options.counts.refused += 1;
@@ -85,15 +87,10 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
     }
     sockets.handleUpgrade(request, socket, head, (ws) => converse(ws, request, door, place.access));
   });
-  server.maxConnections = MAX_CONNECTIONS;
-  server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
-  const bound = server.address();
-  const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
-  const urlAt = (host: string): string => `${tls === null ? "http" : "https"}://${formatHostPort({ host, port })}`;
   return {
-    url: urlAt(address.host),
-    urlAt,
-    renew: (material) => void ("setSecureContext" in server && server.setSecureContext({ ...material })),
+    url: listener.url,
+    urlAt: listener.urlAt,
+    renew: (material) => listener.renew(material),
     recheck() {
       door.recheck();
       for (const each of [...open]) if (!each.isStillAllowed()) each.end();
@@ -104,27 +101,9 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
         client.close();
         setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // What was said last is on its way.
       }
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
-      });
+      return listener.close();
     },
   };
-}
-
-function listening(address: HostPort, app: Hono<Env>, secure: object | null): Promise<ServerType> {
-  return new Promise((resolve, reject) => {
-    const { host, port } = address;
-    const starting = serve({ fetch: app.fetch, hostname: host, port, overrideGlobalObjects: false, ...secure }, () =>
-      resolve(starting),
-    );
-    starting.once("error", (error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      const text = `cannot listen on ${formatHostPort(address)} for clients: ${why}`;
-      reject(new EnvironmentError("cannot-listen", text, { cause: error }));
-    });
-  });
 }
 
 function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, access: Access): void {

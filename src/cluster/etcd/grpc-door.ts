@@ -2,8 +2,8 @@
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
-import { EnvironmentError } from "../../core/errors.ts";
-import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
+import { cannotListen } from "../../runtime/cannot-listen.ts";
+import type { HostPort } from "../../runtime/host-port.ts";
 import { optionalPackage } from "../../runtime/optional-package.ts";
 import type { DoorRoom, Place } from "./door-room.ts";
 import { EtcdError } from "./errors.ts";
@@ -133,12 +133,7 @@ const library = (): Promise<typeof Grpc> =>
 
 function listening(server: NetServer, address: HostPort): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      const text = `cannot listen on ${formatHostPort(address)} for etcd's API: ${why}`;
-      reject(new EnvironmentError("cannot-listen", text, { cause: error }));
-    });
+    server.once("error", (error) => reject(cannotListen(address, "for etcd's API", error)));
     server.listen(address.port, address.host, () => {
       server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
       resolve((server.address() as AddressInfo).port);

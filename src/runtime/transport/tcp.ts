@@ -2,11 +2,12 @@
  * The TCP transport: to every peer one connection that this node dials and sends on, and one that the peer dials. With
  * TLS both ends prove with a certificate which node they are.
  */
-import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { PeerStatus } from "../admin-pages.ts";
+import { cannotListen } from "../cannot-listen.ts";
 import type { FaultInjector } from "../fault-injector.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { Log } from "../log.ts";
@@ -271,9 +272,6 @@ async function listen(listener: Listener, address: HostPort): Promise<void> {
   try {
     await listener.open(address);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : message;
-    const text = `cannot listen on ${formatHostPort(address)}: ${why}`;
-    throw new EnvironmentError("cannot-listen", text, { cause: error });
+    throw cannotListen(address, "", error);
   }
 }

@@ -1,0 +1,58 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+import { authority } from "../../test/network/certificates.ts";
+import { closedAfterEach } from "../../test/network/closing.ts";
+import { type HttpListener, type HttpListenerOptions, httpListener } from "./http-listener.ts";
+
+describe("a listener for HTTP", () => {
+  const closing = closedAfterEach();
+
+  async function listener(given: Partial<HttpListenerOptions> = {}): Promise<HttpListener> {
+    const address = { host: "127.0.0.1", port: 0 };
+    const fetch = (): Response => new Response("hello");
+    const usual = { address, what: "for a test", fetch, tls: null, maxConnections: 8, headersMs: 100 };
+    return closing(await httpListener({ ...usual, ...given }));
+  }
+
+  /** It says that much, and then nothing more. */
+  async function caller({ url }: HttpListener, said: string): Promise<Socket> {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    closing({ close: () => socket.destroy() });
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    socket.resume();
+    socket.write(said);
+    return socket;
+  }
+
+  it.each([
+    ["nothing", ""],
+    ["half a request", "GET / HTTP/1.1\r\nhost: a"],
+  ])("keeps no place for who says %s", async (_what, said) => {
+    const full = await listener({ maxConnections: 1 });
+    const silent = await caller(full, said);
+    await once(silent, "close");
+    await vi.waitFor(async () => expect(await (await fetch(full.url)).text()).toBe("hello"), { timeout: 10_000 });
+  });
+
+  it("keeps none for who never shakes hands where TLS is asked for", async () => {
+    const { ca, cert, key } = await (await authority("pages")).issue("localhost");
+    await once(await caller(await listener({ tls: { ca, cert, key } }), ""), "close");
+  });
+
+  it("lets an answer take longer than a question may", async () => {
+    const slow = await listener({ fetch: () => sleep(500, undefined).then(() => new Response("at last")) });
+    expect(await (await fetch(slow.url)).text()).toBe("at last");
+  });
+
+  it("says where it cannot listen, what for, and what to do", async () => {
+    const { port } = new URL((await listener()).url);
+    const second = listener({ address: { host: "127.0.0.1", port: Number(port) } });
+    await expect(second).rejects.toMatchObject({
+      code: "cannot-listen",
+      message: `cannot listen on 127.0.0.1:${port} for a test: it is taken: stop what listens there or choose another`,
+    });
+  });
+});
