@@ -21,6 +21,10 @@ export class MemberChanges {
   readonly #chance: Random;
   /** Newcomers that are down, and come back. */
   readonly #down = new Set<number>();
+  /** Who asked for changes that were not answered: they may be done yet. */
+  readonly #unanswered = new Set<number>();
+  /** Who was asked last. */
+  #asked = 0;
 
   constructor(world: World, seed: number) {
     this.#world = world;
@@ -46,6 +50,7 @@ export class MemberChanges {
     for (const id of this.#down) void this.#back(id);
     for (const id of world.members)
       if (!world.isUp(id) && (await this.#list()).some((each) => each.id === id)) await this.#back(id);
+    for (const id of this.#unanswered) if (world.isUp(id)) await this.#unlessGone(id, outlast);
     return this.#ask(async ({ cluster }) => {
       await cluster.settled(WELL_WITHIN);
       return (await cluster.members(WELL_WITHIN)).map(({ id }) => id);
@@ -90,6 +95,7 @@ export class MemberChanges {
     const world = this.#world;
     const id = await this.#anybody(LONGEST_MS);
     if (id === null) return; // While two halves are of different releases, nobody leads.
+    this.#asked = id;
     const by = world.member(id);
     const list = await by.cluster.members(WITHIN);
     const voters = list.filter(({ role }) => role === "voter");
@@ -129,7 +135,12 @@ export class MemberChanges {
 
   /** Null as well if the process that was asked dies: it may be done then, so the newcomers start all the same. */
   async #done(change: Promise<void>): Promise<void> {
-    if ((await this.#unlessItDies(change.then(() => true))) !== null) this.count += 1;
+    try {
+      if ((await this.#unlessItDies(change.then(() => true))) !== null) this.count += 1;
+    } catch (error) {
+      if (error instanceof CoordinationError && error.phase === "uncertain") this.#unanswered.add(this.#asked);
+      throw error;
+    }
   }
 
   async #enter(add: (at: { id: number; address: string }) => Promise<void>): Promise<void> {
@@ -199,6 +210,9 @@ export class MemberChanges {
     return null;
   }
 }
+
+/** What a member asked for before is done by then, or never: the log takes the commands of a session in their order. */
+const outlast = (member: Member): Promise<unknown> => member.map("outlasted").put("by", member.id, WELL_WITHIN);
 
 const ORDINARY = [
   "unknown-member",
