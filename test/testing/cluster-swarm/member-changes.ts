@@ -21,6 +21,8 @@ export class MemberChanges {
   readonly #chance: Random;
   /** Newcomers that are down, and come back. */
   readonly #down = new Set<number>();
+  /** Those that are to be moved, and it is not known whether the list says so: whoever moves one asks until it is done. */
+  readonly #moving = new Set<number>();
   /** Who asked for changes that were not answered: they may be done yet. */
   readonly #unanswered = new Set<number>();
   /** Who was asked last. */
@@ -47,6 +49,7 @@ export class MemberChanges {
   /** All are back. @returns who is on the list. */
   async end(): Promise<readonly number[]> {
     const world = this.#world;
+    for (const id of this.#moving) await this.#move(id);
     for (const id of this.#down) void this.#back(id);
     for (const id of world.members)
       if (!world.isUp(id) && (await this.#list()).some((each) => each.id === id)) await this.#back(id);
@@ -122,9 +125,9 @@ export class MemberChanges {
         return this.#crashNewcomer(list);
       case 6:
         if (victim !== undefined && victim.id > 10 && world.isUp(victim.id)) {
-          this.#down.add(victim.id);
+          for (const each of [this.#down, this.#moving]) each.add(victim.id);
           await world.move(victim.id, WITHIN);
-          this.#down.delete(victim.id);
+          for (const each of [this.#down, this.#moving]) each.delete(victim.id);
           this.count += 1;
         }
         return;
@@ -183,6 +186,14 @@ export class MemberChanges {
     this.#down.add(newcomer.id);
     await world.sleep(this.#chance.between(100, 1_500));
     await this.#back(newcomer.id);
+  }
+
+  async #move(id: number): Promise<void> {
+    try {
+      await this.#ask(({ cluster }) => cluster.move(id, this.#world.address(id), WELL_WITHIN));
+    } catch (error) {
+      if (!isExpected(error)) throw error; // It may have been removed.
+    }
   }
 
   async #back(id: number): Promise<void> {
