@@ -23,9 +23,9 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Of a process on a network, and optional: members on a simulated platform have none. */
-const ADMIN_PAGES = "the admin pages: HTTP for people and programs of this machine";
+const ADMIN_PAGES = "the admin pages and those of clients: HTTP for people and programs";
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/runtime/admin.ts": ADMIN_PAGES,
+  "src/runtime/http-listener.ts": ADMIN_PAGES,
   "src/runtime/broadcast.ts": ADMIN_PAGES,
   "src/cluster/services/member-pages.ts": ADMIN_PAGES,
   "src/cluster/services/sessions.ts": ADMIN_PAGES,
