@@ -31,13 +31,16 @@ describe("a link with a scenario alone", () => {
 });
 
 describe("a link that names no run", () => {
-  test.each(["#/run", "#/check", "#/compare", "#/embed"])("%s shows the same where it says the cursor's step", (hash) => {
-    const { page, words } = placeOf(hash);
-    expect(withPreset(page, words)).toEqual(presetOf(page));
-    expect(presetOf(page).protocol).toBe("bully");
-    const reloaded = placeOf(`${hash}?at=4`);
-    expect(withPreset(page, reloaded.words)).toEqual({ ...presetOf(page), at: "4" });
-  });
+  test.each(["#/run", "#/check", "#/compare", "#/embed"])(
+    "%s shows the same where it says the cursor's step",
+    (hash) => {
+      const { page, words } = placeOf(hash);
+      expect(withPreset(page, words)).toEqual(presetOf(page));
+      expect(presetOf(page).protocol).toBe("bully");
+      const reloaded = placeOf(`${hash}?at=4`);
+      expect(withPreset(page, reloaded.words)).toEqual({ ...presetOf(page), at: "4" });
+    },
+  );
 
   test("keeps what else it says", () => {
     expect(withPreset("run", { protocol: "", nodes: "4" })).toEqual({ protocol: "bully", nodes: "4" });
@@ -46,7 +49,12 @@ describe("a link that names no run", () => {
   });
 
   test("is none that has a protocol, a scenario, a recording or a counterexample", () => {
-    for (const words of [{ protocol: "ring" }, { scenario: "nothing" }, { recording: "a.jsonl" }, { counterexample: "1" }])
+    for (const words of [
+      { protocol: "ring" },
+      { scenario: "nothing" },
+      { recording: "a.jsonl" },
+      { counterexample: "1" },
+    ])
       expect(withPreset("run", words)).toBe(words);
   });
 });

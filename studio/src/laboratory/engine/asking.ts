@@ -71,9 +71,7 @@ export class Asking {
   }
 
   #ask(question: Question, onProgress: Open["onProgress"] = () => {}): Promise<unknown> {
-    return new Promise((resolve, reject) =>
-      this.#put(this.#asked++, { question, resolve, reject, onProgress }),
-    );
+    return new Promise((resolve, reject) => this.#put(this.#asked++, { question, resolve, reject, onProgress }));
   }
 
   #put(id: number, open: Open): void {

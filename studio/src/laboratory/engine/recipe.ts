@@ -31,7 +31,7 @@ export const ownWords: readonly string[] = [
 
 /** More acts than this nobody follows, and each makes the run anew. */
 export const MAX_FORKS = 20;
-/** In characters; longer addresses are cut by chats and mail programs. */
+/** In characters, with the step of the cursor; longer addresses are cut by chats and mail programs. */
 export const MAX_LINK = 4_000;
 
 const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour", "live", "embed"];

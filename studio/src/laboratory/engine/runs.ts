@@ -81,7 +81,10 @@ export interface Sources {
 export async function runOf(words: Words, sources: Sources, onEvents: OnEvents = () => {}): Promise<Run> {
   const length = linkLength(words);
   if (length > MAX_LINK)
-    throw new UsageError("bad-argument", `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`);
+    throw new UsageError(
+      "bad-argument",
+      `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`,
+    );
   const forks = forksOf(words.fork ?? "");
   if (forks.length > MAX_FORKS)
     throw new UsageError(
