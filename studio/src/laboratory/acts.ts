@@ -14,12 +14,15 @@ export interface Act {
 
 /** None where states are not known: a run cannot go on from there. */
 export function actsAt(
-  { nodes, inFlight, hasStates }: Look,
+  { step, nodes, inFlight, hasStates }: Look,
   { verb, drawing }: Pick<ShownRun, "verb" | "drawing">,
 ): Act[] {
   if (!hasStates) return [];
   const ids = nodes.map(({ node }) => node);
-  const isTurned = (drawing.axes.time.networks.at(-1)?.words ?? "").split("; ").some(isCutText);
+  const { steps, networks } = drawing.axes.time;
+  const now = steps[step] ?? 0;
+  // Not what the network will be like later: a fork goes on with what holds here.
+  const network = networks.findLast(({ since }) => since <= now)?.words ?? "";
   return [
     ...nodes.flatMap((node) => actsOn(node, ids, verb)),
     ...inFlight.flatMap(({ id, from, to, text }): Act[] => {
@@ -32,7 +35,7 @@ export function actsAt(
       });
       return [act("Lose", "lose"), act("Duplicate", "duplicate"), act("Delay by 100 ms", "delay")];
     }),
-    ...(isTurned
+    ...(network.split("; ").some(isCutText)
       ? [
           {
             label: "Heal all cuts",

@@ -36,11 +36,12 @@ export class Cursor {
     }, STEP_MS);
   }
 
-  /** Arrows, Home, End and Space, unless they are meant for something that is written or pressed. */
+  /** Arrows, Home, End and Space, unless they are meant for something that is written or chosen, or Space for what it presses. */
   onkey(event: KeyboardEvent): void {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target instanceof HTMLElement && target.closest("input, select, textarea, button, summary, a") !== null) return;
+    const taken = event.key === " " ? "input, select, textarea, button, summary, a" : "input, select, textarea";
+    if (target instanceof HTMLElement && target.closest(taken) !== null) return;
     const { along } = this;
     const isAlong = event.shiftKey && along !== null && this.step >= 0;
     const moves: Readonly<Record<string, () => void>> = {

@@ -67,6 +67,16 @@ describe("branches", () => {
     expect(hashOf({ page: "run", words: deep }).length).toBeLessThanOrEqual(MAX_LINK);
     expect(deep.branches ?? "").not.toBe("");
   });
+
+  test("so does the link with the step of its cursor", () => {
+    // Each is a character longer than the one before: one of them is as long as a link may be.
+    const kept = Array.from({ length: MAX_LINK }, (_, length) => {
+      const words = onBranch({ protocol: "bully", fork: `20 lose 2 ${"9".repeat(length)}` }, "10 crash 4");
+      expect(hashOf({ page: "run", words: { ...words, at: "99999" } }).length).toBeLessThanOrEqual(MAX_LINK);
+      return words.branches !== undefined;
+    });
+    expect(new Set(kept)).toEqual(new Set([true, false]));
+  });
 });
 
 test("an act that is taken back leaves the others, and the run with it as a branch", () => {

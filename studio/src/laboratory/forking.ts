@@ -3,7 +3,7 @@
  * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
  */
 import type { ShownRun } from "./engine/answers.ts";
-import { type Fork, forksOf, forksText, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
+import { type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
 
 /** More branches than these are not kept; the oldest go first. */
 const MOST_BRANCHES = 12;
@@ -51,7 +51,7 @@ function withBranches(words: Words, fork: string, branches: readonly string[]): 
     ...(some.length === 0 ? {} : { branches: some.join(BETWEEN) }),
   });
   let some = kept.slice(-MOST_BRANCHES);
-  while (some.length > 0 && hashOf({ page: "run", words: made(some) }).length > MAX_LINK) some = some.slice(1);
+  while (some.length > 0 && linkLength(made(some)) > MAX_LINK) some = some.slice(1);
   return made(some);
 }
 

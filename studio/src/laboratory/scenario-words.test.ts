@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Catalogue } from "./catalogue.ts";
-import { algorithmOf, withProtocol } from "./scenario-words.ts";
+import { placeOf } from "./engine/recipe.ts";
+import { algorithmOf, presetOf, withPreset, withProtocol } from "./scenario-words.ts";
 
 const bare = { summary: "", family: "", topology: "", guarantees: [], costs: [] };
 const catalogue: Catalogue = [
@@ -26,5 +27,34 @@ describe("a link with a scenario alone", () => {
       {},
     ])
       expect(withProtocol(words, catalogue)).toBe(words);
+  });
+});
+
+describe("a link that names no run", () => {
+  test.each(["#/run", "#/check", "#/compare", "#/embed"])(
+    "%s shows the same where it says the cursor's step",
+    (hash) => {
+      const { page, words } = placeOf(hash);
+      expect(withPreset(page, words)).toEqual(presetOf(page));
+      expect(presetOf(page).protocol).toBe("bully");
+      const reloaded = placeOf(`${hash}?at=4`);
+      expect(withPreset(page, reloaded.words)).toEqual({ ...presetOf(page), at: "4" });
+    },
+  );
+
+  test("keeps what else it says", () => {
+    expect(withPreset("run", { protocol: "", nodes: "4" })).toEqual({ protocol: "bully", nodes: "4" });
+    expect(withPreset("compare", { with: "ring" })).toEqual({ protocol: "bully", with: "ring", nodes: "6" });
+    expect(withPreset("tour", { lang: "es" })).toEqual({ lang: "es" });
+  });
+
+  test("is none that has a protocol, a scenario, a recording or a counterexample", () => {
+    for (const words of [
+      { protocol: "ring" },
+      { scenario: "nothing" },
+      { recording: "a.jsonl" },
+      { counterexample: "1" },
+    ])
+      expect(withPreset("run", words)).toBe(words);
   });
 });

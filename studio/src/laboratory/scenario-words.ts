@@ -1,6 +1,6 @@
-/** A link may name a scenario alone. Which algorithm that is of stands in the catalogue. */
+/** A link may name a scenario alone, or nothing. Which algorithm a scenario is of stands in the catalogue. */
 import type { Catalogue } from "./catalogue.ts";
-import type { Words } from "./engine/recipe.ts";
+import type { PageName, Words } from "./engine/recipe.ts";
 
 /** The algorithm of a scenario, and the form of it that runs; empty for what is not in the catalogue. */
 export function algorithmOf(scenario: string | undefined, catalogue: Catalogue): Words {
@@ -16,4 +16,18 @@ export function algorithmOf(scenario: string | undefined, catalogue: Catalogue):
 export function withProtocol(words: Words, catalogue: Catalogue): Words {
   const { protocol } = words.protocol === undefined ? algorithmOf(words.scenario, catalogue) : {};
   return protocol === undefined ? words : { ...words, protocol };
+}
+
+/** What a page shows if its link names no run. */
+export function presetOf(page: PageName): Words {
+  if (page === "compare") return { protocol: "bully", with: "ring,chang-roberts", nodes: "6" };
+  return page === "run" || page === "check" || page === "embed" ? { protocol: "bully" } : {};
+}
+
+/** The same words, with what the page shows of itself if they name no run: they may say where its cursor stands. */
+export function withPreset(page: PageName, words: Words): Words {
+  const { protocol = "", scenario, recording, counterexample } = words;
+  const namesRun = protocol !== "" || [scenario, recording, counterexample].some((each) => each !== undefined);
+  const { protocol: _none, ...others } = words;
+  return namesRun ? words : { ...presetOf(page), ...others };
 }

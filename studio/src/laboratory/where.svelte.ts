@@ -3,26 +3,40 @@ import { hashOf, type Place, placeOf, type Words } from "./engine/recipe.ts";
 
 class Where {
   place = $state.raw<Place>(placeOf(location.hash));
+  /** Where the cursor has gone since; it makes no run anew, so it is no part of the place. */
+  #noted = $state.raw<Words>({});
   /** What the address holds, unless it changes: that is told of only later. */
   #hash = location.hash;
 
   constructor() {
-    addEventListener("hashchange", () => {
-      this.#hash = location.hash;
-      this.place = placeOf(location.hash);
-    });
+    addEventListener("hashchange", () => this.#read());
   }
 
+  /** Those of the place, with the step at which the cursor stands. */
+  get wordsAtCursor(): Words {
+    return { ...this.place.words, ...this.#noted };
+  }
+
+  /** Where one is already, all begins anew. */
   go(page: Place["page"], words: Words): void {
-    location.hash = hashOf({ page, words });
+    const hash = hashOf({ page, words });
+    if (location.hash === hash && this.#hash === hash) this.#read();
+    else location.hash = hash;
   }
 
   /** Notes the cursor, so that the link holds it; there is nothing to go back to. */
   noteCursor(step: number): void {
     if (location.hash !== this.#hash) return; // It is that of another run already.
     const { page, words } = placeOf(location.hash);
-    history.replaceState(null, "", hashOf({ page, words: { ...words, at: String(step) } }));
+    this.#noted = { at: String(step) };
+    history.replaceState(null, "", hashOf({ page, words: { ...words, ...this.#noted } }));
     this.#hash = location.hash;
+  }
+
+  #read(): void {
+    this.#hash = location.hash;
+    this.#noted = {};
+    this.place = placeOf(location.hash);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Answer, Asked, CheckShown, Compared, Form, Look, Progress, Questio
 import type { Words } from "./recipe.ts";
 
 interface Open {
+  readonly question: Question;
   resolve(value: unknown): void;
   reject(error: Error): void;
   onProgress(progress: Progress): void;
@@ -52,29 +53,39 @@ export class Asking {
     return this.#ask({ do: "check", words: { ...words } }, onProgress) as Promise<CheckShown>;
   }
 
-  /** Ends what is under way; the next question has a worker of its own. */
+  /** Ends what is under way; the next question has a worker of its own. Forms take no time: they are still answered, by that one. */
   stop(): void {
+    const forms = [...this.#open].filter(([, { question }]) => question.do === "form");
+    for (const [id] of forms) this.#open.delete(id);
+    this.#end("stopped");
+    for (const [id, form] of forms) this.#put(id, form);
+  }
+
+  /** The worker, and what it was asked. */
+  #end(why: string): void {
     this.#worker?.terminate();
     this.#worker = null;
-    for (const { reject } of this.#open.values()) reject(new Error("stopped"));
+    const open = [...this.#open.values()];
     this.#open.clear();
+    for (const { reject } of open) reject(new Error(why));
   }
 
   #ask(question: Question, onProgress: Open["onProgress"] = () => {}): Promise<unknown> {
-    const id = this.#asked++;
-    return new Promise((resolve, reject) => {
-      this.#open.set(id, { resolve, reject, onProgress });
-      this.#started().postMessage({ ...question, id } satisfies Asked);
-    });
+    return new Promise((resolve, reject) => this.#put(this.#asked++, { question, resolve, reject, onProgress }));
+  }
+
+  #put(id: number, open: Open): void {
+    this.#open.set(id, open);
+    this.#started().postMessage({ ...open.question, id } satisfies Asked);
   }
 
   #started(): Worker {
     if (this.#worker !== null) return this.#worker;
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data }: MessageEvent<Answer>) => this.#take(data));
+    // Where its file could not be loaded nothing is said, and it never answers: the next question has another.
     worker.addEventListener("error", ({ message }) => {
-      for (const { reject } of this.#open.values()) reject(new Error(message));
-      this.#open.clear();
+      if (worker === this.#worker) this.#end(message || "the worker could not be loaded");
     });
     this.#worker = worker;
     for (const [name, text] of this.#recordings)

@@ -127,7 +127,8 @@ function axisOf({ steps, breaks, width }: Timeline, excerpt: Excerpt, networks: 
     if (ticks.at(-1)?.text !== text) ticks.push({ at: xs[index] ?? 0, text });
   }
   const placed = networks.map(({ at, words }) => {
-    const next = excerpt.steps.findIndex((step) => step.at >= at);
+    const later = excerpt.steps.findIndex((step) => step.at >= at);
+    const next = later === -1 ? xs.length : later;
     const [before, after] = [xs[next - 1] ?? 0, xs[next] ?? width];
     return { since: next === 0 ? 0 : (before + after) / 2, words };
   });

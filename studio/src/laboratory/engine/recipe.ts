@@ -1,5 +1,7 @@
 /** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
 
+import { MAX_DRAWN } from "./limits.ts";
+
 export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live" | "embed";
 
 /**
@@ -29,7 +31,7 @@ export const ownWords: readonly string[] = [
 
 /** More acts than this nobody follows, and each makes the run anew. */
 export const MAX_FORKS = 20;
-/** In characters; longer addresses are cut by chats and mail programs. */
+/** In characters, with the step of the cursor; longer addresses are cut by chats and mail programs. */
 export const MAX_LINK = 4_000;
 
 const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour", "live", "embed"];
@@ -38,6 +40,10 @@ export function hashOf({ page, words }: Place): string {
   const query = new URLSearchParams(Object.entries(words).filter(([, text]) => text !== "")).toString();
   return `#/${page}${query === "" ? "" : `?${query}`}`;
 }
+
+/** Of the link of a run in characters, wherever its cursor goes. */
+export const linkLength = (words: Words): number =>
+  hashOf({ page: "run", words: { ...words, at: String(MAX_DRAWN) } }).length;
 
 export function placeOf(hash: string): Place {
   const [, name = "", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/.exec(hash) ?? [];

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
 import { MAX_BYTES } from "./limits.ts";
-import { forksText, MAX_FORKS, MAX_LINK, placeOf } from "./recipe.ts";
+import { forksText, hashOf, MAX_FORKS, MAX_LINK, placeOf, type Words } from "./recipe.ts";
 
 const laboratory = new TestedLaboratory();
 
@@ -73,6 +73,24 @@ describe("a link", () => {
     await expect(laboratory.run({ protocol: "bully", options: "x".repeat(MAX_LINK) })).rejects.toThrow(
       `a link of at most ${MAX_LINK} characters`,
     );
+  });
+
+  it("that is made is made with its cursor, too", async () => {
+    const bare = { protocol: "bully", nodes: "2", branches: "" };
+    const room = MAX_LINK - hashOf({ page: "run", words: { ...bare, branches: "9" } }).length;
+    const isMade = (words: Words) =>
+      laboratory.run(words).then(
+        () => true,
+        (error: unknown) => !String(error).includes("expected a link"),
+      );
+    const made: boolean[] = [];
+    for (let left = 0; left < 12; left++) {
+      const words = { ...bare, branches: "9".repeat(1 + room - left) };
+      const [alone, withCursor] = [await isMade(words), await isMade({ ...words, at: "99999" })];
+      expect(withCursor, `${left} characters below the limit`).toBe(alone);
+      made.push(alone);
+    }
+    expect(new Set(made)).toEqual(new Set([true, false]));
   });
 
   it("of the docs leads to scenarios that there are", () => {

@@ -17,7 +17,7 @@ import { stepsOf } from "../../../../src/trace/steps.ts";
 import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
-import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import { type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 import { recordedTurns } from "./recorded-turns.ts";
 
 /** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
@@ -79,9 +79,12 @@ export interface Sources {
 
 /** @param onEvents is told now and then how many events there are */
 export async function runOf(words: Words, sources: Sources, onEvents: OnEvents = () => {}): Promise<Run> {
-  const length = hashOf({ page: "run", words }).length;
+  const length = linkLength(words);
   if (length > MAX_LINK)
-    throw new UsageError("bad-argument", `expected a link of at most ${MAX_LINK} characters, got ${length}`);
+    throw new UsageError(
+      "bad-argument",
+      `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`,
+    );
   const forks = forksOf(words.fork ?? "");
   if (forks.length > MAX_FORKS)
     throw new UsageError(

@@ -1,22 +1,10 @@
-/** The worker: questions in, answers out, one after the other. */
+/** The worker: questions in, answers out. */
 import "./no-compiling.ts";
-import type { Answer, Asked } from "./answers.ts";
+import { Answering } from "./answering.ts";
+import type { Asked } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 
 const laboratory = new Laboratory(async (name) => (await import("./scenarios.ts")).scenarioText(name));
+const answering = new Answering(laboratory, (answer) => postMessage(answer));
 
-const answer = (said: Answer): void => postMessage(said);
-
-addEventListener("message", ({ data }: MessageEvent<Asked>) => void answered(data));
-
-async function answered(asked: Asked): Promise<void> {
-  const { id } = asked;
-  try {
-    const value = await laboratory.answer(asked, ({ phase, states, transitions, depth, events }) =>
-      answer({ id, progress: { phase, states, transitions, depth, events } }),
-    );
-    answer({ id, value });
-  } catch (error) {
-    answer({ id, error: error instanceof Error ? error.message : String(error) });
-  }
-}
+addEventListener("message", ({ data }: MessageEvent<Asked>) => void answering.take(data));

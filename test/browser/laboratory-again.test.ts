@@ -1,0 +1,89 @@
+/**
+ * What is opened again is the same again, and what was stopped begins anew.
+ *
+ * @module-tag long
+ */
+import { describe, expect, test } from "vitest";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { hashOf, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+
+describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
+  const laboratory = laboratoryForTests();
+
+  test("a page that names no run keeps its run and step: where it is loaded again, and in Embed", async () => {
+    const page = await laboratory.open("#/run");
+    await ready(page);
+    await page.getByRole("button", { name: "To the start" }).click();
+    await page.keyboard.press("ArrowRight"); // The button has the focus still.
+    await page.keyboard.press("ArrowRight");
+    await settled(page);
+    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/run?at=1");
+    await page.reload();
+    await ready(page);
+    expect(await stepOf(page)).toBe(1);
+    await page.getByRole("button", { name: "One step on" }).click();
+    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/run?at=2");
+    await page.getByRole("navigation").getByRole("link", { name: "embed" }).click();
+    const code = await page.getByTestId("embed-code").innerText();
+    expect(code).toContain("?embed#/run?protocol=bully&amp;at=2");
+  });
+
+  test("so does Compare", async () => {
+    const page = await laboratory.open("#/compare");
+    await page.waitForSelector('[data-case="chang-roberts"] .now');
+    await page.getByRole("button", { name: "To the start" }).click();
+    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/compare?at=-1");
+    await page.reload();
+    await page.waitForSelector('[data-case="chang-roberts"] .now');
+  });
+
+  test("a check that was stopped begins anew; another protocol is chosen while it works", async () => {
+    const page = await laboratory.open("#/check?protocol=raft&nodes=3&crashes=2&commands=3&losses=2");
+    const title = page.locator("h1");
+    await page.getByLabel(/^losses/).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => title.innerText(), { timeout: PATIENCE_MS }).toBe("Stopped.");
+    await page.getByRole("button", { name: "Check", exact: true }).click();
+    await expect.poll(() => title.innerText(), { timeout: PATIENCE_MS }).toBe("Checking …");
+    await page
+      .locator("form label", { hasText: /^protocol/ })
+      .locator("select")
+      .selectOption("bully");
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
+    await page.getByLabel(/^losses/).waitFor();
+  });
+
+  test("Ctrl+Shift+Z, which elsewhere does again what was undone, undoes nothing", async () => {
+    const page = await laboratory.open("#/run?scenario=bully-a-highest-crashed&fork=20+crash+6");
+    await ready(page);
+    await page.keyboard.press("Control+Shift+Z");
+    expect(await hashOf(page)).toContain("fork=20+crash+6");
+    await page.keyboard.press("Control+z");
+    expect(await hashOf(page)).not.toContain("fork=");
+  });
+
+  test("where the browser lets no page copy, it says so", async () => {
+    await laboratory.context.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    const page = await laboratory.open("#/run?protocol=bully");
+    await ready(page);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    expect(await page.getByRole("alert").innerText()).toMatch(/^Nothing was copied: .* address bar\.$/);
+    await page.getByRole("navigation").getByRole("link", { name: "embed" }).click();
+    await page.getByRole("button", { name: "Copy the code" }).click();
+    expect(await page.getByRole("alert").innerText()).toMatch(/^Nothing was copied: .* Select the code above\.$/);
+  });
+
+  test("a worker that could not be loaded is told, and the next run has another", async () => {
+    await laboratory.context.route(/assets\/worker.*\.js$/, (route) => route.abort());
+    const page = await laboratory.open("#/run?protocol=bully");
+    await expect
+      .poll(() => page.getByRole("alert").allInnerTexts(), { timeout: PATIENCE_MS })
+      .toEqual(["the worker could not be loaded"]);
+    await laboratory.context.unrouteAll();
+    await page.evaluate(`location.hash = "#/run?protocol=raft"`);
+    await ready(page);
+    // The browser may say itself that the file failed.
+    expect(laboratory.complaints.splice(0).filter((each) => !each.includes("ERR_FAILED"))).toEqual([]);
+  });
+});
