@@ -50,7 +50,9 @@ describe("a trace file", () => {
     expect({ count: entries.length, torn }).toEqual({ count: everyKind.entries.length - 1, torn: true });
     expect(readTrace(whole.slice(0, -1))).toMatchObject({ torn: false, entries: everyKind.entries });
   });
+});
 
+describe("a damaged trace file", () => {
   it.each([
     ["", "line 1: expected the header of a trace, got an empty file"],
     ["hello", 'line 1: expected the header of a trace to be an object with kind "trace", got "hello"'],
