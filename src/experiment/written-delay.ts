@@ -1,5 +1,5 @@
 /** A delay as people write it. */
-import { type Delay, requireDelay } from "../sim/delay.ts";
+import { type Delay, requireDelay } from "../trace/link-model.ts";
 import { type Read, refuse } from "./written-values.ts";
 
 /** `10`, `1..10`, `normal:10,2` (mean, deviation) or `lognormal:10,0.5` (median, sigma). */

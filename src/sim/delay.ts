@@ -1,15 +1,8 @@
 /** How long something takes, drawn anew each time. Equal seeds give equal draws in every engine, to the last bit. */
-import { UsageError, unexpected } from "../core/errors.ts";
 import type { Random } from "../core/random.ts";
+import { type Delay, requireDelay } from "../trace/link-model.ts";
 
-/** In milliseconds: always the same, or uniform, or distributed as named. A constant draws nothing. */
-export type Delay =
-  | number
-  | readonly [minMs: number, maxMs: number]
-  /** What falls below 0 counts as 0. */
-  | { readonly normal: { readonly meanMs: number; readonly deviationMs: number } }
-  /** Half of the draws lie below the median; `sigma` is the deviation of the logarithm. */
-  | { readonly logNormal: { readonly medianMs: number; readonly sigma: number } };
+export type { Delay };
 
 /** Draws one delay. */
 export type Sampler = () => number;
@@ -28,28 +21,6 @@ export function sampler(delay: Delay, source: Random, name: string): Sampler {
   }
   const [minMs, maxMs] = delay;
   return () => source.between(minMs, maxMs);
-}
-
-/** @throws UsageError */
-export function requireDelay(delay: Delay, name: string): void {
-  const isTime = (value: unknown): boolean => Number.isFinite(value) && (value as number) >= 0;
-  const refuse = (what: string, expected: string, got: unknown): never => {
-    throw new UsageError("bad-option", unexpected(`${name}${what}`, expected, got));
-  };
-  const requireTime = (what: string, value: unknown): void =>
-    void (isTime(value) || refuse(what, "a finite number >= 0", value));
-  if (typeof delay === "number") return requireTime("", delay);
-  if (Array.isArray(delay)) {
-    const [min, max] = delay as readonly unknown[];
-    if (delay.length !== 2 || !isTime(min) || !isTime(max) || (min as number) > (max as number))
-      refuse("", "[least, most] with 0 <= least <= most", delay);
-  } else if (typeof delay === "object" && delay !== null && "normal" in delay) {
-    requireTime(".normal.meanMs", delay.normal?.meanMs);
-    requireTime(".normal.deviationMs", delay.normal?.deviationMs);
-  } else if (typeof delay === "object" && delay !== null && "logNormal" in delay) {
-    requireTime(".logNormal.medianMs", delay.logNormal?.medianMs);
-    requireTime(".logNormal.sigma", delay.logNormal?.sigma);
-  } else refuse("", "milliseconds, [least, most], { normal } or { logNormal }", delay);
 }
 
 /** Marsaglia's polar method. */

@@ -253,6 +253,8 @@ describe("a wrong link", () => {
   it.each<[object, string]>([
     [{ delay: -3 }, "expected the link from 0 to 1.delay to be a finite number >= 0, got -3"],
     [{ lossRate: "often" }, 'expected the link from 0 to 1.lossRate to be a number from 0 to 1, got "often"'],
+    [{ lossRate: null }, "expected the link from 0 to 1.lossRate to be a number from 0 to 1, got null"],
+    [{ bytesPerMs: "9" }, 'expected the link from 0 to 1.bytesPerMs to be a number > 0, got "9"'],
     [{ duplicateRate: -0.1 }, "expected the link from 0 to 1.duplicateRate to be a number from 0 to 1, got -0.1"],
     [{ bytesPerMs: 0 }, "expected the link from 0 to 1.bytesPerMs to be a number > 0, got 0"],
     [{ lossrate: 1 }, "expected the link from 0 to 1.lossrate to be absent, got 1"],

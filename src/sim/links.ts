@@ -1,21 +1,7 @@
 /** Links between nodes: what they do to a message, and which are cut. */
-import { UsageError, unexpected } from "../core/errors.ts";
 import type { Random } from "../core/random.ts";
-import { type Delay, requireDelay, type Sampler, sampler } from "./delay.ts";
-
-/** One direction of a connection between two nodes. */
-export interface LinkModel {
-  /** How long a message travels. */
-  readonly delay: Delay;
-  /** How likely it is, from 0 to 1, that a message is lost. */
-  readonly lossRate: number;
-  /** How likely it is, from 0 to 1, that a message that is not lost arrives twice. Both arrivals carry the same id. */
-  readonly duplicateRate: number;
-  /** `fifo`: no message overtakes another. `none`: messages arrive as their delays have it. */
-  readonly order: "fifo" | "none";
-  /** A link sends one message after the other, at this rate; a message is as long as its JSON text. Infinity: no limit. */
-  readonly bytesPerMs: number;
-}
+import { type LinkModel, requireLinkModel } from "../trace/link-model.ts";
+import { type Sampler, sampler } from "./delay.ts";
 
 /** What is true of a link of which nothing else is said. */
 export const plainLink: Omit<LinkModel, "delay"> = {
@@ -24,21 +10,6 @@ export const plainLink: Omit<LinkModel, "delay"> = {
   order: "fifo",
   bytesPerMs: Number.POSITIVE_INFINITY,
 };
-
-/** Refuses a model that is none, naming it `name`. @throws UsageError */
-function requireLinkModel(model: Partial<LinkModel>, name: string): void {
-  const refuse = (field: string, expected: string, got: unknown): never => {
-    throw new UsageError("bad-option", unexpected(`${name}.${field}`, expected, got));
-  };
-  const { delay, lossRate, duplicateRate, order, bytesPerMs, ...stray } = model;
-  for (const field of Object.keys(stray)) refuse(field, "absent", (stray as Record<string, unknown>)[field]);
-  if (delay !== undefined) requireDelay(delay, `${name}.delay`);
-  for (const [field, rate] of Object.entries({ lossRate, duplicateRate })) {
-    if (rate !== undefined && !(rate >= 0 && rate <= 1)) refuse(field, "a number from 0 to 1", rate);
-  }
-  if (order !== undefined && order !== "fifo" && order !== "none") refuse("order", "fifo or none", order);
-  if (bytesPerMs !== undefined && !(bytesPerMs > 0)) refuse("bytesPerMs", "a number > 0", bytesPerMs);
-}
 
 /** One seeded stream per purpose: what one of them draws moves nothing in the others. */
 export interface LinkChance {

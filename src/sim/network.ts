@@ -1,6 +1,7 @@
 /** All links of a simulation, and which of them are cut. */
 import type { Vocabulary } from "../core/protocol.ts";
-import { type Carrier, carrier, Link, type LinkChance, type LinkModel, Outgoing, plainLink } from "./links.ts";
+import type { LinkModel } from "../trace/link-model.ts";
+import { type Carrier, carrier, Link, type LinkChance, Outgoing, plainLink } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
 import type { Separation } from "./partitions.ts";
 import type { SimulatedNode } from "./simulated-node.ts";

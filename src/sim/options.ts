@@ -14,9 +14,8 @@ import {
   requireOptions,
 } from "../protocols/known-options.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { type Delay, requireDelay } from "./delay.ts";
+import { type Delay, type LinkModel, requireDelay } from "../trace/link-model.ts";
 import { Draws } from "./draws.ts";
-import type { LinkModel } from "./links.ts";
 
 export interface SimulationOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;

@@ -87,13 +87,29 @@ const logView: Field = {
 };
 const isPlace = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
-const viewFields: Fields = { role: words, held: texts, log: logView };
+const certificates: Field = {
+  expected: 'a list of objects such as { of: "x", signed: [0, 2], needed: 3 }, or absent',
+  holds: (value) => value === undefined || (Array.isArray(value) && value.every(isCertificate)),
+};
+const isCertificate = (value: unknown): boolean =>
+  isObject(value) &&
+  isText(value.of) &&
+  Array.isArray(value.signed) &&
+  value.signed.every(isNatural) &&
+  isNatural(value.needed);
+
+const viewFields: Fields = { role: words, held: texts, log: logView, certificates };
+
+const journal: Field = {
+  expected: "a list of records, or absent",
+  holds: (value) => value === undefined || Array.isArray(value),
+};
 
 /** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
 function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
   return {
-    start: {},
-    crash: {},
+    start: { journal },
+    crash: { journal },
     pause: {},
     resume: {},
     send: { id: words, to: other, message: tagged },

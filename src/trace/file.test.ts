@@ -50,7 +50,9 @@ describe("a trace file", () => {
     expect({ count: entries.length, torn }).toEqual({ count: everyKind.entries.length - 1, torn: true });
     expect(readTrace(whole.slice(0, -1))).toMatchObject({ torn: false, entries: everyKind.entries });
   });
+});
 
+describe("a damaged trace file", () => {
   it.each([
     ["", "line 1: expected the header of a trace, got an empty file"],
     ["hello", 'line 1: expected the header of a trace to be an object with kind "trace", got "hello"'],
@@ -87,6 +89,22 @@ describe("a trace file", () => {
       'line 2: expected view.held to be a list of texts, or absent, got "0.1"',
     ],
     [
+      written({ at: 0, node: 0, kind: "view", view: { role: "member", certificates: 5 } }),
+      'line 2: expected view.certificates to be a list of objects such as { of: "x", signed: [0, 2], needed: 3 }, or absent, got 5',
+    ],
+    [
+      written({ at: 0, node: 0, kind: "view", view: { role: "member", certificates: [{ of: "x", needed: 2 }] } }),
+      /^line 2: expected view.certificates to be a list of objects .*, got \[\{"of":"x","needed":2\}\]$/,
+    ],
+    [
+      written({ at: 0, node: 0, kind: "crash", journal: 5 }),
+      "line 2: expected journal to be a list of records, or absent, got 5",
+    ],
+    [
+      written({ at: 0, node: 0, kind: "start", journal: {} }),
+      "line 2: expected journal to be a list of records, or absent, got {}",
+    ],
+    [
       written({ at: 0, node: 0, kind: "start", clock: { 0: -1 } }),
       'line 2: expected clock to be counts by node, got {"0":-1}',
     ],
@@ -98,6 +116,23 @@ describe("a trace file", () => {
     const text = written(send(0, 0, 1, "a"), send(0, 0, 1, "b"));
     expect(refusal(text, { maxEntries: 1 })).toBe("line 3: expected at most 1 entries, got more");
     expect(refusal(text, { maxLineLength: 20 })).toMatch(/^line 1: expected at most 20 characters, got \d+$/);
+  });
+});
+
+describe("what is nested", () => {
+  const within = (depth: number): string =>
+    `{"at":0,"node":0,"kind":"command","command":{"type":"put","value":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+  const tooDeep = "expected at most 500 lists and objects within each other, got more";
+
+  it("is read up to 500 deep, and refused beyond", () => {
+    expect(readTrace(written(within(498))).entries).toHaveLength(1); // In the command, which is in the entry.
+    expect(refusal(written(within(499)))).toBe(`line 2: ${tooDeep}`);
+  });
+
+  it("is refused as deep as a line can have it, in the header, too", () => {
+    const [depth, options] = [20_000, `"options":${"[".repeat(20_000)}${"]".repeat(20_000)}`];
+    expect(refusal(written(within(depth)))).toBe(`line 2: ${tooDeep}`);
+    expect(refusal(JSON.stringify(header).replace('"options":{}', options))).toBe(`line 1: ${tooDeep}`);
   });
 });
 

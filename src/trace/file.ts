@@ -80,6 +80,8 @@ export function readTrace(
       torn = true;
       break;
     }
+    if (isDeeper(value, line))
+      throw refusal(number, `expected at most ${MAX_DEPTH} lists and objects within each other, got more`);
     const problem = problemOf(value ?? line);
     if (problem !== null) throw refusal(number, problem);
     if (header === undefined) {
@@ -116,6 +118,18 @@ function parsed(line: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Far more than any message or state has; who goes through them goes in by calls within calls. */
+const MAX_DEPTH = 500;
+
+/** Each that is within another takes two characters of the line at least. */
+const isDeeper = (value: unknown, line: string): boolean =>
+  line.length > 2 * MAX_DEPTH && isDeeperThan(MAX_DEPTH, value);
+
+function isDeeperThan(most: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return most === 0 || Object.values(value).some((inner) => isDeeperThan(most - 1, inner));
 }
 
 const refusal = (line: number, problem: string): UsageError => new UsageError("bad-trace", `line ${line}: ${problem}`);

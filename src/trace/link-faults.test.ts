@@ -19,6 +19,18 @@ const written: readonly (readonly [string, LinkFault])[] = [
   [reaches([0, 11]), { kind: "partition", reached: [0, 11] }],
   [linkChanged(2, { delay: [10, 50] }), { kind: "changed", to: 2, model: { delay: [10, 50] } }],
   [
+    linkChanged(2, { delay: { logNormal: { medianMs: 5, sigma: 0.5 } }, lossRate: 0.1, order: "none" }),
+    {
+      kind: "changed",
+      to: 2,
+      model: { delay: { logNormal: { medianMs: 5, sigma: 0.5 } }, lossRate: 0.1, order: "none" },
+    },
+  ],
+  [
+    linkChanged(2, { bytesPerMs: Number.POSITIVE_INFINITY }),
+    { kind: "changed", to: 2, model: { bytesPerMs: Number.POSITIVE_INFINITY } },
+  ],
+  [
     sendingChanged({ dropRate: 0.075, delayMs: { min: 0, max: 12.5 } }),
     { kind: "sending", dropRate: 0.075, delayMs: { min: 0, max: 12.5 } },
   ],
@@ -32,6 +44,16 @@ test.each([
   "journal damaged at record 2 of 3",
   "clock at 2 times the speed",
   "link to 2 changed: {",
+  'link to 2 changed: {"delay":null}',
+  'link to 2 changed: {"delay":{"x":1}}',
+  'link to 2 changed: {"delay":{"normal":null}}',
+  'link to 2 changed: {"delay":[20,10]}',
+  'link to 2 changed: {"lossRate":null}',
+  'link to 2 changed: {"duplicateRate":"0.5"}',
+  'link to 2 changed: {"order":"lifo"}',
+  'link to 2 changed: {"bytesPerMs":"9"}',
+  'link to 2 changed: {"speed":1}',
+  'link to 2 changed: {"__proto__":{"delay":1}}',
   "link to x cut",
   "",
 ])("%j is no fault of links", (words) => {

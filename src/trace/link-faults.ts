@@ -1,5 +1,6 @@
 /** What was done to the links of a node, in the words of a trace: written and read here alone. */
 import type { NodeId } from "../core/protocol.ts";
+import { type LinkModel, requireLinkModel } from "./link-model.ts";
 
 export const linkCut = (to: NodeId): string => `link to ${to} cut`;
 export const linkMended = (to: NodeId): string => `link to ${to} mended`;
@@ -47,7 +48,11 @@ export function linkFaultIn(what: string): LinkFault | null {
 
 function changedIn(to: NodeId, text: string): LinkFault | null {
   try {
-    return { kind: "changed", to, model: JSON.parse(text) as Record<string, unknown> };
+    const written = JSON.parse(text) as Partial<LinkModel>;
+    // JSON writes Infinity, a link without a limit, as null.
+    const model = { ...written, ...(written.bytesPerMs === null && { bytesPerMs: Number.POSITIVE_INFINITY }) };
+    requireLinkModel(model, "the link");
+    return { kind: "changed", to, model };
   } catch {
     return null;
   }

@@ -67,6 +67,11 @@ describe("a trace as it is shown", () => {
     ]);
   });
 
+  it.each(["constructor", "toString", "__proto__"])("labels a message that is called %s like any other", (type) => {
+    const { entries } = presented(traceOf([0, 1], [sent(0, "a", { type, term: 3 })]), showing);
+    expect(entries).toEqual([sent(0, "a", { type, term: 3 })]);
+  });
+
   it("leaves everything where nothing is periodic", () => {
     const entries = [fired(0), sent(0, "a"), got(5, "a")];
     expect(presented(traceOf([0, 1], entries), { ...showing, periodic: [] }).kept).toEqual([0, 1, 2]);

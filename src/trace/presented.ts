@@ -63,7 +63,8 @@ export const messageShown = (message: Tagged, labels: Showing["labels"]): Tagged
 function withFields(said: Tagged, labels: Showing["labels"], most: number): Tagged {
   const { type, ...fields } = unwrapped(said);
   const short = Object.keys(fields).filter((name) => isShort(fields[name]));
-  const names = labels[type] ?? ("id" in fields ? ["id"] : short.slice(0, most));
+  const declared = Object.hasOwn(labels, type) ? labels[type] : undefined;
+  const names = declared ?? ("id" in fields ? ["id"] : short.slice(0, most));
   const shown = names.filter((name) => name in fields).map((name) => [name, fields[name]]);
   return rewrapped(said, { type, ...Object.fromEntries(shown) });
 }

@@ -11,22 +11,22 @@ export interface Standing {
 
 export type Standings = ReadonlyMap<NodeId, Standing>;
 
-/** How the nodes stood before the trace began, as far as their first entries tell. Who never does anything is down. */
+/**
+ * How the nodes stood before the trace began, as the first entry of each tells. Who never does anything is down. A recording
+ * may begin with a node that sends and have a start of it later without a crash: nobody saw its process end.
+ */
 export function standingsBefore(nodes: readonly NodeId[], entries: readonly TraceEntry[]): Standings {
   const standings = new Map<NodeId, Standing>(nodes.map((node) => [node, { condition: "down", view: null }]));
   const told = new Set<NodeId>();
   for (const { node, kind } of entries) {
     if (told.has(node) || kind === "lost" || kind === "fault") continue;
-    const isTurn = TURNS.has(kind);
-    if (isTurn) told.add(node);
+    told.add(node);
     const condition = kind === "start" ? "down" : kind === "resume" ? "paused" : "up";
     standings.set(node, { condition, view: null });
     if (told.size === nodes.length) break;
   }
   return standings;
 }
-
-const TURNS: ReadonlySet<TraceEntry["kind"]> = new Set(["start", "crash", "pause", "resume"]);
 
 export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
   switch (entry.kind) {

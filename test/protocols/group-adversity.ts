@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import type { CommandOf, NodeId, Vocabulary } from "../../src/core/protocol.ts";
-import type { LinkModel } from "../../src/sim/links.ts";
+import type { LinkModel } from "../../src/trace/link-model.ts";
 import type { GroupStage } from "./group-stage.ts";
 
 export interface Act {

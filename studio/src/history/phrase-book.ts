@@ -87,12 +87,18 @@ export const isAside = (event: Tagged): boolean => ASIDE.test(nameOf(event).full
 
 /** Whether the literature has a sentence for it. Such an event is always told, however often it comes. */
 export function hasSentence(event: Tagged): boolean {
-  return Object.hasOwn(events, nameOf(event).short);
+  return tellerOf(event) !== undefined;
+}
+
+/** Of its own only: an event may be called `constructor`. */
+function tellerOf(event: Tagged): Tell | undefined {
+  const { short } = nameOf(event);
+  return Object.hasOwn(events, short) ? events[short] : undefined;
 }
 
 /** What an event is about; `protocol` where the literature has no sentence for it. */
 export function topicOfEvent(event: Tagged): Topic {
-  return events[nameOf(event).short]?.(unwrapped(event), -1)?.topic ?? "protocol";
+  return tellerOf(event)?.(unwrapped(event), -1)?.topic ?? "protocol";
 }
 
 export function lossInWords(why: LossReason): string {
@@ -120,8 +126,7 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
       return { topic: "process", one: "resumed", many: "resumed" };
     case "event": {
       if (isAside(entry.event)) return null;
-      const tell = events[nameOf(entry.event).short];
-      const told = tell?.(unwrapped(entry.event), entry.node);
+      const told = tellerOf(entry.event)?.(unwrapped(entry.event), entry.node);
       return within(instanceOf(entry.event), told ?? same("protocol", `emits ${label(entry.event)}`, "emit"));
     }
     case "gap":

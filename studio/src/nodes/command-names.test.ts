@@ -47,3 +47,10 @@ test("a command that nobody has named yet goes by its own name, with its part wh
     { command: "ponder", text: "Ponder", part: null },
   ]);
 });
+
+test("a command that is called constructor has its own name", () => {
+  expect(commandNames(["constructor", "workload.toString"])).toEqual([
+    { command: "constructor", text: "Constructor", part: null },
+    { command: "workload.toString", text: "ToString", part: null },
+  ]);
+});

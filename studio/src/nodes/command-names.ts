@@ -9,22 +9,25 @@ export interface CommandName {
   readonly part: string | null;
 }
 
-const texts: Readonly<Record<string, string>> = {
-  "workload.use": "Request, then release",
-  "client.use": "Propose",
-  agree: "Vote yes",
-  call: "Call an election",
-  enter: "Request",
-  exit: "Release",
-  find: "Find a key",
-  join: "Join",
-  leave: "Leave",
-  propose: "Propose",
-  refuse: "Vote no",
-  resign: "Step down",
-  send: "Send",
-  stand: "Be a candidate",
-};
+/** A map: members name their commands, and may call one `constructor`. */
+const texts: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "workload.use": "Request, then release",
+    "client.use": "Propose",
+    agree: "Vote yes",
+    call: "Call an election",
+    enter: "Request",
+    exit: "Release",
+    find: "Find a key",
+    join: "Join",
+    leave: "Leave",
+    propose: "Propose",
+    refuse: "Vote no",
+    resign: "Step down",
+    send: "Send",
+    stand: "Be a candidate",
+  }),
+);
 
 /** What parts of one process say to each other, and nobody else means. */
 const INNER: ReadonlySet<string> = new Set([
@@ -49,7 +52,7 @@ export function commandNames(commands: readonly string[]): readonly CommandName[
     .filter((command) => !INNER.has(command))
     .map((command) => {
       const { short, part } = nameOfWord(command);
-      const text = texts[command] ?? texts[short] ?? `${short.slice(0, 1).toUpperCase()}${short.slice(1)}`;
+      const text = texts.get(command) ?? texts.get(short) ?? `${short.slice(0, 1).toUpperCase()}${short.slice(1)}`;
       return { command, text, part };
     });
   return named
