@@ -30,6 +30,31 @@ describe("a link", () => {
     expect(commandOf({ page: "run", words: { protocol: "bully", fork: "1 crash 0" } })).toBeNull();
   });
 
+  it("names none for the steps of a scenario under another algorithm, or another form of it", () => {
+    const command = (words: Record<string, string>, own: Record<string, string> = { protocol: "maekawa" }) =>
+      commandOf({ page: "run", words: { scenario: "maekawa-deadlock", ...words } }, own);
+    const same = "npx coterie sim scenarios/maekawa-deadlock.yaml";
+    expect(command({})).toBe(same);
+    expect(command({ protocol: "maekawa" })).toBe(same);
+    expect(command({ protocol: "maekawa", variant: "sanders" }, { protocol: "maekawa", variant: "sanders" })).toBe(
+      same,
+    );
+    expect(command({ protocol: "ricart-agrawala" })).toBeNull();
+    expect(command({ protocol: "maekawa", variant: "sanders" })).toBeNull();
+    expect(commandOf({ page: "check", words: { scenario: "maekawa-deadlock", protocol: "maekawa" } })).toBe(
+      "npx coterie check maekawa",
+    );
+  });
+
+  it("names a command of which no word ends another's quotes", () => {
+    expect(commandOf({ page: "run", words: { recording: "it's mine.jsonl" } })).toBe(
+      String.raw`npx coterie trace 'it'\''s mine.jsonl'`,
+    );
+    expect(commandOf({ page: "check", words: { protocol: "bully;ls", "a b": "on", options: `{"a":"it's"}` } })).toBe(
+      String.raw`npx coterie check 'bully;ls' '--a b' --options '{"a":"it'\''s"}'`,
+    );
+  });
+
   it("keeps acts that can be read", () => {
     expect(forksOf("57 crash 2;and so on;80 timer 3 log.election;9 explode 1")).toEqual([
       { entries: 57, act: "crash", node: 2, what: "" },

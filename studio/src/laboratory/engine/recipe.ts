@@ -133,18 +133,28 @@ export function frameOf(base: string, words: Words, title: string): string {
   return `<iframe src="${attribute(source)}"\n        title="${attribute(title)}" width="100%" height="620" loading="lazy"></iframe>`;
 }
 
-/** The command that does the same in a terminal; null where there is none. */
-export function commandOf({ page, words }: Place): string | null {
-  const { protocol = "", scenario, counterexample, fork, recording } = words;
+/**
+ * The command that does the same in a terminal; null where there is none, as for the steps of a scenario under another algorithm.
+ * @param own protocol and variant of the scenario that the words name
+ */
+export function commandOf({ page, words }: Place, own: Words = {}): string | null {
+  const { protocol = "", variant = "", scenario, counterexample, fork, recording } = words;
   if (fork !== undefined || (page !== "run" && page !== "check")) return null;
   const name = page === "check" || counterexample !== undefined ? "check" : "sim";
-  if (recording !== undefined) return `npx coterie trace '${recording}'`;
-  if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;
+  if (recording !== undefined) return `npx coterie trace ${quoted(recording)}`;
+  if (scenario !== undefined && name === "sim") {
+    const isOwn = (protocol === "" || protocol === own.protocol) && (variant === "" || variant === own.variant);
+    return isOwn ? `npx coterie sim ${quoted(`scenarios/${scenario}.yaml`)}` : null;
+  }
   const flags = Object.entries(words)
     .filter(([word, text]) => !ownWords.includes(word) && text !== "")
     .map(([word, text]) => {
       const flag = `--${word.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-      return text === "on" ? flag : `${flag} ${/^[\w.,:-]+$/.test(text) ? text : `'${text}'`}`;
+      return text === "on" ? quoted(flag) : `${quoted(flag)} ${quoted(text)}`;
     });
-  return ["npx coterie", name, protocol, ...flags].join(" ");
+  return ["npx coterie", name, quoted(protocol), ...flags].join(" ");
 }
+
+/** As one word of a shell, whatever a link or a file's name holds. */
+const quoted = (text: string): string =>
+  /^[\w.,:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -56,15 +56,15 @@ export function shown(run: Run): ShownRun {
 }
 
 function costOf({ trace, formulas }: Run): ShownRun["cost"] {
-  const byType: Record<string, number> = {};
+  const byType = new Map<string, number>();
   let total = 0;
   for (const entry of trace.entries) {
     if (entry.kind !== "send" || entry.to === entry.node) continue;
     const name = pathOf(entry.message).at(-1) ?? "";
-    byType[name] = (byType[name] ?? 0) + 1;
+    byType.set(name, (byType.get(name) ?? 0) + 1);
     total++;
   }
-  return { total, byType, formulas };
+  return { total, byType: Object.fromEntries(byType), formulas };
 }
 
 function propertiesOf({ trace, verdicts }: Run, steps: readonly ShownStep[]): ShownProperty[] {
