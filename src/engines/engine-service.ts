@@ -17,6 +17,7 @@ import {
 import { newCounts } from "../runtime/metrics.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 import { sleep } from "../runtime/platform/sleep.ts";
+import { DeadKeys } from "./recipes/dead-keys.ts";
 import { FollowedMaps } from "./recipes/followed-maps.ts";
 import { Keys } from "./recipes/keys.ts";
 import type { Asking } from "./recipes/lock-document.ts";
@@ -55,6 +56,7 @@ export class EngineService implements Service {
   readonly #upkeep: Upkeep;
   readonly #locks: Locks;
   readonly #keys: Keys;
+  readonly #dead: DeadKeys;
   readonly #maps: FollowedMaps;
   readonly #calls: Calls = {
     begin: () => this.use(),
@@ -84,8 +86,9 @@ export class EngineService implements Service {
     this.#retrying = retrying;
     const tell = (event: Told): void => this.#tell(event, null);
     this.#locks = new Locks({ store, retrying, isOwn: (session) => session === this.session, tell });
-    this.#keys = new Keys({ store, retrying, writer: () => this.#writer() });
-    this.#maps = new FollowedMaps({ store, keys: this.#keys, tell });
+    this.#dead = new DeadKeys(store, platform.timers);
+    this.#keys = new Keys({ store, retrying, dead: this.#dead, writer: () => this.#writer() });
+    this.#maps = new FollowedMaps({ store, keys: this.#keys, dead: this.#dead, tell });
     this.#upkeep = new Upkeep({ ...this.#upkeepEvents(), platform, store, retrying, ttlMs });
     this.#ticking = platform.timers.every(ttlMs / LOOKS, () => void this.#lookAround()).unref();
     this.#forgetHints = store.onHint(() => void this.#lookAround());
@@ -178,6 +181,7 @@ export class EngineService implements Service {
   /** Ends the session, so that what it holds is others' at once, and the connection. */
   async depart(): Promise<void> {
     await this.#upkeep.stop();
+    await this.#dead.leave();
     await this.#store.close().catch(() => {});
   }
 

@@ -104,6 +104,9 @@ export const isForeseen = (error: unknown): boolean => error instanceof Environm
 export const behind = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 
+/** The first key that may come behind one: no key has a zero in it. */
+export const nextKey = (key: string): string => `${key}\u0001`;
+
 /** The order of keys. That of JavaScript has code points above U+FFFF before those from U+E000 on. */
 export function byCodePoint(a: string, b: string): number {
   for (let at = 0; at < Math.min(a.length, b.length); at++) {

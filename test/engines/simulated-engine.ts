@@ -48,6 +48,10 @@ export class SimulatedEngine {
   faults = CALM;
   /** Does not answer, and hears nothing. */
   isDown = false;
+  /** What it says to changes of keys, none of which it makes. */
+  refusal: string | null = null;
+  /** That it was asked. */
+  calls = 0;
   readonly time = new VirtualTime();
   readonly random;
   #revision = 0;
@@ -79,6 +83,11 @@ export class SimulatedEngine {
   /** All sessions end, as after an engine was restarted that does not keep them. */
   forgetSessions(): void {
     this.#sessions.clear();
+  }
+
+  /** What is kept, whoever is shown it. */
+  keys(prefix: string): string[] {
+    return [...this.#entries.keys()].filter((key) => key.startsWith(prefix));
   }
 
   /** Writes past Coterie. */
@@ -130,6 +139,7 @@ export class SimulatedEngine {
     let isClosed = false;
     const mine = new Set<() => void>();
     const ask = <T>(work: () => T, changes = false): Promise<T> => {
+      this.calls += 1;
       if (isClosed) return Promise.reject(new StoreError("simulated: closed", false));
       return this.#asked(process, work, changes);
     };
@@ -143,7 +153,10 @@ export class SimulatedEngine {
           entries.sort((a, b) => (a.key < b.key ? -1 : 1));
           return { revision: this.#revision, entries: entries.slice(0, limit), isMore: entries.length > limit };
         }),
-      commit: (checks, writes) => ask(() => this.#commit(checks, writes), writes.length > 0),
+      commit: (checks, writes) => {
+        if (this.refusal !== null) return Promise.reject(new StoreError(`simulated: ${this.refusal}`, false));
+        return ask(() => this.#commit(checks, writes), writes.length > 0);
+      },
       changes: (prefix, after) =>
         ask(() => {
           if (after < this.#revision - KEPT_CHANGES) return null;

@@ -1,6 +1,7 @@
 /** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
+import type { DeadKeys } from "./dead-keys.ts";
 import { fewAtOnce } from "./few-at-once.ts";
 import { type Keys, shownChange } from "./keys.ts";
 import { mapPrefix } from "./names.ts";
@@ -8,6 +9,7 @@ import { mapPrefix } from "./names.ts";
 export interface FollowedMapsOptions {
   readonly store: Store;
   readonly keys: Keys;
+  readonly dead: DeadKeys;
   /** `restored`: there may have been changes that are not remembered. */
   tell(event: ServiceEvent | { readonly type: "restored"; readonly revision: number }): void;
 }
@@ -17,6 +19,8 @@ interface Followed {
   /** Changes up to here have been told; null before anybody has said from where on. */
   after: number | null;
   beginning: Promise<void> | null;
+  /** Where the next round over its leases begins; null: at the first one. */
+  sweepFrom: string | null;
 }
 
 export class FollowedMaps {
@@ -28,7 +32,7 @@ export class FollowedMaps {
   }
 
   follow(map: string): () => void {
-    const followed = this.#followed.get(map) ?? { times: 0, after: null, beginning: null };
+    const followed = this.#followed.get(map) ?? { times: 0, after: null, beginning: null, sweepFrom: null };
     followed.times += 1;
     this.#followed.set(map, followed);
     let isOver = false;
@@ -65,7 +69,8 @@ export class FollowedMaps {
 
   async #lookAt(map: string, followed: Followed): Promise<void> {
     try {
-      if (this.#options.store.maxKeys > 1) await this.#options.keys.sweep(map);
+      if (this.#options.store.maxKeys > 1)
+        followed.sweepFrom = await this.#options.dead.sweep(map, followed.sweepFrom);
       if (followed.after !== null) await this.#tellChanges(map, followed, followed.after);
     } catch (error) {
       if (!isForeseen(error)) throw error;

@@ -15,14 +15,26 @@ import type {
   Stored,
 } from "../../protocols/service/coordination-service/operations.ts";
 import { MAX_RANGE, refuse } from "../../protocols/service/coordination-service/operations.ts";
-import { behind, type Store, type StoreChange, type StoreEntry, StoreError, type Write } from "../store.ts";
-import { isKept, keptText, keptValue } from "./kept-value.ts";
-import { counterKey, leasedKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
+import {
+  behind,
+  byCodePoint,
+  nextKey,
+  type RangeRequest,
+  type Store,
+  type StoreChange,
+  type StoreEntry,
+  StoreError,
+  type Write,
+} from "../store.ts";
+import type { DeadKeys } from "./dead-keys.ts";
+import { keptText, keptValue } from "./kept-value.ts";
+import { counterKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
 import type { Retrying } from "./retrying.ts";
 
 export interface KeysOptions {
   readonly store: Store;
   readonly retrying: Retrying;
+  readonly dead: DeadKeys;
   /** Names one write; never the same twice. */
   writer(): string;
 }
@@ -53,8 +65,17 @@ interface Sent {
   readonly result: Result;
 }
 
-/** Leases of one map that are looked at in one round; the next one takes those behind. */
-const LEASES_AT_ONCE = 1_000;
+/** A range reads on behind keys whose sessions have ended for so many pages, and from the first one again so often where its map has changed. */
+const MAX_PAGES = 10;
+const MAX_TRIES = 5;
+
+/** Entries of a map as of one revision, from the first of the range on. */
+interface Page {
+  readonly revision: number;
+  readonly entries: readonly StoreEntry[];
+  readonly seen: ReadonlyMap<string, Seen>;
+  readonly isMore: boolean;
+}
 
 export class Keys {
   readonly #options: KeysOptions;
@@ -82,6 +103,7 @@ export class Keys {
         if (done !== null) return done;
         const plan = work.plan(seen, writer);
         if (plan.result.type === "refused") return { revision: 0, result: plan.result };
+        this.#options.dead.note(plan.writes);
         const revision = await this.#commit(seen, plan.writes);
         if (typeof revision === "number") return { revision, result: plan.result };
         if (revision === "uncertain" && plan.writes.length > 0) sent ??= { seen, result: plan.result };
@@ -102,16 +124,21 @@ export class Keys {
     return { revision: await this.#options.store.revision(), answer: { type: "counted", value } };
   }
 
+  /** What is there still: keys whose sessions have ended are read past, and taken away. */
   async range({ map, from, to, limit }: { map: string; from: string; to: string | null; limit: number }) {
     const prefix = mapPrefix(map);
     const last = to === null ? behind(prefix) : prefix + to;
-    const request = { from: prefix + from, to: last, limit: Math.min(limit, MAX_RANGE) };
-    const { revision, entries, isMore } = await this.#options.store.range(request);
-    const seen = await this.#asSeen(entries);
+    const wanted = Math.min(limit, MAX_RANGE);
+    const { revision, entries, seen, isMore } = await this.#living(prefix, { from: prefix + from, to: last, limit: wanted });
+    void this.#options.dead.clear(entries.filter(({ key }) => seen.get(key)?.entry === null));
     const found = [...seen].flatMap(([key, { entry }]) =>
       entry === null ? [] : [{ key: key.slice(prefix.length), ...entry }],
     );
-    const answer: Answer & { type: "entries" } = { type: "entries", entries: found, isMore };
+    const answer: Answer & { type: "entries" } = {
+      type: "entries",
+      entries: found.slice(0, wanted),
+      isMore: isMore || found.length > wanted,
+    };
     return { revision, answer };
   }
 
@@ -125,26 +152,33 @@ export class Keys {
     return { revision: found.revision, answer };
   }
 
-  /** Deletes what went with sessions that have ended. A failure is left to the next time. */
-  async sweep(map: string): Promise<void> {
-    const { store } = this.#options;
-    const from = leaseKey(mapPrefix(map));
-    const { entries } = await store.range({ from, to: behind(from), limit: LEASES_AT_ONCE });
-    const sessions = entries.map(({ value }) => Number(value)).filter(Number.isSafeInteger);
-    const living = await store.living([...new Set(sessions)]);
-    for (const lease of entries) {
-      if (living.has(Number(lease.value))) continue;
-      const key = leasedKey(lease.key);
-      const entry = await store.get(key);
-      // What others have put there stays.
-      const isItsOwn = entry !== null && isKept(entry) && keptValue(entry).session === Number(lease.value);
-      const gone: Write[] = [{ key: lease.key, value: null }, ...(isItsOwn ? [{ key, value: null }] : [])];
-      const checks = [
-        { key: lease.key, revision: lease.revision },
-        { key, revision: entry?.revision ?? 0 },
-      ];
-      await store.commit(checks, gone);
+  /** Fewer than are wanted where there are no more, or where the map kept changing, or too many keys are to be read past. */
+  async #living(prefix: string, range: RangeRequest): Promise<Page> {
+    for (let tries = 0; ; tries++) {
+      const first = await this.#options.store.range(range);
+      let page: Page | null = { ...first, seen: await this.#asSeen(first.entries) };
+      const begun = page;
+      for (let pages = 1; page !== null && pages < MAX_PAGES && isShort(page, range.limit); pages++)
+        page = await this.#readOn(prefix, range, page, Math.min(range.limit * 2 ** pages, MAX_RANGE));
+      if (page !== null || tries === MAX_TRIES) return page ?? begun;
     }
+  }
+
+  /** Null: what was read before has changed since. */
+  async #readOn(prefix: string, { from, to }: RangeRequest, before: Page, limit: number): Promise<Page | null> {
+    const { store } = this.#options;
+    const { key: last } = before.entries.at(-1) as StoreEntry;
+    const { revision, entries: more, isMore } = await store.range({ from: nextKey(last), to, limit });
+    if (revision !== before.revision) {
+      const since = await store.changes(prefix, before.revision);
+      const isOfBefore = ({ key, value }: StoreChange): boolean =>
+        byCodePoint(key, from) >= 0 &&
+        byCodePoint(key, last) <= 0 &&
+        (value !== null || (before.seen.get(key)?.entry ?? null) !== null);
+      if (since === null || since.changes.some(isOfBefore)) return null;
+    }
+    const entries = [...before.entries, ...more];
+    return { revision, entries, seen: await this.#asSeen(entries), isMore };
   }
 
   #requireRoom(keys: number): void {
@@ -192,6 +226,10 @@ export class Keys {
     );
   }
 }
+
+/** There are more than were read, and fewer there still than are wanted. */
+const isShort = ({ entries, seen, isMore }: Page, wanted: number): boolean =>
+  isMore && entries.length > 0 && [...seen.values()].filter(({ entry }) => entry !== null).length < wanted;
 
 /** @returns null: as far as can be seen it was not done. @throws CoordinationError `outcome-unknown` if others wrote since. */
 function whatCameOf({ seen: before, result }: Sent, seen: ReadonlyMap<string, Seen>, writer: string) {

@@ -12,6 +12,7 @@ export const counterKey = (name: string): string => `c/${encodeURIComponent(name
 export const lockKey = (name: string): string => `g/${encodeURIComponent(name)}`;
 /** Beside each key that goes with a session, so that it is found without reading all others. */
 export const leaseKey = (key: string): string => `${LEASED}${key}`;
+export const isLeaseKey = (key: string): boolean => key.startsWith(LEASED);
 export const leasedKey = (lease: string): string => lease.slice(LEASED.length);
 
 /** @throws UsageError for a key that not every engine can keep. */
