@@ -106,3 +106,17 @@ test("who leaves takes the keys along that went with its session", async () => {
     expect(engine.keys("m/")).toEqual(["m/services/i0000", "m/services/stays"]);
   });
 });
+
+test("a leased key is written again, by the same process and by another, and goes with the last one's session", async () => {
+  const engine = new SimulatedEngine(6);
+  await engine.run(async () => {
+    const [a, b] = [await engine.join(), await engine.join()];
+    await a.map("services").put("k", 1, { leased: true });
+    await a.map("services").put("k", 2, { leased: true });
+    await b.map("services").put("k", 3, { leased: true });
+    await a.leave();
+    expect(await b.map("services").get("k")).toBe(3);
+    await b.leave();
+    expect([engine.keys("m/"), engine.keys("l/")]).toEqual([[], []]);
+  });
+});

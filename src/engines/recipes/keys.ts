@@ -28,7 +28,7 @@ import {
 } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
 import { keptText, keptValue } from "./kept-value.ts";
-import { counterKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
+import { counterKey, isLeaseKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
 import type { Retrying } from "./retrying.ts";
 
 export interface KeysOptions {
@@ -208,8 +208,10 @@ export class Keys {
   }
 
   async #see(keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
-    const entries = await Promise.all(keys.map((key) => this.#options.store.get(key)));
-    const seen = await this.#asSeen(entries.filter((entry) => entry !== null));
+    const entries = (await Promise.all(keys.map((key) => this.#options.store.get(key)))).filter((entry) => entry !== null);
+    const seen = await this.#asSeen(entries.filter(({ key }) => !isLeaseKey(key)));
+    // Of a lease only that it is as it was counts: it is no value.
+    for (const { key, revision } of entries) if (isLeaseKey(key)) seen.set(key, { revision, writer: null, entry: null });
     return new Map(keys.map((key) => [key, seen.get(key) ?? { revision: 0, writer: null, entry: null }]));
   }
 
