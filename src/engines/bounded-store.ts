@@ -1,28 +1,45 @@
-/** A store whose calls are answered or fail within a time, whatever its client library does. */
+/** A store whose calls are answered or fail within a time, whatever its client library does. Why they fail is remembered. */
 import type { Platform } from "../runtime/platform/platform.ts";
+import type { LastFailures } from "./last-failures.ts";
 import { type Store, StoreError } from "./store.ts";
 
-export function boundedStore(store: Store, timers: Platform["timers"], timeoutMs: number): Store {
-  const within = <T>(answer: Promise<T>): Promise<T> =>
+export interface Bounds {
+  readonly timers: Platform["timers"];
+  readonly timeoutMs: number;
+  readonly failures: LastFailures;
+}
+
+export function boundedStore(store: Store, { timers, timeoutMs, failures }: Bounds): Store {
+  const within = <T>(call: keyof Store, answer: Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
+      const fail = (error: unknown): void => {
+        if (error instanceof StoreError) failures.failed(call, error);
+        reject(error);
+      };
       const timer = timers.after(timeoutMs, () =>
-        reject(new StoreError(`${store.name} did not answer within ${timeoutMs} ms`, true)),
+        fail(new StoreError(`${store.name} did not answer within ${timeoutMs} ms`, true)),
       );
-      answer.then(resolve, reject).finally(() => timers.cancel(timer));
+      answer
+        .then((found) => {
+          failures.succeeded(call);
+          resolve(found);
+        }, fail)
+        .finally(() => timers.cancel(timer));
     });
   return {
     name: store.name,
     maxKeys: store.maxKeys,
-    get: (key) => within(store.get(key)),
-    range: (range) => within(store.range(range)),
-    commit: (checks, writes, change) => within(store.commit(checks, writes, change)),
-    changes: (prefix, after) => within(store.changes(prefix, after)),
-    revision: () => within(store.revision()),
-    openSession: (ttlMs) => within(store.openSession(ttlMs)),
-    keepAlive: (session) => within(store.keepAlive(session)),
-    endSession: (session) => within(store.endSession(session)),
-    living: (sessions) => (sessions.length === 0 ? Promise.resolve(new Set()) : within(store.living(sessions))),
+    get: (key) => within("get", store.get(key)),
+    range: (range) => within("range", store.range(range)),
+    commit: (checks, writes, change) => within("commit", store.commit(checks, writes, change)),
+    changes: (prefix, after) => within("changes", store.changes(prefix, after)),
+    revision: () => within("revision", store.revision()),
+    openSession: (ttlMs) => within("openSession", store.openSession(ttlMs)),
+    keepAlive: (session) => within("keepAlive", store.keepAlive(session)),
+    endSession: (session) => within("endSession", store.endSession(session)),
+    living: (sessions) =>
+      sessions.length === 0 ? Promise.resolve(new Set()) : within("living", store.living(sessions)),
     onHint: (listener) => store.onHint(listener),
-    close: () => within(store.close()),
+    close: () => within("close", store.close()),
   };
 }

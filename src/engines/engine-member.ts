@@ -9,8 +9,9 @@ import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { boundedStore } from "./bounded-store.ts";
-import { EngineService } from "./engine-service.ts";
-import type { Store, StoreError } from "./store.ts";
+import { EngineService, type EngineServiceOptions } from "./engine-service.ts";
+import { LastFailures, reasonOf } from "./last-failures.ts";
+import type { Store } from "./store.ts";
 
 const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -36,8 +37,10 @@ export async function joinStore(
   requireOptions<EngineJoinOptions>("join", options, rules);
   const { sessionMs = SESSION_MS.default, timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
   signal?.throwIfAborted();
-  const store = boundedStore(await open(), platform.timers, sessionMs / CALLS_PER_SESSION);
-  const member = new JoinedEngine(platform, store, sessionMs);
+  const failures = new LastFailures(platform.clock, sessionMs);
+  const { timers } = platform;
+  const store = boundedStore(await open(), { timers, timeoutMs: sessionMs / CALLS_PER_SESSION, failures });
+  const member = new JoinedEngine({ platform, store, failures, ttlMs: sessionMs });
   await member.open(timeoutMs, signal);
   return member;
 }
@@ -46,9 +49,9 @@ class JoinedEngine extends NamedCalls implements EngineMember {
   declare readonly service: EngineService;
   readonly engine: string;
 
-  constructor(platform: Pick<Platform, "clock" | "timers" | "random">, store: Store, ttlMs: number) {
-    super(new EngineService({ platform, store, ttlMs, onChange: () => this.look() }));
-    this.engine = store.name;
+  constructor(options: Omit<EngineServiceOptions, "onChange">) {
+    super(new EngineService({ ...options, onChange: () => this.look() }));
+    this.engine = options.store.name;
   }
 
   get id(): NodeId {
@@ -90,10 +93,4 @@ class JoinedEngine extends NamedCalls implements EngineMember {
   [Symbol.asyncDispose](): Promise<void> {
     return this.leave();
   }
-}
-
-/** A name with several addresses fails with the reasons of each, and no words of its own. */
-function reasonOf({ message, cause }: StoreError, engine: string): string {
-  if (cause instanceof AggregateError) return cause.errors.map((each: Error) => each.message).join(", ");
-  return message.replace(`${engine}: `, "");
 }

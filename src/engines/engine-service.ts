@@ -6,7 +6,7 @@
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { refusalOf } from "../cluster/services/state/refusals.ts";
-import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
+import type { Done, Failure, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
   type Operation,
@@ -17,6 +17,7 @@ import {
 import { newCounts } from "../runtime/metrics.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 import { sleep } from "../runtime/platform/sleep.ts";
+import { type LastFailures, reasonOf } from "./last-failures.ts";
 import { DeadKeys } from "./recipes/dead-keys.ts";
 import { FollowedMaps } from "./recipes/followed-maps.ts";
 import { Keys } from "./recipes/keys.ts";
@@ -29,6 +30,8 @@ import { type Store, StoreError } from "./store.ts";
 export interface EngineServiceOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly store: Store;
+  /** Of the calls of `store`. */
+  readonly failures: LastFailures;
   readonly ttlMs: number;
   onChange(): void;
 }
@@ -39,6 +42,7 @@ const LOOKS = 3;
 const GATHER_MS = 2;
 const WAIT_FOR_SESSION_MS = 20;
 const NUMBERS_PER_MS = 1_000;
+const always = (): boolean => true;
 
 export class EngineService implements Service {
   readonly platform: EngineServiceOptions["platform"];
@@ -61,7 +65,8 @@ export class EngineService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => (this.session === null ? `${this.#store.name} does not answer` : ""),
+    why: () => this.#why(),
+    cause: () => this.failure?.cause,
     closed: () => this.closed,
   };
   readonly #retrying: Retrying;
@@ -107,6 +112,13 @@ export class EngineService implements Service {
     return this.#upkeep.lastFailure;
   }
 
+  /** Why what is asked for now may not be answered. */
+  get failure(): Failure | null {
+    const { failures, store } = this.#options;
+    const cause = failures.last;
+    return cause && { why: `a call to ${store.name} failed: ${reasonOf(cause, store.name)}`, cause };
+  }
+
   start(): void {
     this.#upkeep.start();
   }
@@ -143,13 +155,13 @@ export class EngineService implements Service {
     return { revision, session: this.session ?? 0, result } as Done<O>;
   }
 
-  async query<Q extends Query>(query: Q): Promise<Found<Q>> {
+  async query<Q extends Query>(query: Q, isWanted: IsWanted = always): Promise<Found<Q>> {
     for (let tries = 0; ; tries++) {
       this.use();
       try {
         return (await this.#ask(query)) as Found<Q>;
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        if (!(error instanceof StoreError) || !isWanted()) throw error;
         await this.#retrying.pause(tries);
       }
     }
@@ -258,6 +270,11 @@ export class EngineService implements Service {
         this.#options.onChange();
       },
     };
+  }
+
+  #why(): string {
+    const silent = this.session === null ? [`${this.#store.name} does not answer`] : [];
+    return [...silent, this.failure?.why ?? []].flat().join("; ");
   }
 
   #writer(): string {

@@ -2,8 +2,9 @@
  * Keys that went with a session which has ended stay in the engine until somebody takes them away: who watches their map, who meets
  * them in a range, or the process that leased them as it leaves. Nobody is shown them meanwhile.
  */
-import { sleep } from "../../runtime/platform/sleep.ts";
+
 import type { Platform } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import { behind, isForeseen, nextKey, type Store, type StoreEntry, type Write } from "../store.ts";
 import { fewAtOnce } from "./few-at-once.ts";
 import { isKept, keptValue } from "./kept-value.ts";

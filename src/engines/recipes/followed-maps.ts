@@ -69,8 +69,7 @@ export class FollowedMaps {
 
   async #lookAt(map: string, followed: Followed): Promise<void> {
     try {
-      if (this.#options.store.maxKeys > 1)
-        followed.sweepFrom = await this.#options.dead.sweep(map, followed.sweepFrom);
+      if (this.#options.store.maxKeys > 1) followed.sweepFrom = await this.#options.dead.sweep(map, followed.sweepFrom);
       if (followed.after !== null) await this.#tellChanges(map, followed, followed.after);
     } catch (error) {
       if (!isForeseen(error)) throw error;

@@ -129,7 +129,11 @@ export class Keys {
     const prefix = mapPrefix(map);
     const last = to === null ? behind(prefix) : prefix + to;
     const wanted = Math.min(limit, MAX_RANGE);
-    const { revision, entries, seen, isMore } = await this.#living(prefix, { from: prefix + from, to: last, limit: wanted });
+    const { revision, entries, seen, isMore } = await this.#living(prefix, {
+      from: prefix + from,
+      to: last,
+      limit: wanted,
+    });
     void this.#options.dead.clear(entries.filter(({ key }) => seen.get(key)?.entry === null));
     const found = [...seen].flatMap(([key, { entry }]) =>
       entry === null ? [] : [{ key: key.slice(prefix.length), ...entry }],
@@ -208,10 +212,13 @@ export class Keys {
   }
 
   async #see(keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
-    const entries = (await Promise.all(keys.map((key) => this.#options.store.get(key)))).filter((entry) => entry !== null);
+    const entries = (await Promise.all(keys.map((key) => this.#options.store.get(key)))).filter(
+      (entry) => entry !== null,
+    );
     const seen = await this.#asSeen(entries.filter(({ key }) => !isLeaseKey(key)));
     // Of a lease only that it is as it was counts: it is no value.
-    for (const { key, revision } of entries) if (isLeaseKey(key)) seen.set(key, { revision, writer: null, entry: null });
+    for (const { key, revision } of entries)
+      if (isLeaseKey(key)) seen.set(key, { revision, writer: null, entry: null });
     return new Map(keys.map((key) => [key, seen.get(key) ?? { revision: 0, writer: null, entry: null }]));
   }
 

@@ -31,6 +31,8 @@ export interface Calls {
   end(): void;
   /** Why nothing is answered, as a clause; empty where that is not known. */
   why(): string;
+  /** The error that says so, where there is one. */
+  cause?(): Error | undefined;
   /** Why nothing is taken any more; null while it is. */
   closed(): CoordinationError | null;
 }
@@ -124,7 +126,7 @@ class Awaited {
 
   #isLate(): void {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.#call;
-    this.#giveUp("request-timeout", `was not answered within ${timeoutMs} ms`);
+    this.#giveUp("request-timeout", `was not answered within ${timeoutMs} ms`, this.#calls.cause?.());
   }
 
   #isAborted(): void {

@@ -20,8 +20,8 @@ export class LocalCounter implements SharedCounter {
   }
 
   get(options: CallOptions = {}): Promise<number> {
-    return this.#call("get", false, options, async () => {
-      return (await this.#service.query({ type: "count", name: this.name })).answer.value;
+    return this.#call("get", false, options, async (isWanted) => {
+      return (await this.#service.query({ type: "count", name: this.name }, isWanted)).answer.value;
     });
   }
 

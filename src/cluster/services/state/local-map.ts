@@ -101,8 +101,9 @@ export class LocalMap<T> implements SharedMap<T> {
     requireOptions("range", options, rangeRules);
     const { limit = limits.range } = options;
     const { from, to } = boundsOf(options);
-    return this.#call("the range of", false, options, async () => {
-      const { revision, answer } = await this.#service.query({ type: "range", map: this.name, from, to, limit });
+    return this.#call("the range of", false, options, async (isWanted) => {
+      const range = { type: "range", map: this.name, from, to, limit } as const;
+      const { revision, answer } = await this.#service.query(range, isWanted);
       const entries = answer.entries.map(({ key, value, revision: at }) => ({
         key,
         value: parsedValue(value) as T,
@@ -123,8 +124,8 @@ export class LocalMap<T> implements SharedMap<T> {
 
   #entry(key: string, options: CallOptions): Promise<Entry<T> | undefined> {
     requireKey(key);
-    return this.#call(`the read of "${key}" in`, false, options, async () => {
-      const { entry } = (await this.#service.query({ type: "get", map: this.name, key })).answer;
+    return this.#call(`the read of "${key}" in`, false, options, async (isWanted) => {
+      const { entry } = (await this.#service.query({ type: "get", map: this.name, key }, isWanted)).answer;
       return entry === null ? undefined : { key, value: parsedValue(entry.value) as T, revision: entry.revision };
     });
   }

@@ -247,7 +247,8 @@ export class LogElection {
    */
   #look(): void {
     const told = this.#told;
-    this.#service.query({ type: "holders", name: this.#name }).then(
+    const isWanted = (): boolean => told === this.#told && !this.local.isRetired;
+    this.#service.query({ type: "holders", name: this.#name }, isWanted).then(
       ({ answer }) => {
         if (told !== this.#told || this.#own !== null) return;
         const [holder] = answer.holders;

@@ -30,6 +30,8 @@ export interface Service {
   readonly revision: number | null;
   /** Why nothing more is taken, once the member leaves or has failed. */
   readonly closed: CoordinationError | null;
+  /** Why what is asked for may not be answered, where that is known. */
+  readonly failure?: Failure | null;
   /** @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
   use(): void;
   /** Resolves once this replica has been up to date, with a revision that was current then: before all writes of this member since it was called. */
@@ -45,14 +47,20 @@ export interface Service {
    * it is wanted. @throws CoordinationError or UsageError where it was refused.
    */
   submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>>;
-  /** What a linearizable read finds. @throws as `submit` does */
-  query<Q extends Query>(query: Q): Promise<Found<Q>>;
+  /** What a linearizable read finds. What is not wanted any more need not be asked for again. @throws as `submit` does */
+  query<Q extends Query>(query: Q, isWanted?: IsWanted): Promise<Found<Q>>;
   /** The same within the caller's time, with errors in the caller's words. */
   call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
   /** What happens there is told, until what is returned is called. Members are told everything, but changes of maps only while one is followed. */
   follow(topic: Topic, name: string): () => void;
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;
+}
+
+export interface Failure {
+  /** A clause. */
+  readonly why: string;
+  readonly cause: Error;
 }
 
 /** `until`: up to when it is certain, on the platform's clock. */

@@ -134,7 +134,8 @@ class Attempt implements Transaction {
 
   async #stored(map: string, key: string) {
     try {
-      return await this.#call(false, async () => (await this.#service.query({ type: "get", map, key })).answer.entry);
+      const asked = { type: "get", map, key } as const;
+      return await this.#call(false, async (isWanted) => (await this.#service.query(asked, isWanted)).answer.entry);
     } catch (error) {
       this.#failure = error;
       throw error;

@@ -6,10 +6,10 @@ import { onAbort } from "../on-abort.ts";
 import type { Service } from "./service.ts";
 
 export class Waiters {
-  readonly #service: Pick<Service, "use" | "closed" | "maxWaiters" | "platform" | "counts">;
+  readonly #service: Pick<Service, "use" | "closed" | "failure" | "maxWaiters" | "platform" | "counts">;
   readonly #byName = new Map<string, number>();
 
-  constructor(service: Pick<Service, "use" | "closed" | "maxWaiters" | "platform" | "counts">) {
+  constructor(service: Pick<Service, "use" | "closed" | "failure" | "maxWaiters" | "platform" | "counts">) {
     this.#service = service;
   }
 
@@ -50,8 +50,10 @@ export class Waiters {
         ? null
         : platform.timers.after(timeoutMs, () => {
             counts.locks.timedOut += 1;
-            const text = `${what} was not acquired within ${timeoutMs} ms`;
-            giveUp(new CoordinationError("acquire-timeout", "never-acquired", text));
+            const { failure } = this.#service;
+            const why = failure ? `: ${failure.why}` : "";
+            const text = `${what} was not acquired within ${timeoutMs} ms${why}`;
+            giveUp(new CoordinationError("acquire-timeout", "never-acquired", text, causeOf(failure?.cause)));
           });
     return () => {
       platform.timers.cancel(timer);
@@ -68,11 +70,12 @@ export class Waiters {
 }
 
 function abortedIn(what: string, { reason }: AbortSignal): CoordinationError {
-  const options = reason === undefined ? {} : { cause: reason as unknown };
   return new CoordinationError(
     "acquire-aborted",
     "never-acquired",
     `${what} was not acquired: the wait was aborted`,
-    options,
+    causeOf(reason),
   );
 }
+
+const causeOf = (cause: unknown): ErrorOptions => (cause === undefined ? {} : { cause });

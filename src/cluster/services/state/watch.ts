@@ -100,7 +100,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     try {
       const after = this.#after ?? (await (this.#beginning ?? this.#service.current()));
       this.#after = after;
-      const found = await this.#service.query({ type: "changes", map, after });
+      const found = await this.#service.query({ type: "changes", map, after }, () => !this.#isEnded);
       if (this.#isEnded) return;
       for (const change of found.answer.changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
