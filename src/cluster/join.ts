@@ -15,7 +15,7 @@ import { KeyspaceClient } from "./etcd/keyspace-client.ts";
 import { LeaseClock } from "./etcd/lease-clock.ts";
 import { etcdPlaceOf, serveEtcdOf } from "./etcd/member-etcd.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
-import type { EngineJoinOptions, EngineMember } from "./services/external-engine.ts";
+import type { EngineJoinOptions, EngineMember, ExternalEngine } from "./services/external-engine.ts";
 import { JoinedMember } from "./services/joined-member.ts";
 import { KnownMembers } from "./services/known-members.ts";
 import * as may from "./services/known-options.ts";
@@ -39,15 +39,21 @@ import { listeners } from "./services/on-abort.ts";
 export function join(options: JoinOptions): Promise<Member>;
 /** The same calls over an engine that others run, such as `postgres({ url })` of `coterie/engines/postgres`: docs/engines.md. */
 export function join(options: EngineJoinOptions): Promise<EngineMember>;
-export function join(options: JoinOptions | EngineJoinOptions): Promise<Member | EngineMember> {
+export async function join(options: JoinOptions | EngineJoinOptions): Promise<Member | EngineMember> {
   if (!hasEngine(options)) return joinOn(realPlatform, options);
+  may.requireRule("engine of join()", options.engine, engine);
   listeners.allowMany = (many) => setMaxListeners(0, many);
   return options.engine.join(realPlatform, options);
 }
 
 /** As they are told apart, before either is looked at. */
 export const hasEngine = (options: JoinOptions | EngineJoinOptions): options is EngineJoinOptions =>
-  may.isObject(options) && typeof (options as Partial<EngineJoinOptions>).engine?.join === "function";
+  may.isObject(options) && (options as Partial<EngineJoinOptions>).engine !== undefined;
+
+const engine = may.needed({
+  wanted: "one made by a function of coterie/engines/…, such as etcd({ endpoints })",
+  accepts: (value) => may.isObject(value) && typeof (value as Partial<ExternalEngine>).join === "function",
+});
 
 /** The same, on a platform of one's choice. */
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {

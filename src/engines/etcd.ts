@@ -46,8 +46,8 @@ const CHANGES_MS = 5_000;
 
 const rules: Rules<EtcdOptions> = {
   endpoints: may.needed({
-    wanted: 'a list of URLs such as "http://127.0.0.1:2379"',
-    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every((each) => URL.canParse(each as string)),
+    wanted: 'a list of URLs of http: or https:, such as "http://127.0.0.1:2379"',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(isHttpUrl),
   }),
   prefix: may.text,
   tls: may.fields,
@@ -230,6 +230,9 @@ class EtcdStore implements Store {
   }
 }
 
+/** `localhost:2379` is a URL as well, of a protocol `localhost:`. */
+const isHttpUrl = (value: unknown): boolean =>
+  typeof value === "string" && URL.canParse(value) && ["http:", "https:"].includes(new URL(value).protocol);
 const sessionKey = (session: number): string => `s/${session}`;
 const base64 = (plain: string): string => Buffer.from(plain, "utf8").toString("base64");
 const text = (encoded: string): string => Buffer.from(encoded, "base64").toString("utf8");

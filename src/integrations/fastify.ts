@@ -1,7 +1,9 @@
 /** `coterie/fastify`: a plugin that makes a Fastify service a member, with health and shutdown. It imports nothing of Fastify. */
+import { hasEngine } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
-import { Coordination } from "./coordination.ts";
+import type { Coordination } from "./coordination.ts";
+import { Joining } from "./joining.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
 
@@ -22,6 +24,9 @@ export interface FastifyAnswer {
   code(status: number): { send(body: unknown): unknown };
 }
 
+/** Fastify gives a plugin 10 s, unless `pluginTimeout` says otherwise, and does not say what it waited for: an engine's reason comes first. */
+const ENGINE_TIMEOUT_MS = 8_000;
+
 /**
  * Joins as the service starts, and decorates it with `coterie`, a `Coordination`. As the service closes, what leads is aborted first,
  * requests under way are answered, and then this process leaves.
@@ -31,10 +36,12 @@ export interface FastifyAnswer {
  * @throws what `join()` throws: the service does not start.
  */
 export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }: CoterieFastifyOptions): Promise<void> {
-  const coordination = await Coordination.join(join);
+  const isToldWhen = !hasEngine(join) || join.timeoutMs !== undefined;
+  const joining = new Joining(isToldWhen ? join : { ...join, timeoutMs: ENGINE_TIMEOUT_MS });
+  app.addHook("preClose", () => Promise.resolve(joining.stop())); // Before it has joined: the service may close meanwhile.
+  app.addHook("onClose", () => joining.close());
+  const coordination = await joining.joined;
   app.decorate("coterie", coordination);
-  app.addHook("preClose", () => Promise.resolve(coordination.stop()));
-  app.addHook("onClose", () => coordination.close());
   if (readyPath === null) return;
   app.get(readyPath, (_request, reply) => {
     const health = coordination.health();

@@ -8,9 +8,10 @@ import Fastify from "fastify";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { SimulatedEngine } from "../../test/engines/simulated-engine.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
+import type { EngineJoinOptions, EngineMember } from "../index.ts";
 import { simulate } from "../testing/index.ts";
 import { Coordination } from "./coordination.ts";
-import { coterie } from "./fastify.ts";
+import { type CoterieFastifyOptions, coterie } from "./fastify.ts";
 import { CoterieModule, type CoterieModuleOptions, healthIndicator } from "./nestjs.ts";
 import "reflect-metadata";
 
@@ -157,6 +158,80 @@ test("Fastify: ready, led, and given back on close", async () => {
   await told;
   await app.close();
   expect(coordination.member.status().state).toBe("left");
+});
+
+describe("Fastify closes while it joins an engine", () => {
+  /** One that answers when the test says so. */
+  function lateEngine() {
+    const member = {
+      engine: "late",
+      hasSession: true,
+      signal: new AbortController().signal,
+      leave: async () => void (late.hasLeft = true),
+    };
+    const late = {
+      hasLeft: false,
+      asked: [] as EngineJoinOptions[],
+      answer: (): void => {},
+      engine: {
+        name: "late",
+        join: (_platform: unknown, options: EngineJoinOptions) => {
+          late.asked.push(options);
+          return new Promise<EngineMember>((resolve) => {
+            late.answer = () => resolve(member as unknown as EngineMember);
+          });
+        },
+      },
+    };
+    return late;
+  }
+
+  test("the join is aborted where the plugin took too long, and the member of one that answers yet leaves", async () => {
+    const late = lateEngine();
+    const app = Fastify({ pluginTimeout: 20 });
+    const own = new AbortController();
+    void app.register(coterie, { join: { engine: late.engine, signal: own.signal } });
+    await expect(app.ready()).rejects.toMatchObject({ code: "FST_ERR_PLUGIN_TIMEOUT" });
+    const closed = app.close();
+    await untilAborted(late.asked[0]?.signal as AbortSignal);
+    expect(own.signal.aborted).toBe(false);
+    late.answer();
+    await closed;
+    expect(late.hasLeft).toBe(true);
+  });
+
+  test("its own signal aborts the join as well, and it gives up before Fastify does", async () => {
+    const late = lateEngine();
+    const app = Fastify();
+    const own = new AbortController();
+    const ready = app.register(coterie, { join: { engine: late.engine, signal: own.signal } }).ready();
+    while (late.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(late.asked[0]?.timeoutMs).toBeLessThan(app.initialConfig.pluginTimeout as number);
+    const told = untilAborted(late.asked[0]?.signal as AbortSignal);
+    own.abort();
+    await told;
+    late.answer();
+    await ready;
+    await app.close();
+    const other = lateEngine();
+    void Fastify()
+      .register(coterie, { join: { engine: other.engine, timeoutMs: 30_000 } })
+      .ready();
+    while (other.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(other.asked[0]?.timeoutMs).toBe(30_000);
+    other.answer();
+  });
+
+  test("options that cannot be are refused as by join()", async () => {
+    const app = Fastify();
+    void app.register(coterie, { join: undefined } as unknown as CoterieFastifyOptions);
+    await expect(app.ready()).rejects.toMatchObject({ name: "UsageError" });
+    const controller = new AbortController();
+    const other = Fastify();
+    const join = { ...(await options("signal")), signal: controller as unknown as AbortSignal };
+    void other.register(coterie, { join });
+    await expect(other.ready()).rejects.toThrow("its signal is meant");
+  });
 });
 
 test("NestJS: injected, led, and given back on close", async () => {

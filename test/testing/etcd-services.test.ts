@@ -6,6 +6,7 @@ import type { Duplex, Method } from "../../src/cluster/etcd/grpc-door.ts";
 import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
 import { electionService, lockService } from "../../src/cluster/etcd/lock-service.ts";
 import { Watches } from "../../src/cluster/etcd/watches.ts";
+import type { ClusterMembers } from "../../src/cluster/services/cluster-api.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
@@ -303,6 +304,12 @@ test("members are listed, added, removed and made to lead by the numbers that et
     await until(world, () => leader() === next);
     await expect(asked.call(MoveLeader, { targetID: "101" })).rejects.toThrow("etcdserver: not leader");
     const status = await asked.call(maintenanceService(partsAt(1)).Status, {});
-    expect(status).toMatchObject({ version: "3.4.0", leader: String(100 + next), dbSize: 0 });
+    expect(status).toMatchObject({ version: "3.4.0", leader: String(100 + next), dbSize: 0, isLearner: false });
+    for (const role of ["learner", "joining"] as const) {
+      const list = [{ id: 1, address: "10.0.0.1:7100", role }];
+      const members = { members: () => Promise.resolve(list) } as unknown as ClusterMembers;
+      const { Status } = maintenanceService({ ...partsAt(1), members });
+      expect(await asked.call(Status, {})).toMatchObject({ isLearner: true });
+    }
   });
 });

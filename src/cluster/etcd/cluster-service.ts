@@ -66,6 +66,9 @@ export function clusterService(parts: ClusterParts): Record<string, Method> {
 /** etcd knows nobody whose removal is agreed. */
 const staying = (list: readonly ClusterMember[]): ClusterMember[] => list.filter(({ role }) => role !== "leaving");
 
+/** In etcd's words: it does not vote. */
+const isLearner = ({ role }: Pick<ClusterMember, "role">): boolean => role === "learner" || role === "joining";
+
 interface ListedMembers {
   readonly header: Header;
   readonly members: of.ValueOf<typeof of.member>[];
@@ -85,7 +88,7 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     peerURLs: [`http://${address}`],
     // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/etcd-api.md.
     clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
-    isLearner: role === "learner" || role === "joining",
+    isLearner: isLearner({ role }),
   }));
   return { header: headerOf(revision), members: shown };
 }
@@ -123,9 +126,10 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
       return { header: headerOf(revision) };
     }),
     Status: unary(of.nothing, of.statusResponse, async () => {
-      const [{ revision, bytes }, { revision: index }] = await Promise.all([
+      const [{ revision, bytes }, { revision: index }, list] = await Promise.all([
         keyspace.ask({ type: "size" }),
         host.query({ type: "members" }), // With the revision of all that members share, which is all that the log has done.
+        members.members(),
       ]);
       return {
         header: headerOf(revision),
@@ -136,6 +140,7 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
         raftIndex: index,
         raftAppliedIndex: index,
         raftTerm: host.term,
+        isLearner: list.some((each) => each.id === host.self && isLearner(each)),
       };
     }),
   };

@@ -86,7 +86,8 @@ export class Locks {
     const { revision, document } = await this.#read(name);
     const living = await this.#options.store.living(document === null ? [] : sessionsIn(document));
     const holders = holdersIn(document).filter(({ session }) => living.has(session));
-    return { revision, answer: { type: "holders", holders, waiting: document?.waiters.length ?? 0 } };
+    const waiting = (document?.waiters ?? []).filter(({ session }) => living.has(session)).length;
+    return { revision, answer: { type: "holders", holders, waiting } };
   }
 
   /** What is waited for or followed, and what may come about yet. */
