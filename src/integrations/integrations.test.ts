@@ -167,7 +167,9 @@ describe("Fastify closes while it joins an engine", () => {
       engine: "late",
       hasSession: true,
       signal: new AbortController().signal,
-      leave: async () => void (late.hasLeft = true),
+      leave: async () => {
+        late.hasLeft = true;
+      },
     };
     const late = {
       hasLeft: false,
