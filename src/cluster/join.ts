@@ -126,7 +126,7 @@ async function serveClients(
 async function serveEtcd(member: JoinedMember, { config, counts, log }: Unopened, options: JoinOptions): Promise<void> {
   const { id, state, cluster: members } = member;
   const keyspace = new KeyspaceClient(state.host);
-  const leases = new LeaseClock(state.host, keyspace); // Whoever leads has leases end, whether it serves etcd's API or not.
+  const leases = new LeaseClock(state.host, keyspace); // The leader has leases end, whether it serves etcd's API or not.
   const address = etcdPlaceOf(options);
   if (address === null) return;
   try {

@@ -12,7 +12,7 @@ export interface Bounds {
 export function boundedStore(store: Store, { timers, timeoutMs, failures }: Bounds): Store {
   const within = <T>(call: keyof Store, answer: Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
-      const fail = (error: unknown): void => {
+      const fail = (error: Error): void => {
         if (error instanceof StoreError) failures.failed(call, error);
         reject(error);
       };

@@ -112,7 +112,7 @@ export class EngineService implements Service {
     return this.#upkeep.lastFailure;
   }
 
-  /** Why what is asked for now may not be answered. */
+  /** Why what is asked for may not be answered. */
   get failure(): Failure | null {
     const { failures, store } = this.#options;
     const cause = failures.last;

@@ -167,8 +167,9 @@ describe("Fastify closes while it joins an engine", () => {
       engine: "late",
       hasSession: true,
       signal: new AbortController().signal,
-      leave: async () => {
+      leave: () => {
         late.hasLeft = true;
+        return Promise.resolve();
       },
     };
     const late = {

@@ -2,7 +2,7 @@
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
-import { isObject } from "../protocols/known-options.ts";
+import { isObject } from "../cluster/services/known-options.ts";
 import { Coordination } from "./coordination.ts";
 
 export class Joining {

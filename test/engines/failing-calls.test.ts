@@ -15,7 +15,9 @@ test("an engine that is away is not asked any more for reads that have timed out
       member.counter("c").get({ timeoutMs: 50 }),
       member.transaction((transaction) => transaction.get(member.map("m"), "k"), { timeoutMs: 50 }),
     ]).flat();
-    const codes = await Promise.all(reads.map((read) => read.catch(({ code }: { code: string }) => code)));
+    const codes = await Promise.all(
+      reads.map((read) => read.catch((error: unknown) => (error as { code: string }).code)),
+    );
     expect(new Set(codes)).toEqual(new Set(["request-timeout"]));
     await watch.return?.();
     await change;
@@ -53,7 +55,7 @@ test("what times out while an engine refuses says why, until it takes changes ag
     const late = await member
       .mutex("x")
       .acquire({ timeoutMs: 500 })
-      .catch((error: Error) => error);
+      .catch((error: unknown) => error);
     expect(late).toMatchObject({ message: 'the lock "x" was not acquired within 500 ms' });
     await held.release();
   });

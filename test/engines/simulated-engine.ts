@@ -85,7 +85,7 @@ export class SimulatedEngine {
     this.#sessions.clear();
   }
 
-  /** What is kept, whoever is shown it. */
+  /** What is kept, also of sessions that have ended. */
   keys(prefix: string): string[] {
     return [...this.#entries.keys()].filter((key) => key.startsWith(prefix));
   }

@@ -236,7 +236,7 @@ test("a lock is not had with a key that is gone", async () => {
   });
 });
 
-test("an election has one leader, who says what it likes, and whoever observes is told", async () => {
+test("an election has one leader, who says what it likes, and who observes is told", async () => {
   const world = simulate({ members: 3, seed: 11 });
   await world.run(async () => {
     const [one, two] = [await at(world, 1), await at(world, 2)];
