@@ -34,7 +34,27 @@ describe("the words of `coterie sim`", () => {
       steps: [],
     });
     expect(scenarioOf({ protocol: "heartbeat", until: 500 }).until).toBe(500);
-    expect(scenarioOf({ protocol: "bully" }).until).toBeUndefined();
+  });
+
+  it.each<[protocol: string, words: Words]>([
+    ["paxos", { crash: [2, 3, 4] }],
+    ["ip-multicast", { crash: [2, 3, 4] }],
+    ["paxos", { loss: 1 }],
+  ])("end a run in which %s sends again and again: %j", (protocol, words) => {
+    const { isOver, timeMs } = ran(protocol, words);
+    expect(isOver).toBe(false);
+    expect(timeMs).toBeGreaterThan(590_000);
+    expect(timeMs).toBeLessThanOrEqual(600_000);
+  });
+
+  it.each<[protocol: string, words: Words]>([
+    ["chang-roberts", { nodes: 300, delay: 1_000, call: [0] }],
+    ["ricart-agrawala", { nodes: 2, delay: [200_000, 300_000] }],
+    ["ricart-agrawala", { nodes: 2, entries: 20_000 }],
+  ])("leave %s the time that it needs: %j", (protocol, words) => {
+    const { isOver, timeMs } = ran(protocol, words);
+    expect(isOver).toBe(true);
+    expect(timeMs).toBeGreaterThan(600_000);
   });
 
   it("ask nodes that have to be started too", () => {

@@ -14,6 +14,11 @@ type Words = Omit<Experiment, "protocol">;
 const DEFAULT_NODES = 5;
 /** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
 const DEFAULT_UNTIL_MS = 10_000;
+/** What waits for nodes that are down may send again for ever: a run that could come to rest ends here if it has not. */
+const RESTS_WITHIN_MS = 600_000;
+/** Of a large ring or of slow links more is waited for: so many delays for each node and each time it is used. */
+const DELAYS_PER_USE = 10;
+const DEFAULT_DELAY_MS = 10;
 
 /** @throws UsageError that names the word. */
 export function scenarioOf(words: Experiment): Scenario {
@@ -38,7 +43,9 @@ export function scenarioOf(words: Experiment): Scenario {
     network: networkOf(words),
     begin: { nodes: isStarted ? "started" : "idle", down: [...down] },
     steps: workload(entry.family, words, ids, words.started === true),
-    ...untilOf(words, isStarted),
+    until:
+      words.until ??
+      (isStarted ? DEFAULT_UNTIL_MS : restsWithin(words, ids.length * (timesOf(entry.family, words) ?? 1))),
   };
   const scenario = scenarioSchema.parse(source);
   cast(scenario); // Which refuses options that the protocol does not know.
@@ -86,9 +93,14 @@ export function endOf(until: Point | undefined): { until?: number } {
   throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 
-function untilOf({ until }: Words, isStarted: boolean): { until?: number } {
-  if (until !== undefined) return { until };
-  return isStarted ? { until: DEFAULT_UNTIL_MS } : {};
+function restsWithin({ delay = DEFAULT_DELAY_MS, processing = 0 }: Words, uses: number): number {
+  return Math.max(RESTS_WITHIN_MS, uses * DELAYS_PER_USE * (usualMs(delay) + usualMs(processing)));
+}
+
+function usualMs(delay: Delay): number {
+  if (typeof delay === "number") return delay;
+  if ("normal" in delay) return delay.normal.meanMs + delay.normal.deviationMs;
+  return "logNormal" in delay ? delay.logNormal.medianMs : delay[1];
 }
 
 function networkOf({ delay, loss, duplicate, reorder, processing }: Words): NonNullable<ScenarioSource["network"]> {
