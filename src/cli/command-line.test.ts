@@ -52,6 +52,22 @@ describe("how it ends", () => {
     expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr });
   });
 
+  it.each([
+    ["member", "list, add, promote, remove, move, change, replace"],
+    ["snapshot", "save, show, restore"],
+  ])("with 2 and what there is for %s alone", async (group, names) => {
+    const stderr = `coterie: expected one of ${names}, got nothing: see coterie ${group} --help\n`;
+    expect(await run(group)).toEqual({ code: 2, stdout: "", stderr });
+    expect((await run(group, "--help")).stdout).toContain(`Example:\n  $ coterie ${group} `);
+  });
+
+  it("with the same for help on what there is not", async () => {
+    expect(await run("help", "foo")).toEqual(await run("foo"));
+    expect((await run("help", "foo")).code).toBe(2);
+    expect(await run("help")).toEqual(await run("--help"));
+    expect(await run("help", "sim")).toEqual(await run("sim", "--help"));
+  });
+
   it("with 1 for what does not hold", async () => {
     const { code, stderr } = await run("check", "bully", "--nodes", "3");
     expect([code, stderr]).toEqual([1, "coterie: violated: E1 safety\n"]);

@@ -26,6 +26,7 @@ import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
 import { addWords } from "./word-options.ts";
+import { requireWritable } from "./written-file.ts";
 
 interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
   readonly from?: string;
@@ -97,6 +98,7 @@ Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is
 async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
   const made = await stagedFor(subject, options);
+  requireWritable({ "--trace": options.trace, "--svg": options.svg });
   if (options.runs === undefined) await oneRun(made, options, invocation);
   else {
     makeAllYoung();

@@ -22,7 +22,13 @@ export function declare(command: Command, invocation: Invocation): void {
   declareSave(command, invocation);
   declareShow(command, invocation);
   declareRestore(command, invocation);
+  command.addHelpText("after", GROUP);
 }
+
+const GROUP = `
+Example:
+  $ coterie snapshot save demo.snapshot --endpoints http://10.0.0.1:7300
+  $ coterie snapshot restore --help      what it takes, in full`;
 
 interface SaveOptions extends DataOptions {
   readonly from?: readonly string[];
