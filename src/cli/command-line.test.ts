@@ -46,6 +46,10 @@ describe("how it ends", () => {
       ["sim", "bully", "--without-lost"],
       "coterie: unknown option '--without-lost': it is called --delivered-only now\n",
     ],
+    [
+      ["snapshot", "save", "x", "--from", "a", "--endpoints", "http://127.0.0.1:1"],
+      "coterie: expected --from or --endpoints, got both\n",
+    ],
     [["member", "replace"], "coterie: required option '--data <dir>' not specified\n"],
     [["voting-sets", "0"], 'coterie: expected the number of nodes to be a whole number from 1 to 1000, got "0"\n'],
   ])("with 2 and one sentence for %j", async (words, stderr) => {

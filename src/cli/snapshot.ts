@@ -64,6 +64,8 @@ Exit codes: 0 saved; 1 nobody answers in time, or the disk refuses; 2 wrong argu
 
 async function saveTo(file: string, options: SaveOptions, invocation: Invocation): Promise<void> {
   const { from, json } = options;
+  if (from !== undefined && options.endpoints !== undefined)
+    throw new UsageError("bad-argument", "expected --from or --endpoints, got both");
   let isComplete = true;
   const { header } = await written(file, async (part, signal) => {
     if (from === undefined) return downloadTo(part, options, signal, invocation);

@@ -28,7 +28,7 @@ export function opened(option: string, file: string, flags: "a" | "w"): number {
 }
 
 /** @throws UsageError if the file cannot be written */
-export function writeWhole(option: string, file: string, content: string): void {
+export function writeWhole(option: string, file: string, content: string | Uint8Array): void {
   try {
     writeFileSync(file, content);
   } catch (error) {

@@ -68,6 +68,10 @@ describe("the words of `coterie sim`", () => {
     expect(outcome).toEqual({ leader: { 0: 4, 1: 4, 2: 4, 3: 4, 4: 4 } });
   });
 
+  it("take a node that is named twice for one", () => {
+    expect(scenarioOf({ protocol: "bully", crash: [0, 0] }).begin.down).toEqual([0]);
+  });
+
   it("put nodes on a ring", () => {
     const { messages } = ran("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
     expect(messages.byType).toEqual({ election: 13, elected: 7 });

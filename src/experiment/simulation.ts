@@ -27,9 +27,9 @@ export function scenarioOf(words: Experiment): Scenario {
   if (words.variant !== undefined) variantNamed(protocol, words.variant);
   requireFamilyWords(words);
   const ids = idsOf(words, entry, DEFAULT_NODES);
-  const down = words.crash ?? [];
+  const down = [...new Set(words.crash)];
   for (const node of down) requireKnown("--crash", ids, node);
-  if (new Set(down).size >= ids.length)
+  if (down.length >= ids.length)
     throw new UsageError("bad-argument", unexpected("--crash", "some of the nodes, not all", down.join(",")));
   const isStarted = words.started === true || hasToStart(protocol, words.variant);
   const source: ScenarioSource = {
@@ -41,7 +41,7 @@ export function scenarioOf(words: Experiment): Scenario {
     nodes: words.ring === undefined ? ids.length : [...words.ring],
     seed: words.seed ?? 1,
     network: networkOf(words),
-    begin: { nodes: isStarted ? "started" : "idle", down: [...down] },
+    begin: { nodes: isStarted ? "started" : "idle", down },
     steps: workload(entry.family, words, ids, words.started === true),
     until:
       words.until ??
@@ -77,7 +77,7 @@ export function continuationOf(
     seed: words.seed ?? 1,
     network: networkOf(words),
     steps: [
-      ...(words.crash === undefined ? [] : [{ crash: [...words.crash] }]),
+      ...(words.crash === undefined ? [] : [{ crash: [...new Set(words.crash)] }]),
       ...(workload(family, words, ids, true) ?? []),
     ],
     until: snapshot.at + (words.for ?? DEFAULT_UNTIL_MS),
