@@ -54,7 +54,7 @@ Example:
   saved demo.snapshot: revision 1207 of demo
   $ coterie snapshot save demo.snapshot --from journal-2
 
-It needs the role admin. The file has all that is shared, readable by whoever can read it: keep it as you keep the data.
+It needs the role admin. The file has all that is shared, readable by anybody who has it: keep it as you keep the data.
 --from takes the longest log of those that are given, and refuses the folder of a member that runs. What was acknowledged and reached none of these folders is lost, and
 what was not acknowledged may be in it. When to use it: ${docsPage("recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
