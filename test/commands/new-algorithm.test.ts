@@ -167,7 +167,10 @@ describe("coterie new", () => {
       ["mutex", "section", "--out", "build/x"],
       "expected the name to be another one: the code calls something else Section",
     ],
-    [["mutex", "fresh", "--summary", "a */ b"], 'expected --summary to be one line without */, got "a */ b"'],
+    [
+      ["mutex", "fresh", "--out", "build/x", "--summary", "a */ b"],
+      'expected --summary to be one line without */, got "a */ b"',
+    ],
     [["mutex", "fresh", "--out", "package.json"], "expected the place to be a folder that can be written"],
   ])("%j is refused, and nothing is written", async (words, sentence) => {
     const { code, stderr } = await coterie("new", ...words);
