@@ -111,6 +111,8 @@ async function worked(
     if (isStopped) process.exit(1);
     isStopped = true;
     hands.stop();
+    line.clear();
+    stderr.write("coterie: stopping: jobs are still at work; Ctrl-C once more ends them at once\n");
   };
   for (const signal of SIGNALS) process.on(signal, stop);
   let done = 0;

@@ -1,5 +1,4 @@
 /** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
-import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { answerTo, type HistoryAnswer, type HistoryRequest } from "../check/linearizability/answer.ts";
 import { type History, modelNamed, modelNames, readHistory } from "../check/linearizability/index.ts";
@@ -10,6 +9,7 @@ import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { contentOf } from "./read-file.ts";
 import { type Paint, paintFor } from "./terminal.ts";
+import { requireWritable, writeWhole } from "./written-file.ts";
 
 interface CheckHistoryOptions {
   readonly model: string;
@@ -61,6 +61,7 @@ async function checkHistory(
   { stdout, stderr, usesThreads }: Invocation,
 ): Promise<void> {
   const history = read(file, options);
+  requireWritable({ "--svg": options.svg });
   const began = performance.now();
   const line = progressLine(stderr);
   const request: HistorySearch = {
@@ -77,7 +78,7 @@ async function checkHistory(
   });
   line.clear();
   const seconds = (performance.now() - began) / 1_000;
-  if (options.svg !== undefined) write(options.svg, answer.svg);
+  if (options.svg !== undefined) writeWhole("--svg", options.svg, answer.svg);
   const { report, objects } = answer;
   if (options.json === true) stdout.write(`${JSON.stringify({ ...report, seconds, objects })}\n`);
   else stdout.write(text(answer, seconds, paintFor(stdout)));
@@ -127,15 +128,6 @@ function read(file: string, { model, format, keyed }: CheckHistoryOptions): Hist
     return readHistory(content, format, options);
   } catch (error) {
     throw inFile(file, error);
-  }
-}
-
-function write(file: string, content: string): void {
-  try {
-    writeFileSync(file, content);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected("--svg", "a file that can be written", file)} (${code})`);
   }
 }
 

@@ -1,9 +1,8 @@
 /** `coterie check`: every behaviour of a protocol within bounds, or as many as time allows. */
 
-import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { InvariantViolation } from "../core/errors.ts";
 import { type CheckRequest, requestFrom } from "../experiment/check-request.ts";
 import type { Experiment } from "../experiment/experiment.ts";
 import {
@@ -27,6 +26,7 @@ import type { Invocation, Output } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { paintFor } from "./terminal.ts";
 import { addWords } from "./word-options.ts";
+import { requireWritable, writeWhole } from "./written-file.ts";
 
 const LOG_EVERY_MS = 5_000;
 
@@ -89,11 +89,13 @@ async function check(protocol: string, options: CheckOptions, invocation: Invoca
   const { stdout } = invocation;
   const { trace: _trace, svg: _svg, json: _json, ...words } = options;
   const request = requestFrom({ ...words, protocol }, availableParallelism());
+  requireWritable({ "--trace": options.trace, "--svg": options.svg });
   const outcome = await searched(request, invocation);
   const run = counterexampleTrace(outcome);
-  if (options.trace !== undefined && run !== null) write("--trace", options.trace, writeTrace(run.header, run.entries));
+  if (options.trace !== undefined && run !== null)
+    writeWhole("--trace", options.trace, writeTrace(run.header, run.entries));
   if (options.svg !== undefined && run !== null)
-    write("--svg", options.svg, drawSvg(excerptOf(run), drawnAs(run.header.protocol)));
+    writeWhole("--svg", options.svg, drawSvg(excerptOf(run), drawnAs(run.header.protocol)));
   if (options.json === true) stdout.write(`${JSON.stringify(explorationReport(outcome))}\n`);
   else stdout.write(`${checkText(outcome, paintFor(stdout))}${hint(options, outcome.answer, stdout)}`);
   const { verdict, property } = outcome.answer;
@@ -130,15 +132,6 @@ async function here(task: CheckTask, show: Show): Promise<CheckAnswer> {
     return true;
   };
   return answerTo(task, see, process.memoryUsage.rss);
-}
-
-function write(word: string, file: string, content: string): void {
-  try {
-    writeFileSync(file, content);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected(word, "a file that can be written", file)} (${code})`);
-  }
 }
 
 /** What a newcomer might want next; not for a file or a pipe. */

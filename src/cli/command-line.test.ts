@@ -46,10 +46,30 @@ describe("how it ends", () => {
       ["sim", "bully", "--without-lost"],
       "coterie: unknown option '--without-lost': it is called --delivered-only now\n",
     ],
+    [
+      ["snapshot", "save", "x", "--from", "a", "--endpoints", "http://127.0.0.1:1"],
+      "coterie: expected --from or --endpoints, got both\n",
+    ],
     [["member", "replace"], "coterie: required option '--data <dir>' not specified\n"],
     [["voting-sets", "0"], 'coterie: expected the number of nodes to be a whole number from 1 to 1000, got "0"\n'],
   ])("with 2 and one sentence for %j", async (words, stderr) => {
     expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr });
+  });
+
+  it.each([
+    ["member", "list, add, promote, remove, move, change, replace"],
+    ["snapshot", "save, show, restore"],
+  ])("with 2 and what there is for %s alone", async (group, names) => {
+    const stderr = `coterie: expected one of ${names}, got nothing: see coterie ${group} --help\n`;
+    expect(await run(group)).toEqual({ code: 2, stdout: "", stderr });
+    expect((await run(group, "--help")).stdout).toContain(`Example:\n  $ coterie ${group} `);
+  });
+
+  it("with the same for help on what there is not", async () => {
+    expect(await run("help", "foo")).toEqual(await run("foo"));
+    expect((await run("help", "foo")).code).toBe(2);
+    expect(await run("help")).toEqual(await run("--help"));
+    expect(await run("help", "sim")).toEqual(await run("sim", "--help"));
   });
 
   it("with 1 for what does not hold", async () => {

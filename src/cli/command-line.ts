@@ -32,20 +32,31 @@ export async function runCommand(invocation: Invocation): Promise<number> {
     return 0;
   }
   try {
-    const [first, ...rest] = words;
-    await root.parseAsync(first === "help" ? [...rest, "--help"] : words, { from: "user" });
+    await root.parseAsync(asked(words), { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version
     if (error instanceof ExitWith && error.message === "") return error.exitCode;
-    stderr.write(`coterie: ${errorLine(messageOf(error))}\n`);
+    stderr.write(`coterie: ${errorLine(messageOf(error, root, words))}\n`);
     if (error instanceof ExitWith) return error.exitCode;
     return error instanceof UsageError || error instanceof CommanderError ? 2 : 1;
   }
 }
 
-function messageOf(error: unknown): string {
+/** `help NAME` is what `NAME --help` is, and an unknown name what it is without help. */
+function asked([first, ...rest]: readonly string[]): string[] {
+  if (first !== "help") return first === undefined ? rest : [first, ...rest];
+  const [name] = rest;
+  return name === undefined || Object.hasOwn(commands, name) ? [...rest, "--help"] : rest;
+}
+
+function messageOf(error: unknown, root: Command, words: readonly string[]): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof CommanderError && error.code === "commander.help") {
+    const group = root.commands.find((command) => command.name() === words[0]);
+    const names = group?.commands.map((command) => command.name()).join(", ");
+    return `expected one of ${names}, got nothing: see coterie ${words[0]} --help`;
+  }
   const isUnknown = error instanceof CommanderError && error.code === "commander.unknownOption";
   const [word = ""] = isUnknown ? (/--[a-z-]+/.exec(error.message) ?? []) : [];
   return Object.hasOwn(renamed, word) ? `unknown option '${word}': it is called ${renamed[word]} now` : error.message;
@@ -76,6 +87,7 @@ function ending(command: Command, stdout: Output): Command {
     .configureOutput({
       writeOut: (text) => stdout.write(fitted(text, widthOf(stdout))),
       getOutHelpWidth: () => widthOf(stdout),
+      writeErr: () => {}, // Help that nobody asked for.
       outputError: () => {},
     });
 }

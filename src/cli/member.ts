@@ -18,7 +18,13 @@ export function declare(command: Command, { stdout }: Invocation): void {
   declareChanges(command, stdout);
   declareChange(command, stdout);
   declareReplace(command, stdout);
+  command.addHelpText("after", GROUP);
 }
+
+const GROUP = `
+Example:
+  $ coterie member list --endpoints http://127.0.0.1:7300
+  $ coterie member add --help      what it takes, in full`;
 
 type Said = (id: number) => string;
 

@@ -36,10 +36,17 @@ export function declare(command: Command, { stdout }: Invocation): void {
     .addHelpText("after", EXPLANATION)
     .action((family: string, name: string, { out, ...words }: Omit<Words, "name"> & { readonly out?: string }) => {
       requireName(name);
+      requireLine(words.summary);
       if (words.scenario !== undefined) requireName(words.scenario);
       if (out === undefined) inRepository(family, { name, ...words }, stdout);
       else inProject(family, { name, ...words }, out, stdout);
     });
+}
+
+/** It stands in a comment, too. */
+function requireLine(summary = ""): void {
+  if (/[\r\n]|\*\//.test(summary))
+    throw new UsageError("bad-argument", unexpected("--summary", "one line without */", summary));
 }
 
 const EXPLANATION = `
@@ -116,8 +123,13 @@ function isCheckout(root: string): boolean {
 }
 
 function write(root: string, { path, text }: SkeletonFile): void {
-  mkdirSync(dirname(join(root, path)), { recursive: true });
-  writeFileSync(join(root, path), text);
+  try {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-argument", `${unexpected("the place", "a folder that can be written", root)} (${code})`);
+  }
 }
 
 /** Imports are sorted and lines broken as everywhere in the repository. */

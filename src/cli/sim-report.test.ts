@@ -5,10 +5,10 @@ import { staged } from "../experiment/simulate.ts";
 import { scenarioOf } from "../experiment/simulation.ts";
 import { reportText } from "./sim-report.ts";
 
-const textOf = (scenario: Scenario): string =>
-  reportText(staged({ scenario, place: () => "" }), runScenario(scenario), (_style, text) => text);
+const textOf = (scenario: Scenario, end: { until?: number } = {}): string =>
+  reportText(staged({ scenario, place: () => "" }), runScenario(scenario), end, (_style, text) => text);
 const report = (protocol: string, words: Omit<Experiment, "protocol">): string =>
-  textOf(scenarioOf({ protocol, ...words }));
+  textOf(scenarioOf({ protocol, ...words }), words);
 
 it("gives counts of the literature to compare with, and claims no more", () => {
   const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
@@ -32,7 +32,15 @@ it("calls messages what the scenario calls them, and says which are meant", () =
   expect(report("fifo", { nodes: 2, send: [0] })).toContain("delivered   0.1, at 0 and 1\nmessages ");
 });
 
-it("says that a run was cut off", () => {
-  expect(report("heartbeat", {})).toContain("10,000 ms of virtual time; cut off at 10,000 ms (--until)\n");
-  expect(report("bully", {})).toMatch(/ ms of virtual time$/m);
+it("says that a run was cut off, and by what", () => {
+  const text = "10,000 ms of virtual time; cut off at 10,000 ms";
+  expect(report("heartbeat", {})).toContain(`${text} (--until by default)\n`);
+  expect(report("heartbeat", { until: 10_000 })).toContain(`${text} (--until)\n`);
+  expect(textOf({ ...scenarioOf({ protocol: "heartbeat" }), name: "beats" })).toContain(`${text} (until)\n`);
+});
+
+it("does not say so of a run that came to rest", () => {
+  for (const words of [{}, { started: true }, { until: 5_000 }] as const)
+    expect(report("bully", words)).toMatch(/ ms of virtual time$/m);
+  expect(report("chang-roberts", { until: 5_000 })).toContain("textbook");
 });

@@ -10,7 +10,14 @@ const INDENT = 12;
 /** Of a long list so many are shown. */
 const SHOWN = 12;
 
-export function reportText({ scenario, cast }: Staged, result: Result, paint: Paint): string {
+/** What the caller says of the end of a run. */
+interface End {
+  readonly until?: unknown;
+  readonly for?: unknown;
+}
+
+export function reportText(made: Staged, result: Result, end: End, paint: Paint): string {
+  const { scenario, cast } = made;
   const nodes = cast.ids.length;
   const field = (name: string, text: string): string => `${paint("dim", name.padEnd(INDENT))}${wrapped(text, INDENT)}`;
   const lines = [
@@ -23,7 +30,7 @@ export function reportText({ scenario, cast }: Staged, result: Result, paint: Pa
     ...publishedCosts(cast.protocol.costs, nodes, scenario, result).map(({ when, count }, i) =>
       field(i === 0 ? "textbook" : "", `${figure(count)} messages: ${when}`),
     ),
-    field("time", timeText(scenario, result)),
+    field("time", timeText(made, result, end)),
     "",
     ...propertyLines(result, paint),
     ...expectationLines(scenario, result.expectations, paint),
@@ -31,11 +38,14 @@ export function reportText({ scenario, cast }: Staged, result: Result, paint: Pa
   return `${lines.join("\n")}\n`;
 }
 
-/** What would go on for ever is said to have been cut off. */
-function timeText({ name, protocol, until }: Scenario, { timeMs }: Result): string {
-  const end =
-    until === undefined ? "" : `; cut off at ${figure(until)} ms (${name === protocol ? "--until" : "until"})`;
-  return `${figure(timeMs)} ms of virtual time${end}`;
+/** What would go on is said to have been cut off, and by what. */
+function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: End): string {
+  const { name, protocol, until } = scenario;
+  const time = `${figure(timeMs)} ms of virtual time`;
+  if (isOver || until === undefined) return time;
+  const word = from === null ? "until" : "for";
+  const option = end[word] === undefined ? `--${word} by default` : `--${word}`;
+  return `${time}; cut off at ${figure(until)} ms (${name === protocol ? option : "until"})`;
 }
 
 function heading({ name, protocol, variant, seed, begin, network }: Scenario, nodes: number, paint: Paint): string {

@@ -11,7 +11,7 @@ import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
 import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
-import { searchWords, simulationWords, systemWords, workloadWords } from "../experiment/words.ts";
+import { searchWords, simulationWords, systemWords, UNTIL, workloadWords } from "../experiment/words.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { vectorClocks } from "../trace/causality.ts";
@@ -26,6 +26,7 @@ import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
 import { addWords } from "./word-options.ts";
+import { requireWritable } from "./written-file.ts";
 
 interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
   readonly from?: string;
@@ -55,9 +56,7 @@ export function declare(command: Command, invocation: Invocation): void {
 function addPoints(command: Command): Command {
   const read = point("milliseconds; with --from also #57 for the first 57 entries");
   return command
-    .option("--until <ms>", "end the run at this virtual time (default: at rest, or 10000 where nodes start)", (text) =>
-      read(text, "--until"),
-    )
+    .option("--until <ms>", UNTIL, (text) => read(text, "--until"))
     .option("--from <trace>", "continue a recorded run, from the point that --until names: ms, or #57 for 57 entries");
 }
 
@@ -91,13 +90,15 @@ With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median
   "datagrams": as how many the messages go out where one datagram reaches all others.
 
 Protocols that have to be started and never rest (heartbeat, token-ring) and runs with --started end after 10 s of
-virtual time, unless --until says otherwise.
+virtual time, unless --until says otherwise. Others end at rest, or after 600 s where something is sent again and again, such
+as to a majority that is down; later where there are many nodes and entries, or long delays.
 
 Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
 
 async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
   const made = await stagedFor(subject, options);
+  requireWritable({ "--trace": options.trace, "--svg": options.svg });
   if (options.runs === undefined) await oneRun(made, options, invocation);
   else {
     makeAllYoung();
@@ -168,7 +169,7 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
   if (svg !== undefined)
     writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
   if (json) stdout.write(`${JSON.stringify(simulationReport(made, result))}\n`);
-  else stdout.write(`${log ? "\n" : ""}${reportText(made, result, paintFor(stdout))}${hint(options, stdout)}`);
+  else stdout.write(`${log ? "\n" : ""}${reportText(made, result, options, paintFor(stdout))}${hint(options, stdout)}`);
   const why = disappointment(result);
   if (why !== null) throw new InvariantViolation("not-as-expected", why);
 }

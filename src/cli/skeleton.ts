@@ -24,11 +24,12 @@ const RESERVED = new Set(
 
 /** @throws UsageError for a name that is no name for a file and an identifier. */
 export function requireName(name: string): void {
-  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || RESERVED.has(name))
-    throw new UsageError(
-      "bad-argument",
-      unexpected("the name", "lower-case words with hyphens, as the literature names it, such as naimi-trehel", name),
-    );
+  const refuse = (expected: string): never => {
+    throw new UsageError("bad-argument", unexpected("the name", expected, name));
+  };
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name))
+    refuse("lower-case words with hyphens, as the literature names it, such as naimi-trehel");
+  if (RESERVED.has(name)) refuse("no word that JavaScript keeps for itself, as a function has this name, too");
 }
 
 function camelCase(name: string): string {
@@ -79,6 +80,7 @@ const HERE = "repository/";
 /** What the skeletons of a family hold, with the lines for other files left out. */
 function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
   const folder = join(skeletons, family);
+  requireUnused(folder, words.name);
   const all = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (path) => /\.(ts|txt|md|yaml)$/.test(path) && !LINES.includes(path),
   );
@@ -87,6 +89,23 @@ function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHer
     .map((path) => ({ path: path.replace(HERE, ""), text: textOf(join(folder, path)) }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
     .map(({ path, text }) => ({ path: renamed(path, words), text: renamed(text, words) }));
+}
+
+/** @throws UsageError for a name whose function or type the skeleton declares or uses as something else. */
+function requireUnused(folder: string, name: string): void {
+  const [identifier, type] = [camelCase(name), capital(camelCase(name))];
+  const declared = new RegExp(
+    `\\b(?:const|let|function)\\s+${identifier}\\b|^import .*\\b${identifier}\\b.* from`,
+    "m",
+  );
+  const used = new RegExp(`\\b${type}\\b`);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".ts"));
+  for (const path of files) {
+    const code = readFileSync(join(folder, path), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
+    if (!declared.test(code) && !used.test(code)) continue;
+    const expected = `another one: the code calls something else ${declared.test(code) ? identifier : type}`;
+    throw new UsageError("bad-argument", unexpected("the name", expected, name));
+  }
 }
 
 /** A file under `repository/` lies one folder deeper than it will. */

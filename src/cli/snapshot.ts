@@ -22,7 +22,13 @@ export function declare(command: Command, invocation: Invocation): void {
   declareSave(command, invocation);
   declareShow(command, invocation);
   declareRestore(command, invocation);
+  command.addHelpText("after", GROUP);
 }
+
+const GROUP = `
+Example:
+  $ coterie snapshot save demo.snapshot --endpoints http://10.0.0.1:7300
+  $ coterie snapshot restore --help      what it takes, in full`;
 
 interface SaveOptions extends DataOptions {
   readonly from?: readonly string[];
@@ -48,7 +54,7 @@ Example:
   saved demo.snapshot: revision 1207 of demo
   $ coterie snapshot save demo.snapshot --from journal-2
 
-It needs the role admin. The file has all that is shared, readable by whoever can read it: keep it as you keep the data.
+It needs the role admin. The file has all that is shared, readable by anybody who has it: keep it as you keep the data.
 --from takes the longest log of those that are given, and refuses the folder of a member that runs. What was acknowledged and reached none of these folders is lost, and
 what was not acknowledged may be in it. When to use it: ${docsPage("recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
@@ -58,6 +64,8 @@ Exit codes: 0 saved; 1 nobody answers in time, or the disk refuses; 2 wrong argu
 
 async function saveTo(file: string, options: SaveOptions, invocation: Invocation): Promise<void> {
   const { from, json } = options;
+  if (from !== undefined && options.endpoints !== undefined)
+    throw new UsageError("bad-argument", "expected --from or --endpoints, got both");
   let isComplete = true;
   const { header } = await written(file, async (part, signal) => {
     if (from === undefined) return downloadTo(part, options, signal, invocation);

@@ -1,6 +1,7 @@
 /** Locks and elections as a client that is no member, where members serve clients: those of the log. */
 import type { Client } from "../client/client.ts";
 import type { AcquireOptions, LeadOptions } from "../cluster/services/api.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
 import { UsageError } from "../core/errors.ts";
 import { type Access, explainWaiting } from "./access.ts";
@@ -29,7 +30,9 @@ export function throughEndpoints(options: EndpointOptions): Access {
         const mutex = (await connected(options)).mutex(name);
         const { timeoutMs } = options;
         const left = timeoutMs && Math.max(LEAST_MS, timeoutMs - (performance.now() - began));
-        return mutex.acquire({ ...options, timeoutMs: left }).catch(rethrow);
+        return mutex.acquire({ ...options, timeoutMs: left }).catch((error: unknown) => {
+          throw inCallersTime(forCaller(error), left, timeoutMs);
+        });
       },
     }),
     election(name, given) {
@@ -54,6 +57,13 @@ function named(name: string, { algorithm = "raft" }: { readonly algorithm?: stri
   if (algorithm === "raft") return requireName(name);
   const text = `expected --algorithm to be raft with --endpoints, got ${algorithm}: clients have what is on the log`;
   throw new UsageError("bad-argument", text);
+}
+
+/** Part of the time went by while it connected: the error says all of it, which is what the caller gave. */
+function inCallersTime(error: unknown, left: number | undefined, timeoutMs: number | undefined): unknown {
+  if (!(error instanceof CoordinationError) || left === undefined) return error;
+  const message = error.message.replace(`within ${left} ms`, `within ${timeoutMs} ms`);
+  return new CoordinationError(error.code, error.phase, message, { cause: error });
 }
 
 function rethrow(error: unknown): never {

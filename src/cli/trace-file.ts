@@ -1,7 +1,7 @@
 /** Trace files, and pictures of traces: read and written. */
 
-import { closeSync, openSync, writeSync } from "node:fs";
-import { UsageError, unexpected } from "../core/errors.ts";
+import { closeSync, writeSync } from "node:fs";
+import { UsageError } from "../core/errors.ts";
 import { drawnAs } from "../protocols/drawn-as.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
@@ -9,6 +9,7 @@ import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file
 import type { TraceHeader } from "../trace/header.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 import { contentOf } from "./read-file.ts";
+import { opened } from "./written-file.ts";
 
 /** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
 export function readTraceFile(file: string): ReadTrace {
@@ -42,19 +43,10 @@ export function writeSvgFile(file: string, trace: Trace): void {
 const LINES_AT_ONCE = 10_000;
 
 function writeParts(file: string, word: string, parts: () => Iterable<string>): void {
-  const open = opened(file, word);
+  const open = opened(word, file, "w");
   try {
     for (const part of parts()) writeSync(open, part);
   } finally {
     closeSync(open);
-  }
-}
-
-function opened(file: string, word: string): number {
-  try {
-    return openSync(file, "w");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected(word, "a file that can be written", file)} (${code})`);
   }
 }

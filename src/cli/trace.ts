@@ -1,6 +1,5 @@
 /** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
 
-import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -23,6 +22,7 @@ import { type Paint, paintFor } from "./terminal.ts";
 import { replayTrace } from "./trace-check.ts";
 import { readTraceFile } from "./trace-file.ts";
 import { statisticsText } from "./trace-statistics.ts";
+import { writeWhole } from "./written-file.ts";
 
 /** What is said of a line that is not read on a terminal. */
 const PIPED_COLUMNS = 120;
@@ -49,6 +49,8 @@ export interface TraceOptions {
 }
 
 const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "log", "check"] as const;
+/** What shows a part of a run. */
+const PARTS = ["from", "to", "nodes", "hide", "fold"] as const;
 
 export function declare(command: Command, invocation: Invocation): void {
   command
@@ -175,12 +177,7 @@ function put({ out, png }: TraceOptions, content: string | Uint8Array, stdout: O
     stdout.write(content);
     return;
   }
-  try {
-    writeFileSync(out, content);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected("--out", "a file that can be written", out)} (${code})`);
-  }
+  writeWhole("--out", out, content);
 }
 
 function requireOneForm(options: TraceOptions): void {
@@ -193,6 +190,15 @@ function requireOneForm(options: TraceOptions): void {
   const bare = (["shiviz", "mermaid", "stats", "check"] as const).find((form) => options[form] === true);
   if (options.clocks === true && (bare !== undefined || options.json === true))
     throw new UsageError("bad-argument", "expected --clocks with --svg, --png, --log or none of them");
+  const follows = options.check === true ? "check" : options.until === undefined ? undefined : "until";
+  const idle = [...FORMS.filter((form) => form !== "check"), ...PARTS, "clocks" as const].find(
+    (word) => options[word] !== undefined,
+  );
+  if (follows !== undefined && idle !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected --${idle} to be absent beside --${follows}: it follows the whole run`,
+    );
   const { from, to } = options;
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError("bad-argument", unexpected("--to", `at least --from, ${from}`, to));

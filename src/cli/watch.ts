@@ -5,6 +5,7 @@ import type { Change } from "../cluster/services/state/state-api.ts";
 import { wholeNumber } from "./arguments.ts";
 import { CODES, clientFor, type DataOptions, shown, withDataOptions } from "./endpoints.ts";
 import type { Invocation } from "./invocation.ts";
+import { onceUnread } from "./unread.ts";
 
 interface WatchOptions extends DataOptions {
   readonly after?: number;
@@ -50,7 +51,7 @@ async function watch(
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   for (const signal of SIGNALS) process.once(signal, stop);
-  process.stdout.once("error", stop); // Nobody reads on, such as `head` once it has its lines.
+  const listened = onceUnread(stop);
   try {
     const client = await clientFor(options, { timeoutMs: timeout, signal: stopped.signal });
     try {
@@ -68,7 +69,7 @@ async function watch(
     if (!stopped.signal.aborted || !(isOurs || error === stopped.signal.reason)) throw error;
   } finally {
     for (const signal of SIGNALS) process.off(signal, stop);
-    process.stdout.off("error", stop);
+    listened();
   }
 }
 

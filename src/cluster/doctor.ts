@@ -112,6 +112,22 @@ function dialled({ host, port }: HostPort): Promise<string | null> {
   });
 }
 
+const ASK_NEARER = "ask from a machine that reaches their admin addresses";
+
+/** A process that is stopped, or never done, is connected to by its machine, and answers nothing. */
+async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly Finding[]> {
+  const { admin } = members[id] as ServiceConfig["members"][number];
+  if ((await dialled(admin)) !== null) return [];
+  const found = `${formatHostPort(admin)} takes connections and does not answer within ${PATIENCE_MS / 1_000} s`;
+  return [
+    problem(
+      `member ${id}`,
+      found,
+      "look whether its process is stopped or busy (state T or R in ps), and start it again",
+    ),
+  ];
+}
+
 /** What members say of themselves on their admin pages. */
 async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
   const { nodes } = await servicesStatus(config, PATIENCE_MS);
@@ -120,7 +136,9 @@ async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
     return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
   const alive = asked.filter((node) => node.alive);
   const said = `${alive.length} of ${asked.length} members that have an admin address answer`;
-  if (alive.length === 0) return [warning("cluster", said, "ask from a machine that reaches their admin addresses")];
+  const silent = asked.filter((node) => !node.alive);
+  const silences = (await Promise.all(silent.map(({ id }) => silence(id, config)))).flat();
+  if (alive.length === 0) return [warning("cluster", said, ASK_NEARER), ...silences];
   const all: Finding[] = [];
   const alone = alive.filter(({ hasQuorum }) => hasQuorum === false);
   if (alone.length > 0)
@@ -140,7 +158,11 @@ async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
   for (const { id, refusals } of alive)
     for (const { node, reason, detail } of refusals)
       all.push(problem(`member ${id}`, `has no link with ${node}: ${reason}`, detail));
-  return [ok("cluster", said), ...all];
+  return [
+    silent.length === 0 ? ok("cluster", said) : warning("cluster", `${said}, not ${named(silent)}`, ASK_NEARER),
+    ...silences,
+    ...all,
+  ];
 }
 
 const named = (nodes: readonly { readonly id: NodeId }[]): string =>

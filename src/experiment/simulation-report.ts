@@ -65,15 +65,15 @@ export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes
 }
 
 /** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
-function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {
+function isUndisturbed({ network, byzantine, steps }: Scenario, { isOver }: Result): boolean {
   const { lossRate = 0, duplicateRate = 0, links = [] } = network;
   const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
-  return until === undefined && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
+  return isOver && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
 }
 
 /** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. Otherwise 1. */
-export function usesIn(scenario: Scenario, { outcome }: Result): number {
-  return isUndisturbed(scenario) ? usesOf(outcome) : 1;
+export function usesIn(scenario: Scenario, result: Result): number {
+  return isUndisturbed(scenario, result) ? usesOf(result.outcome) : 1;
 }
 
 function usesOf(outcome: Outcome): number {
@@ -86,8 +86,8 @@ export function publishedCosts(
   costs: readonly Cost[],
   nodes: number,
   scenario: Scenario,
-  { outcome }: Result,
+  result: Result,
 ): { readonly when: string; readonly count: number }[] {
-  if (!isUndisturbed(scenario) || nodes === 1 || usesOf(outcome) === 0) return [];
+  if (!isUndisturbed(scenario, result) || nodes === 1 || usesOf(result.outcome) === 0) return [];
   return costs.map(({ when, messages }) => ({ when, count: messages(nodes) })).filter(({ count }) => count >= 0);
 }

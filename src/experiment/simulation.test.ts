@@ -12,6 +12,29 @@ type Words = Omit<Experiment, "protocol">;
 const _range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const ran = (protocol: string, words: Words) => runScenario(scenarioOf({ protocol, ...words }));
 
+describe("without --until, `coterie sim` has to", () => {
+  it.each<[protocol: string, words: Words]>([
+    ["paxos", { crash: [2, 3, 4] }],
+    ["ip-multicast", { crash: [2, 3, 4] }],
+    ["paxos", { loss: 1 }],
+  ])("end a run in which %s sends again and again: %j", (protocol, words) => {
+    const { isOver, timeMs } = ran(protocol, words);
+    expect(isOver).toBe(false);
+    expect(timeMs).toBeGreaterThan(590_000);
+    expect(timeMs).toBeLessThanOrEqual(600_000);
+  });
+
+  it.each<[protocol: string, words: Words]>([
+    ["chang-roberts", { nodes: 300, delay: 1_000, call: [0] }],
+    ["ricart-agrawala", { nodes: 2, delay: [200_000, 300_000] }],
+    ["ricart-agrawala", { nodes: 2, entries: 20_000 }],
+  ])("leave %s the time that it needs: %j", (protocol, words) => {
+    const { isOver, timeMs } = ran(protocol, words);
+    expect(isOver).toBe(true);
+    expect(timeMs).toBeGreaterThan(600_000);
+  });
+});
+
 describe("the words of `coterie sim`", () => {
   eachSize(3, 64, "--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
     const { messages, outcome } = ran("bully", { nodes, crash: [nodes - 1], call: [0] });
@@ -34,7 +57,6 @@ describe("the words of `coterie sim`", () => {
       steps: [],
     });
     expect(scenarioOf({ protocol: "heartbeat", until: 500 }).until).toBe(500);
-    expect(scenarioOf({ protocol: "bully" }).until).toBeUndefined();
   });
 
   it("ask nodes that have to be started too", () => {
@@ -46,6 +68,10 @@ describe("the words of `coterie sim`", () => {
   it("reach the part of a variant that takes the command", () => {
     const { outcome } = ran("bully", { variant: "monitored", call: "all" });
     expect(outcome).toEqual({ leader: { 0: 4, 1: 4, 2: 4, 3: 4, 4: 4 } });
+  });
+
+  it("take a node that is named twice for one", () => {
+    expect(scenarioOf({ protocol: "bully", crash: [0, 0] }).begin.down).toEqual([0]);
   });
 
   it("put nodes on a ring", () => {

@@ -14,6 +14,11 @@ type Words = Omit<Experiment, "protocol">;
 const DEFAULT_NODES = 5;
 /** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
 const DEFAULT_UNTIL_MS = 10_000;
+/** What waits for nodes that are down may send again for ever: a run that could come to rest ends here if it has not. */
+const RESTS_WITHIN_MS = 600_000;
+/** Of a large ring or of slow links more is waited for: so many delays for each node and each time it is used. */
+const DELAYS_PER_USE = 10;
+const DEFAULT_DELAY_MS = 10;
 
 /** @throws UsageError that names the word. */
 export function scenarioOf(words: Experiment): Scenario {
@@ -22,9 +27,9 @@ export function scenarioOf(words: Experiment): Scenario {
   if (words.variant !== undefined) variantNamed(protocol, words.variant);
   requireFamilyWords(words);
   const ids = idsOf(words, entry, DEFAULT_NODES);
-  const down = words.crash ?? [];
+  const down = [...new Set(words.crash)];
   for (const node of down) requireKnown("--crash", ids, node);
-  if (new Set(down).size >= ids.length)
+  if (down.length >= ids.length)
     throw new UsageError("bad-argument", unexpected("--crash", "some of the nodes, not all", down.join(",")));
   const isStarted = words.started === true || hasToStart(protocol, words.variant);
   const source: ScenarioSource = {
@@ -36,9 +41,11 @@ export function scenarioOf(words: Experiment): Scenario {
     nodes: words.ring === undefined ? ids.length : [...words.ring],
     seed: words.seed ?? 1,
     network: networkOf(words),
-    begin: { nodes: isStarted ? "started" : "idle", down: [...down] },
+    begin: { nodes: isStarted ? "started" : "idle", down },
     steps: workload(entry.family, words, ids, words.started === true),
-    ...untilOf(words, isStarted),
+    until:
+      words.until ??
+      (isStarted ? DEFAULT_UNTIL_MS : restsWithin(words, ids.length * (timesOf(entry.family, words) ?? 1))),
   };
   const scenario = scenarioSchema.parse(source);
   cast(scenario); // Which refuses options that the protocol does not know.
@@ -70,7 +77,7 @@ export function continuationOf(
     seed: words.seed ?? 1,
     network: networkOf(words),
     steps: [
-      ...(words.crash === undefined ? [] : [{ crash: [...words.crash] }]),
+      ...(words.crash === undefined ? [] : [{ crash: [...new Set(words.crash)] }]),
       ...(workload(family, words, ids, true) ?? []),
     ],
     until: snapshot.at + (words.for ?? DEFAULT_UNTIL_MS),
@@ -86,9 +93,14 @@ export function endOf(until: Point | undefined): { until?: number } {
   throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 
-function untilOf({ until }: Words, isStarted: boolean): { until?: number } {
-  if (until !== undefined) return { until };
-  return isStarted ? { until: DEFAULT_UNTIL_MS } : {};
+function restsWithin({ delay = DEFAULT_DELAY_MS, processing = 0 }: Words, uses: number): number {
+  return Math.max(RESTS_WITHIN_MS, uses * DELAYS_PER_USE * (usualMs(delay) + usualMs(processing)));
+}
+
+function usualMs(delay: Delay): number {
+  if (typeof delay === "number") return delay;
+  if ("normal" in delay) return delay.normal.meanMs + delay.normal.deviationMs;
+  return "logNormal" in delay ? delay.logNormal.medianMs : delay[1];
 }
 
 function networkOf({ delay, loss, duplicate, reorder, processing }: Words): NonNullable<ScenarioSource["network"]> {

@@ -80,6 +80,9 @@ export const workloadWords = {
   transactions: count("atomic commit: how many transactions each proposes, one after the other (default: 1)", 1),
 };
 
+/** What the word `until` does in a simulated run. */
+export const UNTIL = "end the run at this virtual time (default: at rest, by 600000; 10000 where nodes start)";
+
 /** The network and the faults of a simulated run. */
 export const simulationWords = {
   crash: word("<list>", nodeList, "nodes that are down from the beginning"),
@@ -88,7 +91,7 @@ export const simulationWords = {
   loss: word("<rate>", rate, "the share of messages that get lost, 0 to 1"),
   duplicate: word("<rate>", rate, "the share of messages that arrive twice, 0 to 1"),
   reorder: on("messages of one link may overtake each other"),
-  until: word("<ms>", milliseconds, "end the run at this virtual time (default: at rest, or 10000 where nodes start)"),
+  until: word("<ms>", milliseconds, UNTIL),
   processing: word("<ms>", delay, "how long a node is busy with one message"),
   for: word("<ms>", milliseconds, "with --from: for so long (default: 10000)"),
 };

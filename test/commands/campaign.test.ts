@@ -4,13 +4,15 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test } from "vitest";
 import type { Hands } from "../../src/cli/campaign-threads.ts";
+import { Coterie, endAll, until } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "coterie-campaign-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(endAll);
 
 let written = 0;
 function fileOf(campaign: object): string {
@@ -101,6 +103,19 @@ test("a soak that is not done in time has failed, and what it started ends with 
   const experiments = [{ name: "slow", seeds: { count: 1 }, soak: { command, timeoutSeconds: 0.2 } }];
   const { stdout } = await coterie("campaign", fileOf({ name: "slow", experiments }), "--out", join(folder, "slow"));
   expect(stdout).toContain("not done within 0.2 s: 1 run of slow");
+});
+
+test("Ctrl-C is answered at once, while a job is still at work", async () => {
+  const begun = join(folder, "begun");
+  const command = ["sh", "-c", `touch ${begun}; sleep 600`];
+  const experiments = [{ name: "long", seeds: { count: 1 }, soak: { command, timeoutSeconds: 600 } }];
+  const run = new Coterie("campaign", fileOf({ name: "long", experiments }), "--out", join(folder, "long"));
+  await until("the soak runs", () => existsSync(begun), run);
+  run.signal("SIGINT");
+  const { code, stderr } = await run.finished;
+  expect(code).toBe(1);
+  expect(stderr).toContain("coterie: stopping: jobs are still at work; Ctrl-C once more ends them at once\n");
+  expect(stderr).toContain("stopped after 0 of 1 jobs");
 });
 
 test("a file that is wrong is refused, and so is a queue that is none", async () => {

@@ -328,3 +328,13 @@ describe("check-history", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("? unknown") });
   });
 });
+
+test("a file that cannot be written is refused before the search, whatever it would find", async () => {
+  const file = join(folder, "none", "run");
+  for (const option of ["--trace", "--svg"])
+    expect(await coterie("check", "ricart-agrawala", "--nodes", "2", option, file)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `coterie: expected ${option} to be a file that can be written, got "${file}" (ENOENT)\n`,
+    });
+});

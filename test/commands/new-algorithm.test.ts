@@ -154,10 +154,24 @@ describe("coterie new", () => {
     ],
     [["mutex", "Suzuki"], "expected the name to be lower-case words with hyphens"],
     [["mutex", "../x"], "expected the name to be lower-case words with hyphens"],
-    [["mutex", "new"], "expected the name to be lower-case words with hyphens"],
+    [["mutex", "new"], "expected the name to be no word that JavaScript keeps for itself"],
     [["election", "bully"], "expected no algorithm named bully: choose another name"],
     [["mutex", "bully"], "expected no algorithm named bully: choose another name"],
     [["mutex"], "missing required argument 'name'"],
+    [["mutex", "class"], "expected the name to be no word that JavaScript keeps for itself"],
+    [
+      ["mutex", "protocol", "--out", "build/x"],
+      "expected the name to be another one: the code calls something else protocol",
+    ],
+    [
+      ["mutex", "section", "--out", "build/x"],
+      "expected the name to be another one: the code calls something else Section",
+    ],
+    [
+      ["mutex", "fresh", "--out", "build/x", "--summary", "a */ b"],
+      'expected --summary to be one line without */, got "a */ b"',
+    ],
+    [["mutex", "fresh", "--out", "package.json"], "expected the place to be a folder that can be written"],
   ])("%j is refused, and nothing is written", async (words, sentence) => {
     const { code, stderr } = await coterie("new", ...words);
     expect(code).toBe(2);

@@ -1,5 +1,6 @@
 /** Each command that computes and prints, as a process: it prints what the command line prints when it runs here, and ends with its code. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -52,6 +53,19 @@ test("in a checkout whose sources are newer than its build, it says so and runs"
   const { stdout, stderr } = await run();
   expect(stderr).toBe("coterie: this build is older than src/a.ts: run `npm run build`\n");
   expect(stdout).toContain("the four conditions hold");
+});
+
+test("a long run ends without a word once nobody reads what it prints", async () => {
+  const run = spawn(process.execPath, [CLI, "sim", "heartbeat", "--until", "100000000", "--log"]);
+  let stderr = "";
+  run.stderr.on("data", (data: Buffer) => {
+    stderr += data.toString();
+  });
+  const ended = once(run, "close");
+  await once(run.stdout, "data");
+  run.stdout.destroy();
+  expect(await ended).toEqual([0, null]);
+  expect(stderr).toBe("");
 });
 
 test("from its sources a command computes in its own process, and says nothing of a build", async () => {

@@ -179,6 +179,15 @@ describe("coterie sim FILE", () => {
   });
 });
 
+test("a file that cannot be written is refused before the run", async () => {
+  for (const option of ["--trace", "--svg"]) {
+    const file = join(folder, "none", "run");
+    const { code, stdout, stderr } = await coterie("sim", "bully", "--log", option, file);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toBe(`coterie: expected ${option} to be a file that can be written, got "${file}" (ENOENT)\n`);
+  }
+});
+
 describe("coterie protocols", () => {
   test("lists all, within 80 columns", async () => {
     const { code, stdout } = await coterie("protocols");

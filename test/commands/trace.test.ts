@@ -118,6 +118,9 @@ test("a file that is no trace is refused in one sentence with line and field", a
 test("words that make no sense are refused", async () => {
   const refusals: readonly (readonly [string, string])[] = [
     ["--svg --png", "expected --svg or --png, got both"],
+    ["--stats --until 500", "expected --stats to be absent beside --until: it follows the whole run"],
+    ["--check --from 3", "expected --from to be absent beside --check: it follows the whole run"],
+    ["--check --until 500 --hide beat", "expected --hide to be absent beside --check: it follows the whole run"],
     ["--json --svg", "expected --json or --svg, got both"],
     ["--width 900", "expected --width with --svg or --png"],
     ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],

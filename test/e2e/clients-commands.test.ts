@@ -89,6 +89,23 @@ test("a key is put, read, watched and deleted; what does not hold is exit code 1
   expect(watched.stdout.replaceAll(/^\d+/gm, "R")).toBe('R put apples 3\nR put pears "many"\nR delete pears\n');
 });
 
+test("all keys of a range are read, however many there are, and a limit that leaves some out is said", async () => {
+  const keys = Array.from({ length: 2_100 }, (_, n) => `key-${String(n).padStart(4, "0")}`);
+  const many = member.map("many");
+  for (let n = 0; n < keys.length; n += 100) await Promise.all(keys.slice(n, n + 100).map((key) => many.put(key, 1)));
+  await many.put("other", 1);
+  const { code, stdout, stderr } = await coterie("get", "many", "--prefix", "key-", ...at);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout.split("\n")).toEqual([...keys.map((key) => `${key} 1`), ""]);
+  const whole = JSON.parse((await coterie("get", "many", "--json", ...at)).stdout) as { entries: object[] };
+  expect(whole).toMatchObject({ more: false, revision: expect.any(Number) as number });
+  expect(whole.entries).toHaveLength(keys.length + 1);
+  const some = await coterie("get", "many", "--limit", "2", ...at);
+  expect(some).toMatchObject({ code: 0, stdout: "key-0000 1\nkey-0001 1\n" });
+  expect(some.stderr).toBe('coterie: --limit 2 leaves out more keys of the map "many": give a higher one, or none\n');
+  expect((await coterie("get", "many", "--prefix", "other", "--limit", "1", ...at)).stderr).toBe("");
+});
+
 test("a value too long for a command line is put from a file, and either that or a value is given", async () => {
   const file = path(folder, "page.json");
   const page = { text: "x".repeat(500_000) };

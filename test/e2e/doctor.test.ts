@@ -1,5 +1,7 @@
 /** `coterie doctor`: what it finds of members that run, of certificates and of folders. */
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -48,6 +50,23 @@ test("doctor finds nothing wrong with members that run, and says which one does 
   expect(well.of("members")?.found).toBe("3 members: 1 may fail");
   expect(well.of("disk")?.found).toMatch(/^fdatasync takes [\d.]+ ms, at worst [\d.]+ of 32$/);
   expect(well.of("folder")?.found).toContain("journal-1 has ");
+
+  const frozen = members.running.get(2);
+  frozen?.signal("SIGSTOP");
+  const still = await findings(...words);
+  frozen?.signal("SIGCONT");
+  expect(still.code).toBe(1);
+  expect(still.of("cluster")).toMatchObject({
+    verdict: "warning",
+    found: "2 of 3 members that have an admin address answer, not member 2",
+  });
+  expect(still.all.filter(({ check }) => check === "member 2")).toMatchObject([
+    { verdict: "ok" },
+    {
+      verdict: "problem",
+      found: expect.stringContaining("takes connections and does not answer within 2 s") as string,
+    },
+  ]);
 
   const dead = members.running.get(3);
   dead?.signal("SIGKILL");
@@ -102,6 +121,26 @@ test("doctor looks at certificates, names and folders without members that run",
   expect(unwritable.of("folder")).toMatchObject({
     verdict: "problem",
     advice: expect.stringContaining("write") as string,
+  });
+});
+
+test("doctor says who takes connections and does not answer", async () => {
+  mkdirSync(folder, { recursive: true });
+  const mute = createServer().listen(0, "127.0.0.1");
+  await once(mute, "listening");
+  const { port } = mute.address() as AddressInfo;
+  const [own = 0] = await freePorts(1);
+  const config = join(folder, "mute.json");
+  const members = { 1: { address: `127.0.0.1:${own}`, admin: `127.0.0.1:${port}` } };
+  writeFileSync(config, JSON.stringify({ cluster: "x", members }));
+  const { code, all } = await findings("--config", config);
+  mute.close();
+  expect(code).toBe(1);
+  expect(all).toContainEqual({
+    check: "member 1",
+    verdict: "problem",
+    found: `127.0.0.1:${port} takes connections and does not answer within 2 s`,
+    advice: expect.stringContaining("start it again") as string,
   });
 });
 

@@ -99,7 +99,10 @@ describe("at a member", () => {
 
   test("a lock that another holds is waited for as long as is said, or until a signal", async () => {
     const held = await member.mutex("y").acquire();
-    expect((await coterie("lock", "y", ...as("write"), "--timeout", "300ms", ...print)).code).toBe(75);
+    expect(await coterie("lock", "y", ...as("write"), "--timeout", "300ms", ...print)).toMatchObject({
+      code: 75,
+      stderr: expect.stringContaining("was not acquired within 300 ms") as string,
+    });
     await until("it has left", async () => (await clientsAt(member)) === 0);
     const run = new Coterie("lock", "y", ...as("write"), ...print);
     await until("the next one is there", async () => (await clientsAt(member)) === 1, run);

@@ -87,6 +87,18 @@ test("who is stopped has no result", async () => {
   expect(await runChunk(small(40), { experiment: 1, chunk: 0 }, noSoak, () => left-- > 0)).toBeNull();
 });
 
+test("whether it may go on is asked within a long run, too", async () => {
+  const long = { name: "long", simulate: { protocol: "heartbeat", until: 2_000_000 } };
+  let asked = 0;
+  const mayGoOn = (): boolean => {
+    asked += 1;
+    return true;
+  };
+  const campaign = parsed({ name: "long", seeds: { count: 1 }, experiments: [long] });
+  expect(await runChunk(campaign, { experiment: 0, chunk: 0 }, noSoak, mayGoOn)).not.toBeNull();
+  expect(asked).toBeGreaterThan(2);
+});
+
 test("a soak fails in the word of its driver, seed by seed", async () => {
   const campaign = parsed({ name: "s", seeds: { count: 4 }, experiments: [{ name: "s", soak: { command: ["x"] } }] });
   expect(chunksOf(campaign)).toHaveLength(4); // Each may take minutes.

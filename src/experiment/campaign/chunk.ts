@@ -63,7 +63,7 @@ export function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chun
   return Number.isInteger(chunk) && chunk >= 0 && chunk * chunkSize < seeds.count;
 }
 
-/** @param mayGoOn asked after every run. @returns null if it was stopped. */
+/** @param mayGoOn asked after every run, and now and then within a simulated one. @returns null if it was stopped. */
 export async function runChunk(
   campaign: Campaign,
   chunk: Chunk,
@@ -89,16 +89,16 @@ function runsOf(
   runSoak: RunSoak,
   mayGoOn: () => boolean,
 ): Iterable<RunResult> | AsyncIterable<RunResult | null> {
-  if (experiment.kind === "simulate") return simulatedRuns(experiment.made, seeds);
+  if (experiment.kind === "simulate") return simulatedRuns(experiment.made, seeds, mayGoOn);
   if (experiment.kind === "walk") return walks(experiment.request, seeds, mayGoOn);
   return soaks(experiment.soak, seeds, runSoak);
 }
 
-function* simulatedRuns(made: Staged, { from, count }: Seeds): Generator<RunResult> {
+function* simulatedRuns(made: Staged, { from, count }: Seeds, mayGoOn: () => boolean): Generator<RunResult> {
   for (let seed = from; seed < from + count; seed++) {
     const slices = play({ ...made, scenario: { ...made.scenario, seed } }, { deliveredOnly: false });
     let slice = slices.next(true);
-    while (slice.done !== true) slice = slices.next(true);
+    while (slice.done !== true) slice = slices.next(mayGoOn());
     if (slice.value === null) return;
     const { messages, timeMs } = slice.value;
     yield { size: messages.total, timeMs, failures: failuresOf(slice.value) };

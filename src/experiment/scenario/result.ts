@@ -18,6 +18,8 @@ export interface Result {
   readonly outcome: Outcome;
   readonly properties: readonly PropertyVerdict[];
   readonly nodesAlive: readonly NodeId[];
+  /** Nothing was left to happen. */
+  readonly isOver: boolean;
   readonly expectations: readonly Judged[];
 }
 
@@ -57,7 +59,8 @@ export function resultOf({ sim, scenario, protocol, family, timeMs, events, miss
   const { messages, datagrams } = sim;
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
   const leaders = Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null]));
-  const restedAtMs = scenario.until === undefined ? timeMs : null;
+  const { isOver } = sim;
+  const restedAtMs = isOver ? timeMs : null;
   const facts = { outcome, leaders, alive, messages, datagrams, violated, restedAtMs };
   return {
     timeMs,
@@ -67,6 +70,7 @@ export function resultOf({ sim, scenario, protocol, family, timeMs, events, miss
     outcome,
     properties,
     nodesAlive: alive,
+    isOver,
     expectations: [...missed, ...judge(scenario.expect, facts)],
   };
 }
