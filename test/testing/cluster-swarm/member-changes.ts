@@ -72,14 +72,14 @@ export class MemberChanges {
 
   async #unlessGone<T>(id: number, what: (member: Member) => Promise<T>): Promise<{ readonly value: T } | null> {
     const world = this.#world;
-    const member = world.member(id);
     let isAsking = true;
-    const gone = async (): Promise<null> => {
+    const gone = async (member: Member): Promise<null> => {
       while (isAsking && world.isUp(id) && world.member(id) === member) await world.sleep(20);
       return null;
     };
     try {
-      return await Promise.race([what(member).then((value) => ({ value })), gone()]);
+      const member = world.member(id);
+      return await Promise.race([what(member).then((value) => ({ value })), gone(member)]);
     } catch (error) {
       const { code } = error as { code?: string };
       if (code !== "member-removed" && code !== "not-running") throw error;
