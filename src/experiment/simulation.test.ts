@@ -9,7 +9,6 @@ import { jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;
 
-const _range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const ran = (protocol: string, words: Words) => runScenario(scenarioOf({ protocol, ...words }));
 
 describe("without --until, `coterie sim` has to", () => {
