@@ -114,7 +114,7 @@ function dialled({ host, port }: HostPort): Promise<string | null> {
 
 const ASK_NEARER = "ask from a machine that reaches their admin addresses";
 
-/** A process that is stopped, or never done, is connected to by its machine, and answers nothing. */
+/** Of a process that is stopped or busy, its machine still takes connections, and nothing answers. */
 async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly Finding[]> {
   const { admin } = members[id] as ServiceConfig["members"][number];
   if ((await dialled(admin)) !== null) return [];

@@ -12,14 +12,14 @@ export interface HttpListenerOptions {
   /** Null: no TLS. */
   readonly tls: ServerOptions | null;
   readonly maxConnections: number;
-  /** For how long a connection keeps its place that has not sent all headers of a request, or not shaken hands. Default 10,000. */
+  /** How long a connection may take to shake hands, or to send all headers of a request, before it is closed. Default 10,000. */
   readonly headersMs?: number;
 }
 
 export interface HttpListener {
   readonly server: ServerType;
   readonly url: string;
-  /** The same as callers know it that call this machine by another host. */
+  /** The same where callers know this machine by another host. */
   urlAt(host: string): string;
   /** Connections from now on are proved with these; those that are open stay. */
   renew(tls: ServerOptions): void;
@@ -28,7 +28,7 @@ export interface HttpListener {
 }
 
 const HEADERS_MS = 10_000;
-/** So often within that time Node looks for connections that are late. */
+/** How often within that time Node looks for connections that are late. */
 const LOOKS = 4;
 
 /** @throws EnvironmentError `cannot-listen` */

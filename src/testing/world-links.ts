@@ -13,14 +13,14 @@ export class WorldLinks {
   /** What takes back the cuts that were asked for. */
   #cuts: (() => void)[] = [];
 
-  /** Between all of these machines, so many as there are now. */
+  /** Links all of these machines, as `model` says. */
   constructor(network: SimulatedNetwork, machines: readonly NodeId[], model: LinkModel) {
     this.#network = network;
     this.model = model;
     this.#eachPair(machines, (from, to) => this.set(from, to));
   }
 
-  /** A machine more. Its links with these are as those of all. */
+  /** One more machine, linked with these others as `model` says. */
   add(machine: Machine, others: readonly NodeId[]): void {
     this.#network.add(machine);
     for (const other of others) {

@@ -1,4 +1,4 @@
-/** Which instances this member uses, as `names` are told of it. They put away what nobody uses. */
+/** Tells `names` which instances this member uses: what nobody uses is put away. */
 import type { Names } from "../../protocols/index.ts";
 import type { Instance } from "./instance.ts";
 import { keyOf } from "./name-messages.ts";

@@ -295,7 +295,7 @@ export type ServiceEvent =
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
   /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
   | { type: "machineChanged"; machine: string; change: unknown }
-  /** By a replica that has not defined the machine: its commands wait, and have come to another eighth of the bytes that may. */
+  /** Told by a replica that has not defined the machine, at each eighth of the bytes of commands that may wait there. */
   | { type: "commandsWait"; machine: string; bytes: number; maxBytes: number }
   /** The members are these from here on. */
   | { type: "members"; list: MemberList };
