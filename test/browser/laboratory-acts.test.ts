@@ -195,6 +195,21 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
       .toEqual(["the run as it was", expect.stringMatching(/^pause node 1/)]);
   });
 
+  test("a key acts on what the key before it came to, however fast they follow", async () => {
+    const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=8");
+    await ready(page);
+    await act(page, "crash node 3");
+    const { fork } = placeOf(await hashOf(page)).words;
+    const press = (keys: string) =>
+      page.evaluate(`for (const pressed of ${keys}) window.dispatchEvent(new KeyboardEvent("keydown", pressed))`);
+    await press(`[{ key: "b" }, { key: "b" }]`); // To the run as it was, and around to that with the crash.
+    expect(placeOf(await hashOf(page)).words.fork).toBe(fork);
+    await expectSame(page);
+    await press(`[{ key: "b" }, { key: "b" }, { key: "z", ctrlKey: true }]`);
+    expect(placeOf(await hashOf(page)).words).not.toHaveProperty("branches");
+    await expectSame(page);
+  });
+
   test("selecting dims all but the causal past and future, and Shift with the arrows goes along causes", async () => {
     const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3&at=4");
     await page.setViewportSize({ width: 1_720, height: 1_000 }); // All of it is in the window.

@@ -8,7 +8,7 @@ interface Shown {
   /** What is to be shown; it is made anew when this changes. */
   readonly words: () => Words;
   readonly begins: (run: ShownRun, words: Words) => number;
-  /** After the state at a step is known. */
+  /** After the state at a step is known, unless another run is being made. */
   readonly onlook?: (step: number) => void;
 }
 
@@ -55,7 +55,7 @@ export class Viewing {
         (look) => {
           if (run !== this.run || look.step !== this.cursor.step) return;
           this.look = look;
-          if (!this.cursor.plays) onlook?.(step);
+          if (!this.cursor.plays && this.making === "") onlook?.(step);
         },
         (error: unknown) => {
           this.failure = (error as Error).message;

@@ -5,11 +5,13 @@ class Where {
   place = $state.raw<Place>(placeOf(location.hash));
   /** Where the cursor has gone since; it makes no run anew, so it is no part of the place. */
   #noted = $state.raw<Words>({});
-  /** What the address holds, unless it changes: that is told of only later. */
+  /** What was read of the address: browsers tell of a change only later. */
   #hash = location.hash;
 
   constructor() {
-    addEventListener("hashchange", () => this.#read());
+    addEventListener("hashchange", () => {
+      if (location.hash !== this.#hash) this.#read();
+    });
   }
 
   /** Those of the place, with the step at which the cursor stands. */
@@ -17,11 +19,10 @@ class Where {
     return { ...this.place.words, ...this.#noted };
   }
 
-  /** Where one is already, all begins anew. */
+  /** Is there at once, so that the next key acts on what this one came to. Where one is already, all begins anew. */
   go(page: Place["page"], words: Words): void {
-    const hash = hashOf({ page, words });
-    if (location.hash === hash && this.#hash === hash) this.#read();
-    else location.hash = hash;
+    location.hash = hashOf({ page, words });
+    this.#read();
   }
 
   /** Notes the cursor, so that the link holds it; there is nothing to go back to. */

@@ -37,7 +37,7 @@ test("another run does not begin where the cursor stood in this one", () => {
 });
 
 test("the step of a run that is left is not noted in the address of the next", () => {
-  bar.hash = "#/run?protocol=ring";
+  bar.hash = "#/run?protocol=ring"; // By hand, and not told yet.
   where.noteCursor(7);
   expect(bar.hash).toBe("#/run?protocol=ring");
 });
@@ -51,11 +51,20 @@ test("to go where one is already begins anew, since no change of the address is 
   expect(where.place).toEqual({ page: "check", words: { protocol: "raft", nodes: "3" } });
 });
 
-test("to go where one is going already waits for the change to be told", () => {
+test("where one goes one is at once, and nothing begins anew when the change is told", () => {
+  where.go("run", { protocol: "bully" });
   const { place } = where;
-  where.go("check", { protocol: "raft" });
-  where.go("check", { protocol: "raft" });
-  expect(where.place).toBe(place);
+  expect(place).toEqual({ page: "run", words: { protocol: "bully" } });
+  where.noteCursor(4);
   tellOfChange();
-  expect(where.place).toEqual(placeOf(bar.hash));
+  expect(where.place).toBe(place);
+  expect(where.wordsAtCursor).toEqual({ protocol: "bully", at: "4" });
+});
+
+test("back, before the change was told, is where one was", () => {
+  const before = bar.hash;
+  where.go("run", { protocol: "bully" });
+  bar.hash = before;
+  tellOfChange();
+  expect(where.place).toEqual(placeOf(before));
 });
