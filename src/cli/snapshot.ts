@@ -16,7 +16,7 @@ import type { Invocation } from "./invocation.ts";
 import { snapshotFrom } from "./member-call.ts";
 import { progressLine } from "./progress.ts";
 import { say } from "./say.ts";
-import { contentsOf } from "./snapshot-contents.ts";
+import { contentsOf, inWords } from "./snapshot-contents.ts";
 
 export function declare(command: Command, invocation: Invocation): void {
   declareSave(command, invocation);
@@ -145,7 +145,7 @@ function declareShow(command: Command, { stdout }: Invocation): void {
     .addHelpText("after", SHOW)
     .action((file: string, { json }: { json?: true }) => {
       const contents = contentsOf(readSnapshotFile(file));
-      const lines = Object.entries(contents).map(([name, value]) => `${name.padEnd(10)} ${value}\n`);
+      const lines = Object.entries(inWords(contents)).map(([name, value]) => `${name.padEnd(10)} ${value}\n`);
       stdout.write(json === true ? `${JSON.stringify(contents)}\n` : lines.join(""));
     });
 }
@@ -158,6 +158,10 @@ Example:
   revision   1207
   maps       3 with 120 keys
   …
+
+With --json: { "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "queues", "items", "machines",
+"sessions", "leasedKeys", "grants" }: counts, but "at" is in milliseconds since 1970, "salvaged" null or { "folders", "voters",
+"uncertain" }, and "machines" a list of names.
 
 Exit codes: 0 it is whole; 2 it is no snapshot, is cut off or was altered, or there is none.`;
 

@@ -57,7 +57,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
       expect(await page.getByTestId(`state-${id}`).getAttribute("data-condition")).toBe(condition);
   }
 
-  /** By the palette: its key, some words, Enter. */
+  /** By the palette: its key, some words, Enter; until the run that comes of it is shown. */
   async function act(page: Page, words: string): Promise<void> {
     await settled(page);
     const before = await hashOf(page);
@@ -67,7 +67,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await page.keyboard.press("Enter");
     const forkIn = (hash: string) => placeOf(hash).words.fork;
     await expect.poll(async () => forkIn(await hashOf(page)), { timeout: PATIENCE_MS }).not.toBe(forkIn(before));
-    await page.waitForFunction(`document.querySelectorAll("tbody button").length > 0`);
+    await settled(page);
   }
 
   test.each(cases)("%s: each verb by keyboard alone, and undo", async (protocol, nodes) => {

@@ -51,9 +51,10 @@ export async function openPage(context: BrowserContext, url: string, complaints:
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
 
-/** The state at the cursor is shown, which a worker computes, and not that of where the cursor was before. */
+/** No other run is being made, and the state at the cursor is shown, which a worker computes, and not that of where the cursor was before. */
 export const settled = (page: Page): Promise<unknown> =>
   page.waitForFunction(`(() => {
+    if (document.querySelector('main[aria-busy="true"]') !== null) return false;
     const [cursor, headline] = ["cursor", "headline"].map((id) => document.querySelector('[data-testid="' + id + '"]'));
     return cursor !== null && cursor.dataset.step === headline?.dataset.step;
   })()`);

@@ -42,7 +42,23 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   expect(saved).toMatchObject({ code: 0, stderr: "" });
   const { revision } = JSON.parse(saved.stdout) as { revision: number };
   expect(revision).toBeGreaterThanOrEqual(token);
-  expect((await coterie("snapshot", "show", file)).stdout).toMatch(/^cluster {4}demo\n[\s\S]*maps {7}1 with 1 keys\n/);
+  expect((await coterie("snapshot", "show", file)).stdout).toMatch(/^cluster {4}demo\n[\s\S]*maps {7}1 with 1 key\n/);
+  expect(JSON.parse((await coterie("snapshot", "show", file, "--json")).stdout)).toEqual({
+    cluster: "demo",
+    member: 9,
+    at: expect.any(Number),
+    revision,
+    salvaged: null,
+    maps: 1,
+    keys: 1,
+    counters: 0,
+    queues: 0,
+    items: 0,
+    machines: [],
+    sessions: 1,
+    leasedKeys: 0,
+    grants: 1,
+  });
 
   const bytes = readFileSync(file);
   const broken = path(folder, "broken.snapshot");
