@@ -3,16 +3,27 @@ import type { z } from "zod";
 import { unexpected } from "../core/errors.ts";
 
 type Path = readonly PropertyKey[];
+type Issue = z.core.$ZodIssue;
 
 /** The sentence about the first problem; `whole` names the value itself. */
 export function firstProblem(error: z.ZodError, input: unknown, whole: string): string {
-  // A misspelt field is refused before the one that is missing because of it.
-  const issue = error.issues.find(({ code }) => code === "unrecognized_keys") ?? error.issues[0];
+  const issue = firstOf(error.issues);
   if (issue === undefined) return error.message;
   if (issue.code !== "unrecognized_keys")
     return unexpected(named(issue.path, whole), issue.message, at(input, issue.path));
   const stray = [...issue.path, issue.keys[0] as string];
   return unexpected(named(stray, whole), "absent", at(input, stray));
+}
+
+function firstOf(issues: readonly Issue[]): Issue | undefined {
+  // A misspelt field is refused before the one that is missing because of it.
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  if (issue?.code !== "invalid_union") return issue;
+  // If less is wrong with it as one of the forms than as any other, it was meant as that.
+  const [nearest, next] = issue.errors.toSorted((a, b) => a.length - b.length);
+  const isMeant = nearest !== undefined && nearest.length > 0 && nearest.length < (next?.length ?? 0);
+  const inner = isMeant ? firstOf(nearest) : undefined;
+  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] };
 }
 
 function named(path: Path, whole: string): string {

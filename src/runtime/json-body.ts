@@ -43,12 +43,47 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
       unexpected("the content type", "application/json", c.req.header("content-type")),
     );
   const text = await boundedBody(c, room);
+  const rounded = roundedNumberIn(text);
+  if (rounded !== null)
+    throw new UsageError(
+      "bad-command",
+      `expected whole numbers that a double holds, got ${rounded}: give it as a text`,
+    );
   try {
     return JSON.parse(text);
   } catch {
     throw new UsageError("bad-command", "expected the body to be JSON, and it does not parse");
   }
 }
+
+/** Below 10^15 a double holds every whole number. */
+const LONG = /"|-?\d{16,}(?![\d.eE])/g;
+
+/** A whole number in a text of JSON that would become another as it is parsed, such as an id of 64 bits; null if there is none. */
+function roundedNumberIn(text: string): string | null {
+  if (!/\d{16}/.test(text)) return null;
+  LONG.lastIndex = 0;
+  for (let found = LONG.exec(text); found !== null; found = LONG.exec(text)) {
+    const [word] = found;
+    if (word === '"') LONG.lastIndex = endOfString(text, found.index);
+    else if (word.length > MAX_DIGITS || BigInt(word) !== BigInt(Number(word))) return word.slice(0, MAX_DIGITS);
+  }
+  return null;
+}
+
+const MAX_DIGITS = 40;
+
+/** Behind its closing quote. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let slashes = 0;
+    while (text[quote - 1 - slashes] === "\\") slashes += 1;
+    if (slashes % 2 === 0) return quote + 1;
+  }
+  return text.length;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 async function boundedBody(c: Context, room: BodyRoom | null): Promise<string> {
   const maxBytes = room?.maxBytes ?? MAX_BODY_BYTES;
@@ -65,7 +100,10 @@ async function boundedBody(c: Context, room: BodyRoom | null): Promise<string> {
       taken += more;
       pieces.push(piece);
     }
-    return Buffer.concat(pieces).toString("utf8");
+    return utf8.decode(Buffer.concat(pieces));
+  } catch (error) {
+    if (error instanceof TypeError) throw new UsageError("bad-command", "expected the body to be UTF-8, and it is not");
+    throw error;
   } finally {
     room?.giveBack(taken);
   }

@@ -14,6 +14,7 @@ import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
 import type { Pems } from "../certificate-files.ts";
+import { isFields } from "../fields.ts";
 import { firstProblem } from "../first-problem.ts";
 import { type Access, mayDo } from "./access-file.ts";
 import { type ClientDoor, unknownCaller } from "./client-door.ts";
@@ -22,6 +23,7 @@ import { Forbidden, httpError } from "./http-errors.ts";
 import { type Given, type HttpRequest, httpRequests, Other, type Served } from "./http-requests.ts";
 import { memberRequests } from "./member-requests.ts";
 import { openApi } from "./openapi.ts";
+import { asksForWebSocket, goOnWithoutUpgrade, refuseUpgrade } from "./upgrades.ts";
 import { watch, watchQuery } from "./watch-page.ts";
 
 export interface ClientPlace {
@@ -78,12 +80,11 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   });
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_CLIENT_WORD_BYTES, perMessageDeflate: false });
   listener.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!asksForWebSocket(request)) return goOnWithoutUpgrade(listener.server, request, socket, head);
     const objection = objectionTo(request, place);
     if (objection !== null || request.url?.split("?")[0] !== CLIENT_PATH) {
       options.counts.refused += 1;
-      return socket.end(
-        `HTTP/1.1 ${objection === null ? "404 Not Found" : "403 Forbidden"}\r\nconnection: close\r\n\r\n`,
-      );
+      return refuseUpgrade(socket, objection === null ? "404 Not Found" : "403 Forbidden");
     }
     sockets.handleUpgrade(request, socket, head, (ws) => converse(ws, request, door, place.access));
   });
@@ -168,6 +169,10 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
     if (objection !== null) throw new Forbidden(403, objection);
     await allowOrigin(c, next);
   });
+  app.use(async (c, next) => {
+    requireReadable(c.env.incoming.url ?? "");
+    await next();
+  });
   const description = openApi(version);
   app.get("/openapi.json", (c) => c.json(description));
   app.use("/v1/*", async (c, next) => {
@@ -205,13 +210,33 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
     });
   addSessionPages(held as unknown as Hono, onTheLog(sessions));
   app.route("/v1", held);
-  app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "absent" }, 404));
+  app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "no-page" }, 404));
   app.onError((error, c) => {
     counts.refused += 1;
     const { status, body } = httpError(error);
     return c.json(body, status);
   });
   return app;
+}
+
+/**
+ * What is read of an address has to be what its caller wrote: bytes that are no text would become another, and `.` and `..`, however they
+ * are written, are steps to another page. @throws UsageError
+ */
+function requireReadable(url: string): void {
+  const [path = "", query = ""] = url.split("?", 2);
+  const parts = [...path.split("/"), ...query.split(/[&=]/)].map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      throw new UsageError("bad-request", `expected UTF-8 behind each % of the address, got ${part}`);
+    }
+  });
+  if (parts.slice(0, path.split("/").length).some((part) => part === "." || part === ".."))
+    throw new UsageError(
+      "bad-request",
+      'expected no name that is "." or "..": in an address it is a step to another page. POST /v1/transactions takes it',
+    );
 }
 
 /** So that pages of origins that were named may read the answer. */
@@ -252,7 +277,13 @@ function parsed<T>(shape: z.ZodType<T>, value: unknown, whole: string): T {
 
 /** Locks and elections of clients are those of the log, whatever members use. */
 const onTheLog = (sessions: SessionHost): SessionHost => ({
-  open: (kind, name, wish) => sessions.open(kind, name, { ...(wish as object), algorithm: "raft" }),
+  open(kind, name, wish) {
+    if (!isFields(wish)) return sessions.open(kind, name, wish); // It says what is wrong.
+    const { algorithm = "raft" } = wish;
+    if (algorithm !== "raft")
+      throw new UsageError("bad-request", unexpected("algorithm", "raft, that of all clients, or nothing", algorithm));
+    return sessions.open(kind, name, { ...wish, algorithm });
+  },
   keep: (id) => sessions.keep(id),
   release: (id) => sessions.release(id),
 });

@@ -1,5 +1,6 @@
 /** What a member answers over HTTP where something is amiss: with the caller, with the connection, or with the cluster. */
 import { rmSync } from "node:fs";
+import { request } from "node:http";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../../test/network/free-ports.ts";
@@ -112,6 +113,13 @@ describe("a watch", () => {
   });
 });
 
+test.each(["5", "5.", "a.1", "5.1.1"])("a watch does not go on from what is no event's id: %s", async (id) => {
+  expect(await ask("/v1/maps/m/watch", { headers: { "last-event-id": id } })).toMatchObject({
+    status: 400,
+    body: { error: `expected Last-Event-ID to be the id of an event, such as 12.1, got "${id}"` },
+  });
+});
+
 test("a web page may say where its watch goes on", async () => {
   const origins = ["https://console.example"];
   const open = await memberWithClients({ origins });
@@ -129,6 +137,81 @@ describe("what is refused", () => {
     expect(put).toMatchObject({ status: 400, body: { error: "expected value to be JSON data, got undefined" } });
     const body = '{"then":[{"put":{"map":"m","key":"k"}}]}';
     expect((await ask("/v1/transactions", { method: "POST", body })).status).toBe(400);
+  });
+
+  test.each([
+    ["9007199254740993", "9007199254740993"],
+    ['{"id":[-12345678901234567891]}', "-12345678901234567891"],
+    [`[${"9".repeat(400)}]`, "9".repeat(40)],
+    ['["\\\\",10000000000000001]', "10000000000000001"],
+  ])("is a whole number that would become another: %s", async (value, rounded) => {
+    const body = `{"value":${value}}`;
+    expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
+      status: 400,
+      body: { error: `expected whole numbers that a double holds, got ${rounded}: give it as a text` },
+    });
+  });
+
+  test.each(["9007199254740992", "1e400", "1234567890123456789.5", '"9007199254740993"', '"\\"9007199254740993"'])(
+    "is no number that is kept, or is a text: %s",
+    async (value) => {
+      const body = `{"value":${value}}`;
+      const { status } = await ask("/v1/maps/m/keys/k", { method: "PUT", body });
+      expect(status).toBe(value === "1e400" ? 400 : 200); // It would be Infinity, which no value is.
+    },
+  );
+
+  test("is a body that is not UTF-8", async () => {
+    const body = Buffer.from('{"value":"\xff\xfe"}', "latin1");
+    expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
+      status: 400,
+      body: { error: "expected the body to be UTF-8, and it is not" },
+    });
+  });
+
+  test.each([
+    ["/v1/maps/m/keys/%FF", "expected UTF-8 behind each % of the address, got %FF"],
+    ["/v1/maps/m?prefix=%FF", "expected UTF-8 behind each % of the address, got %FF"],
+    ["/v1/maps/%2e/watch", 'expected no name that is "." or ".."'],
+    ["/v1/maps/m/keys/%2E.", 'expected no name that is "." or ".."'],
+    ["/v1/maps/m/keys/..", 'expected no name that is "." or ".."'],
+  ])("is an address that would be read as another: %s", async (page, error) => {
+    // As it stands: fetch takes such a step itself.
+    const text = await new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(serving.url);
+      request({ hostname, port, path: page }, (answer) => {
+        let all = "";
+        answer.on("data", (piece) => (all += piece)).on("end", () => resolve(`${answer.statusCode} ${all}`));
+      })
+        .on("error", reject)
+        .end();
+    });
+    expect(text).toMatch(/^400 /);
+    expect(JSON.parse(text.slice(4)).error).toContain(error);
+  });
+
+  test("is told of the form that was meant", async () => {
+    const add = (body: object) => ask("/v1/counters/c", { method: "POST", body: JSON.stringify(body) });
+    expect((await add({ add: 1.5 })).body.error).toBe("expected add to be a whole number, got 1.5");
+    expect((await add({ add: 1, sett: 2 })).body.error).toBe("expected sett to be absent, got 2");
+    expect((await add({})).body.error).toContain("expected the body to be an object with add or set");
+    expect((await add({ add: 1, set: 1 })).body.error).toContain("expected the body to be an object with add or set");
+    const body = '{"then":[{"put":{"map":"m","key":"k"}}]}';
+    expect((await ask("/v1/transactions", { method: "POST", body })).body.error).toBe(
+      "expected then.0.put.value to be JSON data, got undefined",
+    );
+  });
+
+  test("is another algorithm than that of all clients, and a wish that is no object", async () => {
+    const lock = (body: string) => ask("/v1/locks/l", { method: "POST", body });
+    expect((await lock('{"algorithm":"bully"}')).body.error).toContain("expected algorithm to be raft");
+    expect((await lock("[]")).body.error).toContain("expected the body to be an object, got []");
+    expect((await lock("null")).body.error).toContain("expected the body to be an object, got null");
+  });
+
+  test("is a page that there is not, which is no key that is absent", async () => {
+    expect(await ask("/v1/nothing")).toMatchObject({ status: 404, body: { code: "no-page" } });
+    expect(await ask("/v1/maps/m/keys/nothing")).toMatchObject({ status: 404, body: { code: "absent" } });
   });
 
   test("is a page that there is not, with any role, and no token is refused for how its scheme is written", async () => {

@@ -30,7 +30,10 @@ export function watch(
     throw new UsageError("bad-request", unexpected("prefix", "absent beside key", prefix));
   if (watches.size >= MAX_WATCHES)
     throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
-  const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(c.req.header("last-event-id") ?? "") ?? [];
+  const seen = c.req.header("last-event-id");
+  const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(seen ?? "") ?? [];
+  if (seen !== undefined && last === undefined)
+    throw new UsageError("bad-request", unexpected("Last-Event-ID", "the id of an event, such as 12.1", seen));
   const map = state.map<unknown>(c.req.param("map") ?? "");
   const after = last === undefined ? (asked ?? state.host.revision) : Number(at) - 1;
   const begins = after ?? state.host.current();
