@@ -179,7 +179,7 @@ export class World {
     return member;
   }
 
-  /** Of a member: it runs, and has joined. Of a client: its process runs. */
+  /** Of a member: its process runs, and has joined; it may have left since, or failed. Of a client: its process runs. */
   isUp(id: NodeId): boolean {
     const client = this.#clients.find(id);
     return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
