@@ -2,6 +2,7 @@
 import type { Random as RandomStream } from "../core/random.ts";
 import type { Clock, Random, Timer, Timers } from "../runtime/platform/platform.ts";
 import { type Due, type Place, Scheduled, type VirtualTime } from "./virtual-time.ts";
+import { timerMs } from "./world-timers.ts";
 
 /** How the clocks of a machine go. */
 export interface ClockRate {
@@ -80,7 +81,7 @@ export class SimulatedProcess implements Place {
 
   /** Does it after so much of this machine's time, and a little later, as Node does. */
   timer(ms: number, run: () => void): Due {
-    const waitMs = Math.max(1, Math.trunc(ms)) + this.random.fraction() * TIMER_GRAIN_MS;
+    const waitMs = Math.max(1, Math.trunc(timerMs(ms))) + this.random.fraction() * TIMER_GRAIN_MS;
     return this.time.after(waitMs / this.#rate.speed, run, this);
   }
 

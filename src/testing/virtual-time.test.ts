@@ -28,6 +28,12 @@ describe("virtual time", () => {
     expect(seen).toEqual(["500 promises", "the next event"]);
   });
 
+  test("takes no time that is no number, which would come before all others for ever", () => {
+    expect(() => new VirtualTime().after(Number.NaN, () => {})).toThrow(
+      expect.objectContaining({ name: "InvariantViolation", code: "bad-time" }),
+    );
+  });
+
   test("what is due at one time happens in the order in which it was asked for, and not if it was cancelled", async () => {
     const time = new VirtualTime();
     const seen: number[] = [];

@@ -3,7 +3,7 @@
  * taken, all promises that the last one settled have run to their end: each event has a turn of the real event loop to itself,
  * which is the only real asynchrony. So code with promises of its own runs in one order only.
  */
-import { UsageError } from "../core/errors.ts";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { eventQueue } from "../sim/event-queue.ts";
 
 /** Something that is due; `cancel` takes it back. */
@@ -70,6 +70,8 @@ export class VirtualTime {
 
   /** What a place has kept is due at another time. */
   again(time: number, scheduled: Scheduled): void {
+    if (Number.isNaN(time))
+      throw new InvariantViolation("bad-time", unexpected("the time of an event", "a number", time));
     const slot = this.#free.pop() ?? this.#slots.length;
     this.#slots[slot] = scheduled;
     this.#queue.push(Math.max(time, this.now), slot);

@@ -1,7 +1,8 @@
 /** What a world is told when it is made, and what programs and runs in it are given. */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import * as may from "../cluster/services/known-options.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { FaultOptions } from "./faults.ts";
+import { type FaultKind, type FaultOptions, faultKinds } from "./faults.ts";
 import type { Release } from "./release.ts";
 import type { DiskModel } from "./simulated-disk.ts";
 import type { LinkModel } from "./simulated-network.ts";
@@ -45,4 +46,61 @@ export interface ProcessTools extends WorldTimers {
 export interface RunOptions {
   /** How much virtual time it may take. Default: 10 minutes. */
   readonly limitMs?: number;
+}
+
+const count: may.Rule = {
+  wanted: "a finite number of 0 or more",
+  accepts: (value) => may.finite.accepts(value) && (value as number) >= 0,
+};
+/** What stands in them, and who the members are, is looked at where it is used. */
+const known: may.Rules<WorldOptions> = {
+  members: may.anything,
+  seed: { wanted: "a whole number", accepts: (value) => Number.isSafeInteger(value) },
+  program: may.callback,
+  faults: {
+    wanted: `"random" or an object with kinds or forMs`,
+    accepts: (value) => value === "random" || may.isObject(value),
+  },
+  network: may.fields,
+  disk: may.fields,
+  drift: { wanted: "an object from id to a finite number > 0", accepts: areSpeeds },
+  join: may.fields,
+  release: may.callback,
+};
+const knownFaults: may.Rules<FaultOptions> = {
+  kinds: { wanted: `a list of ${faultKinds.join(", ")}`, accepts: areFaultKinds },
+  forMs: count,
+};
+const knownLink: may.Rules<LinkModel> = { delayMs: may.anything, loss: may.anything, bytesPerMs: may.anything };
+const knownDisk: may.Rules<DiskModel> = { syncMs: may.anything };
+const knownRun: may.Rules<RunOptions> = { limitMs: may.duration };
+const runBody: may.Rule = {
+  wanted: "a function, or a finite number of milliseconds of 0 or more",
+  accepts: (value) => may.callback.accepts(value) || count.accepts(value),
+};
+
+/** @throws UsageError */
+export function requireWorld(options: WorldOptions): void {
+  may.requireOptions("simulate", options, known);
+  const { faults, network, disk } = options;
+  if (typeof faults === "object") may.requireOptions("simulate", faults, knownFaults, "faults");
+  if (network !== undefined) may.requireOptions("simulate", network, knownLink, "network");
+  if (disk !== undefined) may.requireOptions("simulate", disk, knownDisk, "disk");
+}
+
+/** @throws UsageError */
+export function requireRun(body: unknown, options: RunOptions): void {
+  may.requireRule("what run() is given", body, may.needed(runBody));
+  may.requireOptions("run", options, knownRun);
+}
+
+/** @throws UsageError */
+export const requireLink = (model: LinkModel): void => may.requireOptions("link", model, knownLink);
+
+function areSpeeds(value: unknown): boolean {
+  return may.isObject(value) && Object.values(value).every((each) => may.finite.accepts(each) && (each as number) > 0);
+}
+
+function areFaultKinds(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => faultKinds.includes(each as FaultKind));
 }

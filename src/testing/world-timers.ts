@@ -16,6 +16,15 @@ export interface WorldTimer {
   readonly cancel: () => void;
 }
 
+/** The longest that Node counts. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** As Node has it: a time that it cannot count is 1 ms. */
+export function timerMs(given: number): number {
+  const ms = Number(given);
+  return Number.isFinite(ms) && ms <= MAX_TIMER_MS ? ms : 1;
+}
+
 /** @param after does something after so many milliseconds, on a clock of the world or of one machine. */
 export function worldTimers(after: (ms: number, run: () => void) => Due): WorldTimers {
   return {

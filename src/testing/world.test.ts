@@ -140,6 +140,18 @@ describe("a member", () => {
     });
   });
 
+  test("that has left may be started again at once; one that runs has to be ended first", async () => {
+    const world = simulate({ members: 3, seed: 2 });
+    await world.run(async () => {
+      expect(() => world.restart(1)).toThrow(/it runs: kill\(1\) or crash\(1\) first/);
+      const before = world.member(1);
+      await before.leave();
+      const again = await world.restart(1);
+      expect(again).not.toBe(before);
+      await again.counter("visits").add(1);
+    });
+  });
+
   test("that came later is the first to start again, once all were down", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {

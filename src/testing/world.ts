@@ -29,9 +29,17 @@ import type { SimulatedProcess } from "./simulated-process.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { begin, makeSureItRuns, speedsOf } from "./world-faults.ts";
 import { namedIn, type Partition, WorldLinks } from "./world-links.ts";
-import type { ProcessTools, Program, RunOptions, WorldOptions } from "./world-options.ts";
+import {
+  type ProcessTools,
+  type Program,
+  type RunOptions,
+  requireLink,
+  requireRun,
+  requireWorld,
+  type WorldOptions,
+} from "./world-options.ts";
 import { runProgram } from "./world-programs.ts";
-import { type WorldTimers, worldTimers } from "./world-timers.ts";
+import { timerMs, type WorldTimers, worldTimers } from "./world-timers.ts";
 
 const LIMIT_MS = 600_000;
 const PORT = 7_100;
@@ -84,6 +92,7 @@ export class World {
   readonly #chance: Random;
 
   constructor(options: WorldOptions, made: Error) {
+    requireWorld(options);
     const { seed = replayedSeed() ?? 1, faults, network = {}, disk = {} } = options;
     this.seed = seed;
     this.members = [...idsOf(options.members)];
@@ -112,7 +121,7 @@ export class World {
     for (const id of this.members) this.#machines.set(id, this.#make(id));
     this.#network = new SimulatedNetwork(this.#time, [...this.#machines.values()], chance.stream("network"));
     this.#links = new WorldLinks(this.#network, this.members, network);
-    const timers = worldTimers((ms, run) => this.#time.after(ms, run));
+    const timers = worldTimers((ms, run) => this.#time.after(timerMs(ms), run));
     this.setTimeout = timers.setTimeout;
     this.clearTimeout = timers.clearTimeout;
     this.sleep = (ms, value, given) => {
@@ -143,14 +152,13 @@ export class World {
    * which seed it came.
    * @throws whatever the body throws; UsageError if nothing is left to happen, or if `limitMs` have passed.
    */
-  async run<T>(
-    body: number | ((world: this) => T | PromiseLike<T>),
-    { limitMs = LIMIT_MS }: RunOptions = {},
-  ): Promise<T> {
+  async run<T>(body: number | ((world: this) => T | PromiseLike<T>), options: RunOptions = {}): Promise<T> {
+    requireRun(body, options);
+    const { limitMs = LIMIT_MS } = options;
     const whole = async (): Promise<T> => {
       await this.#begin();
       if (typeof body !== "number") return body(this);
-      await this.sleep(body);
+      await new Promise<void>((resolve) => void this.#time.after(body, resolve));
       return undefined as T;
     };
     try {
@@ -171,7 +179,7 @@ export class World {
     return member;
   }
 
-  /** Of a member: it runs, and has joined. Of a client: its process runs. */
+  /** Of a member: its process runs, and has joined; it may have left since, or failed. Of a client: its process runs. */
   isUp(id: NodeId): boolean {
     const client = this.#clients.find(id);
     return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
@@ -190,11 +198,15 @@ export class World {
     this.#end(id, "is killed", false);
   }
 
-  /** Starts the member's process on its machine. Resolves when it has joined. */
+  /** Starts the member's process on its machine; one that runs still, and whose member has left, ends before. Resolves when it has joined. */
   restart(id: NodeId): Promise<Member> {
     const machine = this.#machine(id);
+    if (machine.run?.member?.status().state === "left") this.#end(id, "ends", false);
     if (machine.run !== null)
-      throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
+      throw new UsageError(
+        "already-running",
+        `expected member ${id} to be down, and it runs: kill(${id}) or crash(${id}) first`,
+      );
     this.note(`node ${id} starts`);
     return machine.start().joined;
   }
@@ -357,6 +369,7 @@ export class World {
 
   /** The link from one machine to another is so from now on. Without a model: as `network` says. */
   link(from: NodeId, to: NodeId, model?: LinkModel): void {
+    if (model !== undefined) requireLink(model);
     this.#links.set(this.#anyMachine(from).id, this.#anyMachine(to).id, model);
     this.note(`link from ${from} to ${to}: ${JSON.stringify(model ?? this.#links.model)}`);
   }
@@ -453,7 +466,7 @@ export class World {
 }
 
 function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
-  const ids = typeof members === "number" ? Array.from({ length: members }, (_, i) => i + 1) : [...members];
+  const ids = typeof members === "number" ? upTo(members) : Array.isArray(members) ? [...members] : [];
   const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < FIRST_CLIENT_MACHINE);
   if (isSound && new Set(ids).size === ids.length) return ids;
   throw new UsageError(
@@ -461,3 +474,6 @@ function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
     unexpected("members", "how many there are, or their ids without repetition", members),
   );
 }
+
+const upTo = (count: number): NodeId[] =>
+  Number.isSafeInteger(count) && count < FIRST_CLIENT_MACHINE ? Array.from({ length: count }, (_, i) => i + 1) : [];

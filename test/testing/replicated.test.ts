@@ -129,6 +129,36 @@ test("members that never define a machine stop before they would drop a command,
   });
 });
 
+const faults: readonly [string, () => unknown, string][] = [
+  ["NaN", () => [{ n: Number.NaN }, 0], "expected the state.n to be a finite number, got NaN"],
+  ["no state", () => [undefined, 0], "expected the state to be JSON data, got undefined"],
+  ["a field that is undefined", () => [{ n: undefined }, 0], "expected the state.n to be JSON data, got undefined"],
+  ["a Set", () => [{ n: [new Set()] }, 0], "expected the state.n[0] to be a plain object, got an instance of Set"],
+  ["a Map as result", () => [{ n: 1 }, new Map()], "expected the result to be a plain object, got an instance of Map"],
+  ["Infinity in a result", () => [{ n: 1 }, [1 / 0]], "expected the result[0] to be a finite number, got Infinity"],
+  ["a function", () => [{ n: 1 }, () => 1], "expected the result to be JSON data, got function"],
+  [
+    "a list with a name",
+    () => [{ list: Object.assign([1], { total: 1 }) }, 0],
+    "expected the state.list to have no key that JSON drops, got the state.list.total",
+  ],
+  [
+    "a hidden field",
+    () => [Object.defineProperty({ n: 1 }, "hidden", { value: 1 }), 0],
+    "expected the state to have no key that JSON drops, got the state.hidden",
+  ],
+  [
+    "a match as result",
+    () => [{ n: 1 }, "v1".match(/v(?<major>\d)/)],
+    "expected the result to have no key that JSON drops, got the result.index",
+  ],
+  ["three", () => [1, 2, 3], "expected apply() to give [state, result], got an array of 3"],
+  ["the state alone", () => ({ n: 1 }), "expected apply() to give [state, result], got object"],
+  ["a text", () => "ab", "expected apply() to give [state, result], got string"],
+  ["nothing", () => undefined, "expected apply() to give [state, result], got undefined"],
+  ["a promise", () => Promise.resolve([1, 2]), "expected apply() to give [state, result], got a promise"],
+];
+
 describe("a state machine with a fault", () => {
   const wrong: readonly [string, () => unknown, string, string][] = [
     [
@@ -177,19 +207,6 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  const faults: readonly [string, () => readonly [unknown, unknown], string][] = [
-    ["NaN", () => [{ n: Number.NaN }, 0], "expected the state.n to be a finite number, got NaN"],
-    ["no state", () => [undefined, 0], "expected the state to be JSON data, got undefined"],
-    ["a field that is undefined", () => [{ n: undefined }, 0], "expected the state.n to be JSON data, got undefined"],
-    ["a Set", () => [{ n: [new Set()] }, 0], "expected the state.n[0] to be a plain object, got an instance of Set"],
-    [
-      "a Map as result",
-      () => [{ n: 1 }, new Map()],
-      "expected the result to be a plain object, got an instance of Map",
-    ],
-    ["Infinity in a result", () => [{ n: 1 }, [1 / 0]], "expected the result[0] to be a finite number, got Infinity"],
-    ["a function", () => [{ n: 1 }, () => 1], "expected the result to be JSON data, got function"],
-  ];
   test.each(faults)("that gives %s fails, and changes nothing", async (_what, given, message) => {
     const machine = { init: () => ({ n: 7 }), apply: (_state: unknown, _by: number) => given() as never };
     const world = simulate({ members: 3 });
@@ -201,6 +218,17 @@ describe("a state machine with a fault", () => {
       });
       await expect(machines[0]?.execute(1)).rejects.toEqual(failed);
       for (const each of machines) expect(await each.read()).toEqual({ n: 7 });
+    });
+  });
+
+  test("a value with keys that JSON drops is refused where it is put", async () => {
+    const world = simulate({ members: 3 });
+    await world.run(async () => {
+      const map = world.member(1).map("versions");
+      await expect(map.put("k", "v1.2".match(/v(?<major>\d)/))).rejects.toMatchObject({
+        code: "bad-value",
+        message: 'expected the value of "k" to have no key that JSON drops, got the value of "k".index',
+      });
     });
   });
 

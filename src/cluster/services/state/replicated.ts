@@ -5,6 +5,7 @@ import type {
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
 import { replicaDefaults } from "../../../protocols/service/coordination-service/replica.ts";
+import { isExact, isThorough } from "../../../protocols/service/coordination-service/versions.ts";
 import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
 import { jsonFault, stateFault } from "../json-fault.ts";
 import { isObject, requireOptions, work } from "../known-options.ts";
@@ -33,16 +34,26 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   const first = firstStateOf(name, machine);
   return {
     init: () => JSON.parse(first) as unknown,
-    apply(state, command, isExact) {
-      const [next, result] = machine.apply(state, parsedValue(command));
+    apply(state, command, version) {
+      const given = machine.apply(state, parsedValue(command));
+      if (isThorough({ version })) requirePair(given);
+      const [next, result] = given;
       if (result === undefined) return [next, ""];
-      const fault = isExact ? jsonFault(result, "the result") : null;
+      const fault = isExact({ version }) ? jsonFault(result, "the result", isThorough({ version })) : null;
       if (fault !== null) throw new UsageError("bad-value", fault);
       return [next, JSON.stringify(result)];
     },
     ask: (state) => JSON.stringify(state),
-    fault: (state, checked) => stateFault(state, checked, "the state"),
+    fault: (state, checked, version) => stateFault(state, checked, "the state", isThorough({ version })),
   };
+}
+
+/** Of the state alone, such as a list, the first two items could be taken just as well. */
+function requirePair(given: unknown): void {
+  if (Array.isArray(given) && given.length === 2) return;
+  const list = Array.isArray(given) ? `an array of ${given.length}` : typeof given;
+  const got = given instanceof Promise ? "a promise" : list;
+  throw new UsageError("bad-value", `expected apply() to give [state, result], got ${got}`);
 }
 
 /** As JSON. */

@@ -162,8 +162,8 @@ describe("state machines of the application", () => {
 describe("a state that is no plain data", () => {
   const faulty: MachineDefinition = {
     init: () => ({ best: 0 }),
-    apply(state, command, isExact) {
-      if (isExact && command === "result") throw new Error("no data");
+    apply(state, command, version) {
+      if (version >= 5 && command === "result") throw new Error("no data");
       if (command === "keep") return [state, ""];
       return [{ best: command === "result" ? 1 : Number(command), text: "x".repeat(70_000) }, "done"];
     },
@@ -212,6 +212,47 @@ describe("a state that is no plain data", () => {
       expect(best(replica)).toBeNull();
     }
     expect(late.data).toEqual(known.data);
+  });
+
+  it("may have keys that JSON drops, up to version 5: from version 6 on the state is as a snapshot held it", () => {
+    const fault: MachineDefinition["fault"] = (state, _checked, version) =>
+      version >= 6 && Object.hasOwn(state as object, "total") ? "expected no total" : null;
+    const totals: MachineDefinition = {
+      init: () => [],
+      apply: (state, command) => {
+        const before = state as number[] & { total?: number };
+        const total = (before.total ?? 0) + Number(command);
+        return [Number(command) === 0 ? [...before] : Object.assign([...before, total], { total }), String(total)];
+      },
+      ask: (state) => JSON.stringify(state),
+      fault,
+    };
+    const ofBefore = (version: number, machines: Record<string, MachineDefinition>): OneReplica => {
+      const replica = oneReplica({ maxMachineBytes: 100_000, maxPendingBytes: 10_000 }, machines, undefined, version);
+      replica.open(0);
+      return replica;
+    };
+    const raise = ({ propose }: OneReplica, life: number, version: number) => {
+      const begin = { type: "begin", ttlMs: 1_000, version } as const;
+      propose(0, { type: "operations", life, round: 1, acknowledged: 0, first: 1, operations: [begin] });
+    };
+    const machines: Record<string, MachineDefinition> = {};
+    const [known, late] = [ofBefore(4, { m: totals }), ofBefore(4, machines)];
+    const all = (command: string) => [known, late].map(({ apply }) => apply(0, execute(command))).at(0);
+    const versions = [4, 5, 6];
+    for (const version of versions) {
+      if (version > 4) for (const replica of [known, late]) raise(replica, version, version);
+      const results = ["1", "1"].map((command) => all(command));
+      const expected = version < 6 ? ["1", "2"].map((result) => ({ type: "executed", result })) : null;
+      if (expected === null) for (const each of results) expect(each).toMatchObject({ code: "machine-failed" });
+      else expect(results).toEqual(expected);
+      expect(dataProblem(late.data)).toBeNull();
+      expect(areSound(known.data, { m: totals })).toBe(true);
+    }
+    machines.m = totals;
+    expect(all("0")).toEqual({ type: "executed", result: "0" });
+    expect(known.data.machines.values[0]?.state).toEqual([1, 2, 1, 2]);
+    expect(late.data.machines).toEqual(known.data.machines);
   });
 
   it("is that of no snapshot, where a state was changed in place", () => {

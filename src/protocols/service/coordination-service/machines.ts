@@ -7,20 +7,21 @@ import type { Answer, Command, Refusal, Result } from "./operations.ts";
 import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
-import { asSaved, isExact } from "./versions.ts";
+import { asSaved, isExact, meaningsOf } from "./versions.ts";
 
 /** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
 export interface MachineDefinition {
   init(): unknown;
-  /** @param isExact whether a result that is no plain data is refused: it throws then. Up to version 4 of the state machine it was not. */
-  apply(state: unknown, command: string, isExact: boolean): readonly [state: unknown, result: string];
+  /** @param version of the state machine, by which the command is meant: `versions.ts`. */
+  apply(state: unknown, command: string, version: number): readonly [state: unknown, result: string];
   /** Changes nothing. */
   ask?(state: unknown, question: string): string;
   /**
    * Why the state is no plain data: replicas that go on from a snapshot of it would come to differ. Null: it is.
    * @param checked an earlier state that is: what the two have in common is not looked at again. Undefined: all of it is looked at.
+   * @param version of the state machine, by which it is said.
    */
-  fault?(state: unknown, checked: unknown): string | null;
+  fault?(state: unknown, checked: unknown, version: number): string | null;
 }
 
 /**
@@ -79,7 +80,7 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
   } catch (error) {
     return failed(error);
   }
-  return run(on, machine, definition, command, isExact(data));
+  return run(on, machine, definition, command, data.version ?? 0);
 }
 
 const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
@@ -161,14 +162,15 @@ function undefinedMachine(name: string, bytes: number, why: string): Environment
 function catchUp({ data, limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
   if (machine.pending === null) return;
   begin(machine, definition);
-  const { pending, inexact = 0 } = machine;
-  if (pending.length === 0) return;
+  if (machine.pending.length === 0) return;
+  const meant = meaningsOf(data, machine);
   machine.pending = [];
   machine.pendingBytes = 0;
   delete machine.inexact;
-  for (const [at, command] of pending.entries()) {
-    run({ limits }, machine, definition, command, at >= inexact && isExact(data));
-    if (at === inexact - 1) machine.state = asSaved(machine.state);
+  delete machine.lax;
+  for (const { command, version, isLast } of meant) {
+    run({ limits }, machine, definition, command, version);
+    if (isLast) machine.state = asSaved(machine.state);
   }
 }
 
@@ -185,11 +187,11 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
 }
 
 /** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
-export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
+export function areSound({ machines, version = 0 }: Data, definitions: MachineDefinitions): boolean {
   return machines.values.every(({ state, isDefined }, at) => {
     const definition = definitionOf(definitions, machines.keys[at] as string);
     const isLookedAt = isDefined && definition !== null && !isBuiltIn(definition);
-    return !isLookedAt || (definition.fault?.(state, undefined) ?? null) === null;
+    return !isLookedAt || (definition.fault?.(state, undefined, version) ?? null) === null;
   });
 }
 
@@ -199,15 +201,16 @@ function run(
   machine: MachineState,
   definition: MachineDefinition,
   command: string,
-  isExact: boolean,
+  version: number,
 ): Result {
   try {
-    const [state, result] = definition.apply(machine.state, command, isExact);
+    const [state, result] = definition.apply(machine.state, command, version);
     if (utf8BytesOf(result) > MAX_OPERATION_BYTES)
       return refuse("too-large", `a result has at most ${MAX_OPERATION_BYTES} bytes`);
     const isMeasured = isDue(machine, limits.maxMachineBytes);
     const bytes = isMeasured ? utf8BytesOf(JSON.stringify(state) ?? "") : 0;
-    const fault = isExact ? (definition.fault?.(state, isMeasured ? undefined : machine.state) ?? null) : null;
+    const checked = isMeasured ? undefined : machine.state;
+    const fault = isExact({ version }) ? (definition.fault?.(state, checked, version) ?? null) : null;
     if (fault !== null) return failed(fault);
     if (bytes > limits.maxMachineBytes && bytes >= machine.bytes)
       return refuse("too-large", `the state of a machine takes at most ${limits.maxMachineBytes} bytes as JSON`);

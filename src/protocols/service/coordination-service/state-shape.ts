@@ -86,6 +86,7 @@ const machine = struct<Required<MachineState>>({
   isDefined: boolean,
   pending: nullable(list(value, MANY)),
   inexact: natural,
+  lax: natural,
   pendingBytes: natural,
   bytes: natural,
   unmeasured: natural,
@@ -145,7 +146,7 @@ function inText(machines: unknown): unknown {
   if (!Array.isArray(values)) return machines;
   return {
     ...(machines as object),
-    values: values.map((each) => ({ inexact: 0, ...each, state: JSON.stringify(each?.state) ?? "null" })),
+    values: values.map((each) => ({ inexact: 0, lax: 0, ...each, state: JSON.stringify(each?.state) ?? "null" })),
   };
 }
 

@@ -133,6 +133,8 @@ export interface MachineState {
   pending: string[] | null;
   /** How many of those that are pending came before version 5; absent: none. */
   inexact?: number;
+  /** The same of version 6. */
+  lax?: number;
   /** What is pending takes, and what the state took as it was last measured. */
   pendingBytes: number;
   bytes: number;

@@ -3,26 +3,42 @@
  * So what is applied anew of a release before does what it did then, at every replica.
  */
 import { isOwn } from "./operations.ts";
-import type { Data } from "./state.ts";
+import type { Data, MachineState } from "./state.ts";
 
 /**
  * Version 5: states and results of machines are plain data, or are refused. What a command of keys replaces or deletes counts for the
  * room that it takes, and an operation in parts has room of its own.
  */
 const EXACT = 5;
+/** Version 6: what has keys that JSON drops is no plain data either, and `apply` gives a list of two, not anything of which two can be taken. */
+const THOROUGH = 6;
 
 export const isExact = ({ version = 0 }: Pick<Data, "version">): boolean => version >= EXACT;
+export const isThorough = ({ version = 0 }: Pick<Data, "version">): boolean => version >= THOROUGH;
 
 /** What waits for machines that are not defined here is meant as it was until now. States are from here on as a snapshot holds them. */
 export function raiseVersion(data: Data, version: number): void {
-  if (version <= (data.version ?? 0)) return;
-  if (!isExact(data) && version >= EXACT)
+  const before = data.version ?? 0;
+  if (version <= before) return;
+  const raised = [EXACT, THOROUGH].filter((each) => before < each && each <= version);
+  if (raised.length > 0)
     for (const [at, machine] of data.machines.values.entries()) {
       if (isOwn(data.machines.keys[at] as string)) continue;
-      if (machine.pending !== null && machine.pending.length > 0) machine.inexact = machine.pending.length;
+      const waiting = machine.pending?.length ?? 0;
+      if (waiting > 0 && raised.includes(EXACT)) machine.inexact = waiting;
+      if (waiting > 0 && raised.includes(THOROUGH)) machine.lax = waiting;
       machine.state = asSaved(machine.state);
     }
   data.version = version;
+}
+
+/** Of the commands that wait: the version by which each of them is meant, and whether the state is as a snapshot holds it after that one. */
+export function meaningsOf({ version = 0 }: Data, { pending, inexact = 0, lax = 0 }: MachineState) {
+  return (pending ?? []).map((command, at) => ({
+    command,
+    version: at < inexact ? EXACT - 1 : at < lax ? THOROUGH - 1 : version,
+    isLast: at === inexact - 1 || at === lax - 1,
+  }));
 }
 
 /** What stands in a snapshot for it. */

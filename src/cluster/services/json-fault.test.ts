@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { jsonFault, stateFault } from "./json-fault.ts";
+
+const withHidden = <T extends object>(value: T): T => Object.defineProperty(value, "hidden", { value: 1 });
+
+describe("keys that JSON drops", () => {
+  const match = "v1.2".match(/v(?<major>\d)/);
+  test.each([
+    [match, "expected it to have no key that JSON drops, got it.index"],
+    [
+      { list: [Object.assign([1], { total: 1 })] },
+      "expected it.list[0] to have no key that JSON drops, got it.list[0].total",
+    ],
+    [Object.assign([1], { "01": 1 }), "expected it to have no key that JSON drops, got it.01"],
+    [[withHidden([1])], "expected it[0] to have no key that JSON drops, got it[0].hidden"],
+    [{ a: withHidden({ b: 1 }) }, "expected it.a to have no key that JSON drops, got it.a.hidden"],
+    [Object.assign([1], { [Symbol("lost")]: 1 }), "expected it to have no keys that are symbols"],
+  ])("are faults of values and states (%#)", (value, fault) => {
+    expect(jsonFault(value, "it")).toBe(fault);
+    expect(stateFault(value, undefined, "it")).toBe(fault);
+    expect(jsonFault(value, "it", false)).toBeNull();
+    expect(stateFault(value, undefined, "it", false)).toBeNull();
+  });
+
+  test("are found in what takes the place of what has none, in something long when all is looked at", () => {
+    const before = { list: [1, 2], long: Array.from({ length: 2_000 }, (_, at) => at) };
+    const fault = (key: string) => `expected it.${key} to have no key that JSON drops, got it.${key}.total`;
+    const short = { ...before, list: Object.assign([1, 2, 3], { total: 6 }) };
+    expect(stateFault(short, before, "it")).toBe(fault("list"));
+    const long = { ...before, long: Object.assign([...before.long], { total: 6 }) };
+    expect(stateFault(long, before, "it")).toBeNull();
+    expect(stateFault(long, undefined, "it")).toBe(fault("long"));
+  });
+
+  test("are not among those of plain data, whatever they are called", () => {
+    const named = JSON.parse('{ "length": 1, "__proto__": [], "0": [[]], "hasOwnProperty": null }') as unknown;
+    for (const value of [
+      [],
+      [[1], []],
+      named,
+      Object.freeze([1]),
+      {
+        get sum() {
+          return 1;
+        },
+      },
+    ]) {
+      expect(jsonFault(value, "it")).toBeNull();
+      expect(stateFault(value, undefined, "it")).toBeNull();
+    }
+  });
+});
