@@ -12,7 +12,7 @@
 import type { MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
-import { refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
+import { isPassing, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
@@ -137,13 +137,13 @@ export class RemoteService implements Service {
 
   /** What is asked for from now on is done after it. */
   async current(): Promise<number> {
-    const found = this.query({ type: "count", name: "" });
+    const found = this.#revisionNow();
     const settled = found.then(
       () => {},
       () => {},
     );
     this.#before = Promise.all([this.#before, settled]);
-    return (await found).revision;
+    return found;
   }
 
   async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
@@ -260,6 +260,18 @@ export class RemoteService implements Service {
     const { isUp, member, why } = this.link;
     if (!isUp) return `no member takes this client (${why})`;
     return this.#isLed ? "" : `member ${member} knows no leader of the log`;
+  }
+
+  /** However much is under way: what is asked for behind it waits for it. */
+  async #revisionNow(): Promise<number> {
+    for (;;) {
+      try {
+        return (await this.query({ type: "count", name: "" })).revision;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false });
+    }
   }
 
   async #request(operation: Operation): Promise<MemberSession["reply"]> {
