@@ -9,7 +9,7 @@
  * saw such a change may have been done, and its caller is told that nobody knows.
  */
 
-import type { MemberWord } from "../cluster/clients/client-words.ts";
+import { MAX_FOLLOWED, type MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { isPassing, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
@@ -42,6 +42,8 @@ export interface RemoteServiceOptions {
   readonly dial: Dial;
   readonly session?: Partial<SessionOptions>;
   onChange(): void;
+  /** No more may be followed: what is, and is of no use any more, is to be given up. */
+  makeRoom(): void;
 }
 
 type Session = MemberSession["state"];
@@ -73,6 +75,7 @@ export class RemoteService implements Service {
   until: number | null = null;
   closed: CoordinationError | null = null;
   readonly link: Link;
+  readonly #options: Pick<RemoteServiceOptions, "makeRoom" | "session">;
   readonly #host: Host<MemberSession>;
   readonly #protocol: { state: Session | null } = { state: null };
   readonly #listeners = new Set<Listener>();
@@ -99,6 +102,7 @@ export class RemoteService implements Service {
 
   constructor(options: RemoteServiceOptions) {
     this.platform = options.platform;
+    this.#options = options;
     this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
     this.link = new Link({
       ...options,
@@ -194,6 +198,7 @@ export class RemoteService implements Service {
   /** From now on it is told what happens there, and after a gap that there may have been one. */
   follow(topic: Topic, name: string): () => void {
     const key = `${topic} ${name}`;
+    if (!this.#followed.has(key)) this.#requireRoom();
     const followed = this.#followed.get(key) ?? { topic, name, times: 0 };
     followed.times += 1;
     this.#followed.set(key, followed);
@@ -207,6 +212,14 @@ export class RemoteService implements Service {
       this.#followed.delete(key);
       this.link.say({ type: "unfollow", topic, name });
     };
+  }
+
+  /** @throws CoordinationError where members would take no more of this client. */
+  #requireRoom(): void {
+    if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
+    if (this.#followed.size < MAX_FOLLOWED) return;
+    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and where members serve it. End some, or connect another client`;
+    throw refusalOf(refuse("overloaded", text));
   }
 
   /** What is held is lost, and nothing more is asked. */
