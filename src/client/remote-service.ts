@@ -76,7 +76,7 @@ export class RemoteService implements Service {
   closed: CoordinationError | null = null;
   readonly link: Link;
   readonly #options: Pick<RemoteServiceOptions, "makeRoom" | "session">;
-  readonly #host: Host<MemberSession>;
+  #host: Host<MemberSession>;
   readonly #protocol: { state: Session | null } = { state: null };
   readonly #listeners = new Set<Listener>();
   readonly #own = new Set<SessionId>();
@@ -117,8 +117,7 @@ export class RemoteService implements Service {
         options.onChange();
       },
     });
-    this.#host = this.#hostOf(memberSession(options.session));
-    this.#host.start();
+    this.#host = this.#startHost();
   }
 
   use(): void {
@@ -153,8 +152,8 @@ export class RemoteService implements Service {
   async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
     for (;;) {
       this.use();
-      this.#requireRole();
       await this.#before;
+      this.#requireRole();
       const reply = await this.#request(operation);
       const { revision, session, result } =
         reply.type === "done"
@@ -242,8 +241,9 @@ export class RemoteService implements Service {
     this.link.close();
   }
 
-  #hostOf(protocol: ReturnType<typeof memberSession>): Host<MemberSession> {
+  #startHost(): Host<MemberSession> {
     const { platform } = this;
+    const protocol = memberSession(this.#options.session);
     const kept = this.#protocol;
     const seen = {
       ...protocol,
@@ -252,7 +252,7 @@ export class RemoteService implements Service {
         return kept.state;
       },
     };
-    return new Host<MemberSession>({
+    const host = new Host<MemberSession>({
       platform,
       protocol: seen,
       self: FIRST_CLIENT,
@@ -266,6 +266,8 @@ export class RemoteService implements Service {
       onFatal: (error) =>
         this.close(new CoordinationError("client-refused", "uncertain", `this client has failed: ${error.message}`)),
     });
+    host.start();
+    return host;
   }
 
   /** Why nothing is answered; empty where that is not known. */
@@ -288,10 +290,11 @@ export class RemoteService implements Service {
   }
 
   async #request(operation: Operation): Promise<MemberSession["reply"]> {
+    const host = this.#host;
     try {
-      return await this.#host.request({ type: "submit", operation });
+      return await host.request({ type: "submit", operation });
     } catch (error) {
-      throw this.closed ?? error;
+      throw this.closed ?? (host === this.#host ? error : roleLost());
     }
   }
 
@@ -308,10 +311,20 @@ export class RemoteService implements Service {
     for (const { topic, name } of this.#followed.values()) this.link.say({ type: "follow", topic, name });
     for (const [id, { query }] of this.#readings) this.link.say({ type: "query", id, query });
     if (isFirst) return;
+    if (welcome.role === "read") this.#giveUpSession();
     this.#moved();
     if (this.session === null) return;
     this.#keepAlives = 2;
     this.#keepAlive();
+  }
+
+  /** Who may only read has none: what it held is lost at once. If it may write again, it comes as another client. */
+  #giveUpSession(): void {
+    this.#host.stop();
+    this.#host = this.#startHost();
+    this.#movedIn = 0;
+    this.#keepAlives = 0;
+    if (this.session !== null) this.#lost(this.session);
   }
 
   /** The round of the lease that was lost with the other member, and then one of its own: what is held lasts anew. */
@@ -368,6 +381,7 @@ export class RemoteService implements Service {
 
   #onEvent(event: MemberSession["event"], until: number | null): void {
     if (event.type === "proposed") {
+      if (this.link.role === "read") return; // Nothing of the session is a reader's to say.
       const { sequence, operation } = event.command;
       this.link.say({ type: "propose", sequence, operation });
     } else if (event.type === "began") {
@@ -378,18 +392,27 @@ export class RemoteService implements Service {
       this.until = until;
       this.#tell(event, until);
       this.#keepAlive();
-    } else if (event.type === "lost") {
-      this.#tell(event, null);
-      this.#own.delete(event.session);
-      this.session = null;
-      this.until = null;
-    }
+    } else if (event.type === "lost") this.#lost(event.session);
+  }
+
+  #lost(session: SessionId): void {
+    this.#tell({ type: "lost", session }, null);
+    this.#own.delete(session);
+    this.session = null;
+    this.until = null;
   }
 
   #tell(event: Told, until: number | null): void {
     for (const listener of [...this.#listeners]) listener(event, until);
   }
 }
+
+const roleLost = (): CoordinationError =>
+  new CoordinationError(
+    "forbidden",
+    "uncertain",
+    "the role of this client has become read while this was under way, so it may have been done",
+  );
 
 /** A client that ends comes back as another. */
 const forgetful: Slot<never> = {
