@@ -85,7 +85,7 @@ export class RemoteService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => this.#why(),
+    why: () => this.why,
     closed: () => this.closed,
   };
   /** Whether the member that it speaks to knows who leads the log. */
@@ -118,6 +118,13 @@ export class RemoteService implements Service {
       },
     });
     this.#host = this.#startHost();
+  }
+
+  /** Why nothing is answered; empty where that is not known. */
+  get why(): string {
+    const { isUp, member, why } = this.link;
+    if (!isUp) return `no member takes this client (${why})`;
+    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
   }
 
   use(): void {
@@ -268,13 +275,6 @@ export class RemoteService implements Service {
     });
     host.start();
     return host;
-  }
-
-  /** Why nothing is answered; empty where that is not known. */
-  #why(): string {
-    const { isUp, member, why } = this.link;
-    if (!isUp) return `no member takes this client (${why})`;
-    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
   }
 
   /** However much is under way: what is asked for behind it waits for it. */
