@@ -115,7 +115,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     } catch (error) {
       this.#beginning = null;
       if (this.#isEnded) return;
-      if (isPassing(error)) return sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+      if (isPassing(error)) return await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
       this.#fail(isCompacted(error) ? compacted(this.#watched.map, this.#after ?? 0) : (error as Error));
     } finally {
       this.#meanwhile = null;
