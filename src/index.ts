@@ -62,6 +62,7 @@ export type {
   CallOptions,
   Change,
   Entry,
+  PermitOptions,
   PutOptions,
   QueueItem,
   Range,

@@ -110,6 +110,7 @@ class RemoteClient extends NamedCalls implements Client {
         token: options.token ?? null,
         dial,
         onChange: () => this.look(),
+        makeRoom: () => this.retireUnused(),
       }),
     );
     this.#endpoints = options.endpoints;

@@ -146,14 +146,20 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
+  /** Of the elections that nobody uses now, that which was opened first: it is opened anew when it is used. */
+  protected retireUnused(): void {
+    for (const [name, election] of this.#elections) {
+      if (election.isUsed) continue;
+      election.retire();
+      this.#elections.delete(name);
+      return;
+    }
+  }
+
   #election(name: string): LogElection {
     const known = this.#elections.get(name);
     if (known !== undefined) return known;
-    for (const [other, election] of this.#elections) {
-      if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
-      election.retire();
-      this.#elections.delete(other);
-    }
+    if (this.#elections.size >= MAX_ELECTIONS) this.retireUnused();
     const election = new LogElection(this.service, { name, sayLeader() {} });
     this.#elections.set(name, election);
     return election;

@@ -9,10 +9,10 @@
  * saw such a change may have been done, and its caller is told that nobody knows.
  */
 
-import type { MemberWord } from "../cluster/clients/client-words.ts";
+import { MAX_FOLLOWED, type MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
-import { refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
+import { isPassing, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
@@ -42,6 +42,8 @@ export interface RemoteServiceOptions {
   readonly dial: Dial;
   readonly session?: Partial<SessionOptions>;
   onChange(): void;
+  /** No more may be followed: what is, and is of no use any more, is to be given up. */
+  makeRoom(): void;
 }
 
 type Session = MemberSession["state"];
@@ -73,7 +75,8 @@ export class RemoteService implements Service {
   until: number | null = null;
   closed: CoordinationError | null = null;
   readonly link: Link;
-  readonly #host: Host<MemberSession>;
+  readonly #options: Pick<RemoteServiceOptions, "makeRoom" | "session">;
+  #host: Host<MemberSession>;
   readonly #protocol: { state: Session | null } = { state: null };
   readonly #listeners = new Set<Listener>();
   readonly #own = new Set<SessionId>();
@@ -82,7 +85,7 @@ export class RemoteService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => this.#why(),
+    why: () => this.why,
     closed: () => this.closed,
   };
   /** Whether the member that it speaks to knows who leads the log. */
@@ -99,6 +102,7 @@ export class RemoteService implements Service {
 
   constructor(options: RemoteServiceOptions) {
     this.platform = options.platform;
+    this.#options = options;
     this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
     this.link = new Link({
       ...options,
@@ -113,8 +117,14 @@ export class RemoteService implements Service {
         options.onChange();
       },
     });
-    this.#host = this.#hostOf(memberSession(options.session));
-    this.#host.start();
+    this.#host = this.#startHost();
+  }
+
+  /** Why nothing is answered; empty where that is not known. */
+  get why(): string {
+    const { isUp, member, why } = this.link;
+    if (!isUp) return `no member takes this client (${why})`;
+    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
   }
 
   use(): void {
@@ -137,20 +147,20 @@ export class RemoteService implements Service {
 
   /** What is asked for from now on is done after it. */
   async current(): Promise<number> {
-    const found = this.query({ type: "count", name: "" });
+    const found = this.#revisionNow();
     const settled = found.then(
       () => {},
       () => {},
     );
     this.#before = Promise.all([this.#before, settled]);
-    return (await found).revision;
+    return found;
   }
 
   async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
     for (;;) {
       this.use();
-      this.#requireRole();
       await this.#before;
+      this.#requireRole();
       const reply = await this.#request(operation);
       const { revision, session, result } =
         reply.type === "done"
@@ -194,6 +204,7 @@ export class RemoteService implements Service {
   /** From now on it is told what happens there, and after a gap that there may have been one. */
   follow(topic: Topic, name: string): () => void {
     const key = `${topic} ${name}`;
+    if (!this.#followed.has(key)) this.#requireRoom();
     const followed = this.#followed.get(key) ?? { topic, name, times: 0 };
     followed.times += 1;
     this.#followed.set(key, followed);
@@ -207,6 +218,14 @@ export class RemoteService implements Service {
       this.#followed.delete(key);
       this.link.say({ type: "unfollow", topic, name });
     };
+  }
+
+  /** @throws CoordinationError where members would take no more of this client. */
+  #requireRoom(): void {
+    if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
+    if (this.#followed.size < MAX_FOLLOWED) return;
+    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and where members serve it. End some, or connect another client`;
+    throw refusalOf(refuse("overloaded", text));
   }
 
   /** What is held is lost, and nothing more is asked. */
@@ -229,8 +248,9 @@ export class RemoteService implements Service {
     this.link.close();
   }
 
-  #hostOf(protocol: ReturnType<typeof memberSession>): Host<MemberSession> {
+  #startHost(): Host<MemberSession> {
     const { platform } = this;
+    const protocol = memberSession(this.#options.session);
     const kept = this.#protocol;
     const seen = {
       ...protocol,
@@ -239,7 +259,7 @@ export class RemoteService implements Service {
         return kept.state;
       },
     };
-    return new Host<MemberSession>({
+    const host = new Host<MemberSession>({
       platform,
       protocol: seen,
       self: FIRST_CLIENT,
@@ -253,20 +273,28 @@ export class RemoteService implements Service {
       onFatal: (error) =>
         this.close(new CoordinationError("client-refused", "uncertain", `this client has failed: ${error.message}`)),
     });
+    host.start();
+    return host;
   }
 
-  /** Why nothing is answered; empty where that is not known. */
-  #why(): string {
-    const { isUp, member, why } = this.link;
-    if (!isUp) return `no member takes this client (${why})`;
-    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
+  /** However much is under way: what is asked for behind it waits for it. */
+  async #revisionNow(): Promise<number> {
+    for (;;) {
+      try {
+        return (await this.query({ type: "count", name: "" })).revision;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false });
+    }
   }
 
   async #request(operation: Operation): Promise<MemberSession["reply"]> {
+    const host = this.#host;
     try {
-      return await this.#host.request({ type: "submit", operation });
+      return await host.request({ type: "submit", operation });
     } catch (error) {
-      throw this.closed ?? error;
+      throw this.closed ?? (host === this.#host ? error : roleLost());
     }
   }
 
@@ -283,10 +311,20 @@ export class RemoteService implements Service {
     for (const { topic, name } of this.#followed.values()) this.link.say({ type: "follow", topic, name });
     for (const [id, { query }] of this.#readings) this.link.say({ type: "query", id, query });
     if (isFirst) return;
+    if (welcome.role === "read") this.#giveUpSession();
     this.#moved();
     if (this.session === null) return;
     this.#keepAlives = 2;
     this.#keepAlive();
+  }
+
+  /** Who may only read has none: what it held is lost at once. If it may write again, it comes as another client. */
+  #giveUpSession(): void {
+    this.#host.stop();
+    this.#host = this.#startHost();
+    this.#movedIn = 0;
+    this.#keepAlives = 0;
+    if (this.session !== null) this.#lost(this.session);
   }
 
   /** The round of the lease that was lost with the other member, and then one of its own: what is held lasts anew. */
@@ -343,6 +381,7 @@ export class RemoteService implements Service {
 
   #onEvent(event: MemberSession["event"], until: number | null): void {
     if (event.type === "proposed") {
+      if (this.link.role === "read") return; // Nothing of the session is a reader's to say.
       const { sequence, operation } = event.command;
       this.link.say({ type: "propose", sequence, operation });
     } else if (event.type === "began") {
@@ -353,18 +392,27 @@ export class RemoteService implements Service {
       this.until = until;
       this.#tell(event, until);
       this.#keepAlive();
-    } else if (event.type === "lost") {
-      this.#tell(event, null);
-      this.#own.delete(event.session);
-      this.session = null;
-      this.until = null;
-    }
+    } else if (event.type === "lost") this.#lost(event.session);
+  }
+
+  #lost(session: SessionId): void {
+    this.#tell({ type: "lost", session }, null);
+    this.#own.delete(session);
+    this.session = null;
+    this.until = null;
   }
 
   #tell(event: Told, until: number | null): void {
     for (const listener of [...this.#listeners]) listener(event, until);
   }
 }
+
+const roleLost = (): CoordinationError =>
+  new CoordinationError(
+    "forbidden",
+    "uncertain",
+    "the role of this client has become read while this was under way, so it may have been done",
+  );
 
 /** A client that ends comes back as another. */
 const forgetful: Slot<never> = {

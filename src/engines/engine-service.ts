@@ -6,7 +6,7 @@
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { refusalOf } from "../cluster/services/state/refusals.ts";
-import type { Done, Failure, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
+import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
 import type { NodeId } from "../core/protocol.ts";
 import {
   type Operation,
@@ -65,8 +65,8 @@ export class EngineService implements Service {
   readonly #calls: Calls = {
     begin: () => this.use(),
     end: () => {},
-    why: () => this.#why(),
-    cause: () => this.failure?.cause,
+    why: () => this.why,
+    cause: () => this.cause,
     closed: () => this.closed,
   };
   readonly #retrying: Retrying;
@@ -112,11 +112,16 @@ export class EngineService implements Service {
     return this.#upkeep.lastFailure;
   }
 
-  /** Why what is asked for may not be answered. */
-  get failure(): Failure | null {
-    const { failures, store } = this.#options;
-    const cause = failures.last;
-    return cause && { why: `a call to ${store.name} failed: ${reasonOf(cause, store.name)}`, cause };
+  get why(): string {
+    const { cause } = this;
+    const { name } = this.#store;
+    const silent = this.session === null ? [`${name} does not answer`] : [];
+    const failed = cause === undefined ? [] : [`a call to ${name} failed: ${reasonOf(cause, name)}`];
+    return [...silent, ...failed].join("; ");
+  }
+
+  get cause(): StoreError | undefined {
+    return this.#options.failures.last ?? undefined;
   }
 
   start(): void {
@@ -270,11 +275,6 @@ export class EngineService implements Service {
         this.#options.onChange();
       },
     };
-  }
-
-  #why(): string {
-    const silent = this.session === null ? [`${this.#store.name} does not answer`] : [];
-    return [...silent, this.failure?.why ?? []].flat().join("; ");
   }
 
   #writer(): string {

@@ -50,3 +50,20 @@ test("its member and the next that it knows crash, and nothing answers there: it
     await requireKept(world, held);
   });
 });
+
+test("more watches than may ask at once go on elsewhere, and none loses a change", async () => {
+  const world = simulate({ members: 3, seed: 1 });
+  await world.run(async () => {
+    const { client } = await holding(world);
+    const map = client.map<number>("many");
+    const keys = Array.from({ length: 1_100 }, (_, at) => `k${at}`);
+    const told = keys.map((key) => map.watch({ key }).next());
+    await world.sleep(1_000);
+    world.kill(1);
+    await world.sleep(2_000);
+    for (const key of keys) await world.member(2).map("many").put(key, 1);
+    const changes = await Promise.all(told);
+    expect(changes.map(({ value }) => (value as { key: string }).key)).toEqual(keys);
+    await client.close();
+  });
+});

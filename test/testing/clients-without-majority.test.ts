@@ -75,3 +75,32 @@ test("a client that was connected is told so as well, by what it calls", async (
     });
   });
 });
+
+test("what members and clients wait for in vain says why, as calls do", async () => {
+  const world = simulate({ members: 3, seed: 1 });
+  await world.run(async () => {
+    const client = await world.connect({ members: [1] });
+    await world.member(1).mutex("taken").acquire();
+    await client.map("stock").put("a", 1);
+    await expect(client.mutex("taken").acquire({ timeoutMs: 500 })).rejects.toMatchObject({
+      message: 'the lock "taken" was not acquired within 500 ms',
+    });
+    loseMajority(world);
+    const late = { code: "acquire-timeout", phase: "never-acquired" };
+    const options = { timeoutMs: 3_000 };
+    const unreached = expect.stringMatching(
+      RegExp(`^.* was not acquired within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\)`),
+    );
+    await Promise.all([
+      expect(world.member(1).mutex("free").acquire(options)).rejects.toMatchObject({
+        ...late,
+        message: `the lock "free" was not acquired within 3000 ms: ${ALONE}`,
+      }),
+      ...[client.mutex("free"), client.semaphore("free", { permits: 1 })].map((lock) =>
+        expect(lock.acquire(options)).rejects.toMatchObject({ ...late, message: unreached }),
+      ),
+      expect(client.queue("free").take(options)).rejects.toMatchObject({ ...late, message: unreached }),
+      expect(client.barrier("free", { parties: 2 }).arrive(options)).rejects.toMatchObject({ message: unreached }),
+    ]);
+  });
+});

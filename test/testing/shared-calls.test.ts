@@ -328,6 +328,26 @@ describe("a range", () => {
   });
 });
 
+test("a put of a transaction is leased if it says so, and permanent otherwise", async () => {
+  const world = simulate({ members: 3 });
+  await world.run(async () => {
+    const member = world.member(1);
+    const map = mapOf(member);
+    await map.put("kept", 1, { leased: true });
+    await member.transaction(async (transaction) => {
+      transaction.put(map, "kept", ((await transaction.get(map, "kept")) ?? 0) + 1);
+      transaction.put(map, "leased", 1);
+      transaction.put(map, "leased", 2, { leased: true });
+    });
+    const wrong = { isLeased: true } as never;
+    await expect(member.transaction((transaction) => transaction.put(map, "k", 1, wrong))).rejects.toMatchObject({
+      code: "bad-option",
+    });
+    await member.leave();
+    expect((await mapOf(world.member(2)).range()).entries.map(({ key }) => key)).toEqual(["kept"]);
+  });
+});
+
 test("an update without leased makes a leased entry permanent", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {

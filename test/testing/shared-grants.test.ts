@@ -207,6 +207,9 @@ test("a semaphore lets in as many as it has permits, and refuses another number 
     expect((await two).isHeld).toBe(true);
     await held[1]?.release();
     expect((await one).isHeld).toBe(true);
+    await Promise.all([two, one].map(async (each) => (await each).release()));
+    expect(await semaphore(2).use((grant) => grant.isHeld, { permits: 2 })).toBe(true);
+    await semaphore(1).acquire();
     await expect(world.member(2).semaphore("slots", { permits: 4 }).acquire()).rejects.toMatchObject({
       code: "other-setting",
     });

@@ -26,6 +26,7 @@ import {
   type ClientWord,
   clientWordShape,
   inFragments,
+  MAX_FOLLOWED,
   type MemberWord,
   OLDEST_CLIENT_VERSION,
   type Role,
@@ -55,9 +56,8 @@ export interface ClientDoorOptions {
 
 /** A member that has known no leader for so long lets its clients go on at another, while their sessions last. */
 const LEADERLESS_MS = 750;
-/** Of one client: reads that wait, and what it follows. */
+/** Of one client, that wait. */
 const MAX_READS = 1_024;
-const MAX_FOLLOWED = 1_000;
 /** A client that reads more slowly than this is let go. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 

@@ -79,6 +79,8 @@ export type ToldClient = Extract<
   { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }
 >;
 
+/** What one client follows: maps that it watches, where members serve clients, and elections. */
+export const MAX_FOLLOWED = 1_000;
 const MAX_TOKEN_BYTES = 4_096;
 const MAX_NAME_BYTES = 256;
 /** Of a command, as `MAX_PROPOSAL_BYTES` in the log. */

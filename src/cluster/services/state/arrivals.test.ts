@@ -22,6 +22,7 @@ class PlayedService {
   readonly self = 1;
   readonly counts = newCounts();
   readonly maxWaiters = 10;
+  readonly why = "";
   readonly closed = null;
   session: number | null = SESSION;
   readonly #asked: Asked[] = [];

@@ -7,7 +7,7 @@ import { type Rules, requireOptions, requireRule } from "../known-options.ts";
 import { acquireRules } from "../local-mutex.ts";
 import { isGivenUp } from "../tenure.ts";
 import type { Service } from "./service.ts";
-import type { ReadWriteLock, Semaphore } from "./state-api.ts";
+import type { PermitOptions, ReadWriteLock, Semaphore } from "./state-api.ts";
 import type { Place, Waits } from "./waits.ts";
 
 /** As many readers as this may be inside at once. */
@@ -90,8 +90,8 @@ export class LocalSemaphore implements Semaphore {
     this.#grants = grants;
   }
 
-  async acquire(options: AcquireOptions & { readonly permits?: number | undefined } = {}): Promise<Grant> {
-    const rules: Rules<AcquireOptions & { permits?: number }> = { ...acquireRules, permits: permitsUpTo(this.permits) };
+  async acquire(options: PermitOptions = {}): Promise<Grant> {
+    const rules: Rules<PermitOptions> = { ...acquireRules, permits: permitsUpTo(this.permits) };
     requireOptions("acquire", options, rules);
     const { permits = 1 } = options;
     const { name, permits: capacity } = this;
@@ -99,7 +99,7 @@ export class LocalSemaphore implements Semaphore {
     return this.#grants.acquire({ kind: "semaphore", name, what, mode: "shared", permits, capacity }, options);
   }
 
-  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: PermitOptions): Promise<T> {
     return useOf(() => this.acquire(options), work);
   }
 }

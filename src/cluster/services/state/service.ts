@@ -30,8 +30,10 @@ export interface Service {
   readonly revision: number | null;
   /** Why nothing more is taken, once the member leaves or has failed. */
   readonly closed: CoordinationError | null;
-  /** Why what is asked for may not be answered, where that is known. */
-  readonly failure?: Failure | null;
+  /** Why what is asked for may not be answered, as a clause; empty where that is not known. */
+  readonly why: string;
+  /** The error that says so, where there is one. */
+  readonly cause?: Error | undefined;
   /** @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
   use(): void;
   /** Resolves once this replica has been up to date, with a revision that was current then: before all writes of this member since it was called. */
@@ -55,12 +57,6 @@ export interface Service {
   follow(topic: Topic, name: string): () => void;
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;
-}
-
-export interface Failure {
-  /** A clause. */
-  readonly why: string;
-  readonly cause: Error;
 }
 
 /** `until`: up to when it is certain, on the platform's clock. */

@@ -46,6 +46,7 @@ export interface SharedMap<T = unknown> {
   range(options?: RangeOptions): Promise<Range<T>>;
   /**
    * Every change, in order, without gap or repetition: those after the revision `after`, or from now on. Who reads slowly misses nothing, as long as the members remember it.
+   * End it by `break`, `return()` or its signal: until then each change costs a little more, also if nobody reads.
    * @throws CoordinationError `compacted`, once changes that were still to come are not remembered any more: read the map, and watch from the revision of that.
    */
   watch(options?: WatchOptions): AsyncIterableIterator<Change<T>>;
@@ -97,7 +98,8 @@ export type Change<T> =
 /** Reads and writes of several keys and maps that happen at one moment, or not at all. */
 export interface Transaction {
   get<T>(map: SharedMap<T>, key: string): Promise<T | undefined>;
-  put<T>(map: SharedMap<T>, key: string, value: T): void;
+  /** A leased entry stays so only with `leased`: without, it is permanent from then on. */
+  put<T>(map: SharedMap<T>, key: string, value: T, options?: Pick<PutOptions, "leased">): void;
   delete<T>(map: SharedMap<T>, key: string): void;
 }
 
@@ -115,12 +117,17 @@ export interface SemaphoreOptions {
   readonly permits: number;
 }
 
+export interface PermitOptions extends AcquireOptions {
+  /** How many are asked for. Default 1. */
+  readonly permits?: number | undefined;
+}
+
 export interface Semaphore {
   readonly name: string;
   readonly permits: number;
   /** Waits for so many permits, by default 1. Among all members, first come, first served. Throws as `Mutex.acquire` does. */
-  acquire(options?: AcquireOptions & { readonly permits?: number | undefined }): Promise<Grant>;
-  use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
+  acquire(options?: PermitOptions): Promise<Grant>;
+  use<T>(work: (grant: Grant) => T | Promise<T>, options?: PermitOptions): Promise<T>;
 }
 
 /** Many readers, or one writer. A writer that waits is not overtaken by readers that come later. */

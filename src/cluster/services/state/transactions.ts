@@ -6,16 +6,19 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Comparison, Operation, Step } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
-import { requireOptions, requireRule, work as workRule } from "../known-options.ts";
+import { flag, type Rules, requireOptions, requireRule, work as workRule } from "../known-options.ts";
 import { callRules, type IsWanted } from "./calls.ts";
 import { limits } from "./limits.ts";
 import { LocalMap, requireKey } from "./local-map.ts";
 import { retried, type Try } from "./retried.ts";
 import type { Service } from "./service.ts";
-import type { CallOptions, SharedMap, Transaction } from "./state-api.ts";
+import type { CallOptions, PutOptions, SharedMap, Transaction } from "./state-api.ts";
 import { parsedValue, textOf } from "./value-text.ts";
 
 const WHAT = "the transaction";
+
+type StepOptions = Pick<PutOptions, "leased">;
+const putRules: Rules<StepOptions> = { leased: flag };
 
 export async function transact<R>(
   service: Service,
@@ -45,6 +48,7 @@ interface Touched {
   revision: number | null;
   /** Null: nothing. */
   text: string | null;
+  isLeased: boolean;
   isWritten: boolean;
 }
 
@@ -66,12 +70,14 @@ class Attempt implements Transaction {
     return touched.text === null ? undefined : (parsedValue(touched.text) as T);
   }
 
-  put<T>(map: SharedMap<T>, key: string, value: T): void {
-    this.#write(nameOf(map), key, textOf(value, `the value of "${key}"`, limits.valueBytes));
+  put<T>(map: SharedMap<T>, key: string, value: T, options: StepOptions = {}): void {
+    requireOptions("put", options, putRules);
+    const { leased = false } = options;
+    this.#write(nameOf(map), key, textOf(value, `the value of "${key}"`, limits.valueBytes), leased);
   }
 
   delete<T>(map: SharedMap<T>, key: string): void {
-    this.#write(nameOf(map), key, null);
+    this.#write(nameOf(map), key, null, false);
   }
 
   /** @returns whether nothing that was read had changed. */
@@ -127,7 +133,8 @@ class Attempt implements Transaction {
     this.#requireOpen();
     const meanwhile = this.#known(map, key); // It may have been written while it was read.
     if (meanwhile !== undefined) return meanwhile;
-    const touched = { map, key, revision: entry?.revision ?? 0, text: entry?.value ?? null, isWritten: false };
+    const { revision = 0, value = null } = entry ?? {};
+    const touched = { map, key, revision, text: value, isLeased: false, isWritten: false };
     this.#note(touched);
     return touched;
   }
@@ -142,11 +149,12 @@ class Attempt implements Transaction {
     }
   }
 
-  #write(map: string, key: string, text: string | null): void {
+  #write(map: string, key: string, text: string | null, isLeased: boolean): void {
     this.#requireOpen();
     requireKey(key);
-    const known = this.#known(map, key) ?? { map, key, revision: null, text, isWritten: true };
+    const known = this.#known(map, key) ?? { map, key, revision: null, text, isLeased, isWritten: true };
     known.text = text;
+    known.isLeased = isLeased;
     known.isWritten = true;
     this.#note(known);
   }
@@ -174,8 +182,8 @@ class Attempt implements Transaction {
   }
 }
 
-const stepOf = ({ map, key, text }: Touched): Step =>
-  text === null ? { type: "delete", map, key } : { type: "put", map, key, value: text, isLeased: false };
+const stepOf = ({ map, key, text, isLeased }: Touched): Step =>
+  text === null ? { type: "delete", map, key } : { type: "put", map, key, value: text, isLeased };
 
 /** @throws UsageError for what is no map of a member. */
 function nameOf(map: unknown): string {

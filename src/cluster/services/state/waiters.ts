@@ -5,11 +5,13 @@ import { CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import type { Service } from "./service.ts";
 
+type WaitedFor = Pick<Service, "use" | "closed" | "why" | "cause" | "maxWaiters" | "platform" | "counts">;
+
 export class Waiters {
-  readonly #service: Pick<Service, "use" | "closed" | "failure" | "maxWaiters" | "platform" | "counts">;
+  readonly #service: WaitedFor;
   readonly #byName = new Map<string, number>();
 
-  constructor(service: Pick<Service, "use" | "closed" | "failure" | "maxWaiters" | "platform" | "counts">) {
+  constructor(service: WaitedFor) {
     this.#service = service;
   }
 
@@ -50,10 +52,9 @@ export class Waiters {
         ? null
         : platform.timers.after(timeoutMs, () => {
             counts.locks.timedOut += 1;
-            const { failure } = this.#service;
-            const why = failure ? `: ${failure.why}` : "";
-            const text = `${what} was not acquired within ${timeoutMs} ms${why}`;
-            giveUp(new CoordinationError("acquire-timeout", "never-acquired", text, causeOf(failure?.cause)));
+            const { why, cause } = this.#service;
+            const text = `${what} was not acquired within ${timeoutMs} ms${why === "" ? "" : `: ${why}`}`;
+            giveUp(new CoordinationError("acquire-timeout", "never-acquired", text, causeOf(cause)));
           });
     return () => {
       platform.timers.cancel(timer);

@@ -1,6 +1,7 @@
 /** Watches told by hand: of their end, of changes still to come, of many unread, and whose connection moves, or whose replica is given a snapshot, between any two changes. */
 import { expect, test } from "vitest";
 import type { Change } from "../../../protocols/service/coordination-service/operations.ts";
+import { realPlatform } from "../../../runtime/platform/real.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { limits } from "./limits.ts";
 import type { Listener, Service } from "./service.ts";
@@ -14,7 +15,9 @@ function serviceOf(changes: readonly Change[]) {
   let known = 0;
   let queries = 0;
   let answers = true;
+  let refusals = 0;
   const service = {
+    platform: realPlatform,
     revision: 0,
     follow: () => () => {},
     listen: (listener: Listener) => {
@@ -23,6 +26,10 @@ function serviceOf(changes: readonly Change[]) {
     },
     query: ({ after }: { after: number }) => {
       queries += 1;
+      if (refusals > 0) {
+        refusals -= 1;
+        return Promise.reject(new CoordinationError("overloaded", "never-sent", "too much is under way"));
+      }
       if (!answers) return new Promise(() => {});
       const found = changes.slice(0, known).filter(({ revision }) => revision > after);
       return Promise.resolve({ revision: changes[known - 1]?.revision ?? 0, answer: { changes: found } });
@@ -39,6 +46,10 @@ function serviceOf(changes: readonly Change[]) {
     /** Nobody answers any more. */
     silence(): void {
       answers = false;
+    },
+    /** So many questions are refused for the moment. */
+    overload(count: number): void {
+      refusals = count;
     },
     close: (code: CoordinationCode): void =>
       say({ type: "closed", reason: new CoordinationError(code, "lost", "it is over") }),
@@ -177,4 +188,51 @@ test("a slow watch that is full between two changes of one revision loses none a
   for (const at of [1, 2, 3]) it.tell(at);
   const seen = [await watch.next(), await watch.next(), await watch.next()];
   expect(seen.map(({ value }) => value as string)).toEqual(["b1", "c1", "d1"]);
+});
+
+test("a watch that is refused because too much is under way asks again, and loses and repeats none", async () => {
+  const it = serviceOf([put(1, "a"), put(2, "a"), put(3, "a")]);
+  it.happen(1);
+  const watch = watchOf(it.service);
+  expect((await watch.next()).value).toBe("a1");
+  it.overload(2);
+  const second = watch.next();
+  it.restore();
+  it.happen(2);
+  expect((await second).value).toBe("a2");
+  expect(it.queries).toBe(4);
+  it.happen(3);
+  it.tell(2);
+  expect((await watch.next()).value).toBe("a3");
+});
+
+test("a watch that is refused for the moment, and whose signal is aborted, asks no more", async () => {
+  const it = serviceOf([put(1, "a")]);
+  it.overload(Number.POSITIVE_INFINITY);
+  const ending = new AbortController();
+  const next = watchOf(it.service, { signal: ending.signal }).next();
+  await turn();
+  ending.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+  expect(it.queries).toBe(1);
+});
+
+test("a watch whose signal is aborted tells nothing of what waits", async () => {
+  const it = serviceOf([put(1, "a"), put(2, "a")]);
+  it.happen(2);
+  const ending = new AbortController();
+  const watch = watchOf(it.service, { signal: ending.signal });
+  expect((await watch.next()).value).toBe("a1");
+  ending.abort();
+  expect(await watch.next()).toEqual({ done: true, value: undefined });
+});
+
+test("what waits when the member leaves is told yet", async () => {
+  const it = serviceOf([put(1, "a"), put(2, "a")]);
+  it.happen(2);
+  const watch = watchOf(it.service);
+  expect((await watch.next()).value).toBe("a1");
+  it.close("member-left");
+  expect((await watch.next()).value).toBe("a2");
+  expect(await watch.next()).toEqual({ done: true, value: undefined });
 });

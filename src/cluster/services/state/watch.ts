@@ -4,10 +4,12 @@
  * what waits for it: so a slow reader costs a bounded backlog, and misses nothing that the replica remembers.
  */
 import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
+import { sleep } from "../../../runtime/platform/sleep.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import { endedIn } from "./calls.ts";
 import { limits } from "./limits.ts";
+import { isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 export interface Watched {
@@ -18,6 +20,8 @@ export interface Watched {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What was refused only because too much was under way is asked for again. */
+const AGAIN_MS = 50;
 const DONE = { done: true, value: undefined } as const;
 
 /** In an error's words. */
@@ -54,13 +58,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#watched = watched;
     this.#shown = shown;
     this.#after = watched.after ?? service.revision;
-    if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
-    this.#beginning?.catch(() => {}); // Who reads is told.
     this.#stop = [
       service.follow("map", watched.map),
       service.listen((event) => this.#hear(event)),
-      onAbort(watched.signal, () => this.#end()),
+      onAbort(watched.signal, () => void this.return()),
     ];
+    if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
+    this.#beginning?.catch(() => {}); // Who reads is told.
     if (watched.signal?.aborted === true) this.#end();
   }
 
@@ -109,7 +113,9 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       this.#isLive = meanwhile !== null;
       for (const change of meanwhile?.changes ?? []) if (this.#isLive) this.#live(change);
     } catch (error) {
+      this.#beginning = null;
       if (this.#isEnded) return;
+      if (isPassing(error)) return await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
       this.#fail(isCompacted(error) ? compacted(this.#watched.map, this.#after ?? 0) : (error as Error));
     } finally {
       this.#meanwhile = null;
