@@ -16,8 +16,9 @@ test("a start that comes through once it is to stop is left in order, and one th
   const starting = new Promise<{ stop(): Promise<void> }>((resolve) => {
     start = () =>
       resolve({
-        async stop() {
+        stop() {
           stops += 1;
+          return Promise.resolve();
         },
       });
   });
