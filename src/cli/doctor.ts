@@ -1,7 +1,8 @@
 /** `coterie doctor`: what may be wrong with a cluster, as seen from this machine. */
 import type { Command } from "commander";
 import { readServiceConfig } from "../cluster/config.ts";
-import { examine, type Finding } from "../cluster/doctor.ts";
+import { examine } from "../cluster/doctor.ts";
+import type { Finding } from "../cluster/finding.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation } from "./invocation.ts";

@@ -1,4 +1,5 @@
 /** `coterie node`: one member alone, so that a cluster can span machines. */
+import type { EventEmitter } from "node:events";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
@@ -102,11 +103,14 @@ async function run(options: NodeOptions): Promise<void> {
     fail = reject;
   });
   failed.catch(() => {}); // It may fail before anybody waits for that.
-  const member = await Promise.race([started(options, fail), ended]).catch((error: unknown) => {
+  const member = await startedBefore(ended, started(options, fail)).catch((error: unknown) => {
     ignore();
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
-  if (member === undefined) return; // Asked to stop before it ran.
+  if (member === null) {
+    process.stdin.destroy();
+    return;
+  }
   const { address, admin, clients, etcd } = member;
   const served = { ...(typeof clients === "string" && { clients }), ...(typeof etcd === "string" && { etcd }) };
   const listening = { event: "listening", id: options.id, pid: process.pid, address, admin, ...served };
@@ -114,10 +118,29 @@ async function run(options: NodeOptions): Promise<void> {
   try {
     await Promise.race([ended, failed]);
   } finally {
-    await Promise.race([member.stop(), sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    await soon(member.stop());
     process.stdin.destroy();
   }
 }
+
+/** What has been started, or null if it is to stop before that: if it comes through soon, it is stopped in order. */
+export async function startedBefore<M extends Pick<RunningMember, "stop">>(
+  ended: Promise<void>,
+  starting: Promise<M>,
+): Promise<M | null> {
+  const member = await Promise.race([starting, ended.then(() => null)]);
+  if (member === null)
+    await soon(
+      starting.then(
+        (late) => late.stop(),
+        () => {}, // What failed has nothing to stop.
+      ),
+    );
+  return member;
+}
+
+const soon = (stopping: Promise<void>): Promise<void> =>
+  Promise.race([stopping, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
 
 /** Runs the config's protocol or, where it names none, elections and locks by name. */
 async function started(
@@ -177,15 +200,18 @@ async function started(
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 /** `ignore`: nobody waits for the end any more. */
-function whenToStop(supervised: boolean): { readonly ended: Promise<void>; ignore(): void } {
+export function whenToStop(
+  supervised: boolean,
+  signals: EventEmitter = process,
+): { readonly ended: Promise<void>; ignore(): void } {
   let stop = (): void => {};
   const ended = new Promise<void>((done) => {
-    stop = done;
+    stop = () => done(); // Not with the signal's name.
   });
-  for (const signal of SIGNALS) process.once(signal, stop);
+  for (const signal of SIGNALS) signals.once(signal, stop);
   if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();
   const ignore = (): void => {
-    for (const signal of SIGNALS) process.off(signal, stop);
+    for (const signal of SIGNALS) signals.off(signal, stop);
   };
   return { ended, ignore };
 }

@@ -50,7 +50,9 @@ const serviceSchema = z.object({
   refusals,
   /** Null without a log; an older member does not say it. */
   shared: z.looseObject({}).nullable().default(null),
-  peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
+  /** An older member does not say who votes. */
+  voters: z.array(z.number()).default([]),
+  peers: z.array(z.object({ id: z.number(), address: z.string(), suspected: z.boolean() })),
   instances: z.array(
     z.object({
       kind: z.enum(["election", "mutex", "channel"]),

@@ -10,16 +10,9 @@ import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort, type HostPort } from "../runtime/host-port.ts";
 import { readTls } from "./certificate-files.ts";
 import type { ServiceConfig } from "./config.ts";
-import { servicesStatus } from "./services-survey.ts";
-
-export interface Finding {
-  /** What was looked at. */
-  readonly check: string;
-  readonly verdict: "ok" | "warning" | "problem";
-  readonly found: string;
-  /** What to do about it; empty where nothing needs to be done. */
-  readonly advice: string;
-}
+import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type KnownList, listFindings, listFrom, placesOf } from "./listed-members.ts";
+import { type AskedMember, askMembers, type ServiceNode, statusFrom } from "./services-survey.ts";
 
 export interface Patient {
   readonly config: ServiceConfig;
@@ -30,6 +23,8 @@ export interface Patient {
 }
 
 const PATIENCE_MS = 2_000;
+/** Within which members elect a leader of the log, also patient ones. */
+const LOOK_AGAIN_MS = 3_000;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_DAYS = 30;
 /** docs/deploy.md says that a member needs as much. */
@@ -42,36 +37,38 @@ const TOO_SLOW_MS = 100;
 const WATCHED_MS = 1_000;
 const LOOK_EVERY_MS = 5;
 
-const ok = (check: string, found: string): Finding => ({ check, verdict: "ok", found, advice: "" });
-const warning = (check: string, found: string, advice: string): Finding => ({
-  check,
-  verdict: "warning",
-  found,
-  advice,
-});
-const problem = (check: string, found: string, advice: string): Finding => ({
-  check,
-  verdict: "problem",
-  found,
-  advice,
-});
-
 /** Looks at everything, one thing after the other: what takes the disk or the processor must not disturb what is measured. */
 export async function* examine(patient: Patient): AsyncGenerator<Finding> {
   const { config, id, folder } = patient;
-  yield size(config);
-  yield* await Promise.all(Object.entries(config.members).map(([key, { address }]) => link(Number(key), address, id)));
-  yield* await standing(config);
+  const asked = await answersOf(config);
+  const list = listFrom(config, asked);
+  yield size(list);
+  yield* await Promise.all(placesOf(config, list).map(({ member, address }) => link(member, address, id)));
+  yield* listFindings(config, list);
+  yield* await standing(config, asked, list);
   if (config.tls !== null) yield* await certificates(config, id);
   if (folder !== null) yield* await disk(folder);
   if (id !== null) yield await stalls();
 }
 
+/** Where a majority is heard of and nobody knows a leader of the log, a second time: they may be about to elect one. */
+async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]> {
+  const asked = await askMembers(config, PATIENCE_MS);
+  const { nodes, hasLeaders } = statusFrom(config, asked);
+  if (!hasLeaders || !isLeaderless(nodes)) return asked;
+  await sleep(LOOK_AGAIN_MS);
+  return askMembers(config, PATIENCE_MS);
+}
+
+const isLeaderless = (nodes: readonly ServiceNode[]): boolean =>
+  nodes.some(({ hasQuorum }) => hasQuorum === true) && nodes.every(({ lockServer }) => lockServer === null);
+
 /** How many members there are. */
-function size({ members }: ServiceConfig): Finding {
-  const count = Object.keys(members).length;
+function size({ members, voters }: KnownList): Finding {
+  const count = voters.length;
   const bears = Math.ceil(count / 2) - 1;
-  const found = `${count} ${count === 1 ? "member" : "members"}: ${bears} may fail`;
+  const vote = count === members.length ? "" : `, ${count} of which vote`;
+  const found = `${members.length} ${members.length === 1 ? "member" : "members"}${vote}: ${bears} may fail`;
   if (count === 1)
     return warning("members", found, "give it two more, on other machines, if it is to outlive a failure");
   if (count % 2 === 0)
@@ -129,9 +126,13 @@ async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly
 }
 
 /** What members say of themselves on their admin pages. */
-async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
-  const { nodes } = await servicesStatus(config, PATIENCE_MS);
-  const asked = nodes.filter(({ admin }) => admin !== null);
+async function standing(
+  config: ServiceConfig,
+  answers: readonly AskedMember[],
+  list: KnownList,
+): Promise<readonly Finding[]> {
+  const { nodes, hasLeaders } = statusFrom(config, answers);
+  const asked = nodes.filter(({ id, admin }) => admin !== null && list.members.includes(id));
   if (asked.length === 0)
     return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
   const alive = asked.filter((node) => node.alive);
@@ -146,16 +147,13 @@ async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
       problem(
         "majority",
         `not heard of by ${named(alone)}`,
-        "start members until a majority runs, each with its own folder",
+        alone.length === alive.length
+          ? "start members until a majority runs, each with its own folder"
+          : "others hear of one: its log says what keeps it from them, such as a certificate, or a firewall is between",
       ),
     );
-  const leaders = [...new Set(alive.map(({ lockServer }) => lockServer))];
-  if (leaders.includes(null))
-    all.push(warning("leader of the log", "some member knows of none", "ask again in a second"));
-  else if (leaders.length > 1)
-    all.push(warning("leader of the log", `they name ${leaders.join(" and ")}`, "ask again in a second"));
-  else all.push(ok("leader of the log", `member ${leaders[0]}`));
-  for (const { id, refusals } of alive)
+  if (hasLeaders) all.push(leader(alive));
+  for (const { id, refusals } of nodes)
     for (const { node, reason, detail } of refusals)
       all.push(problem(`member ${id}`, `has no link with ${node}: ${reason}`, detail));
   return [
@@ -163,6 +161,20 @@ async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
     ...silences,
     ...all,
   ];
+}
+
+function leader(alive: readonly ServiceNode[]): Finding {
+  const check = "leader of the log";
+  if (isLeaderless(alive))
+    return problem(
+      check,
+      "a majority is heard of, and no member knows of one",
+      "members' logs say what they wait for; if all were started for the first time with existing: true (--existing), nobody has founded a cluster: stop them, empty their folders and start them without",
+    );
+  const leaders = [...new Set(alive.map(({ lockServer }) => lockServer))];
+  if (leaders.includes(null)) return warning(check, "some member knows of none", "ask again in a second");
+  if (leaders.length > 1) return warning(check, `they name ${leaders.join(" and ")}`, "ask again in a second");
+  return ok(check, `member ${leaders[0]}`);
 }
 
 const named = (nodes: readonly { readonly id: NodeId }[]): string =>

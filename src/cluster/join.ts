@@ -150,14 +150,14 @@ async function opened(
     const place = folder.replaceAll("{id}", String(id));
     const known = new KnownMembers(journal);
     known.requireMember(id, place);
-    const told = existing && journal !== null && !journal.has("group") ? [] : members;
-    const memory = journal && (await groupMemory(journal, told, place, platform.random, known.list !== null));
+    const told = { isNewcomer: existing, isChanged: known.list !== null };
+    const memory = journal && (await groupMemory(journal, members, place, platform.random, told));
     signal?.throwIfAborted();
     const founders = memory?.founders ?? members;
     const isNewcomer = founders.length === 0;
     if (isNewcomer && known.list === null) requireWayIn({ ...options, existing: true });
     const list = isNewcomer ? members : founders;
-    const identity = new GroupIdentity({ self: id, members: list, isNewcomer, log, memory });
+    const identity = new GroupIdentity({ self: id, members: list, isNewcomer, takesNewcomers: true, log, memory });
     const member = new JoinedMember({ ...membership, identity, founders, known });
     await member.open(signal);
     return member;

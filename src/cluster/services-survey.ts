@@ -41,7 +41,17 @@ export interface ServicesStatus {
   readonly instances: readonly ServiceInstance[];
 }
 
-export async function servicesStatus({ cluster, members }: ServiceConfig, timeoutMs: number): Promise<ServicesStatus> {
+/** A member of the config, and what it answered; null if nothing. */
+export interface AskedMember extends Pick<ServiceNode, "id" | "address" | "admin"> {
+  readonly known: ServiceStatus | null;
+}
+
+export async function servicesStatus(config: ServiceConfig, timeoutMs: number): Promise<ServicesStatus> {
+  return statusFrom(config, await askMembers(config, timeoutMs));
+}
+
+/** Asks every member at the admin address that the config has for it. */
+export function askMembers({ cluster, members }: ServiceConfig, timeoutMs: number): Promise<readonly AskedMember[]> {
   const asked = Object.entries(members).map(async ([key, member]) => {
     const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
     const answer = admin === null ? null : await askServiceStatus(admin, timeoutMs);
@@ -49,7 +59,10 @@ export async function servicesStatus({ cluster, members }: ServiceConfig, timeou
     const known = answer?.id === id && answer.cluster === cluster ? answer : null;
     return { id, admin, known, address: formatHostPort(member.address) };
   });
-  const found = await Promise.all(asked);
+  return Promise.all(asked);
+}
+
+export function statusFrom({ cluster }: ServiceConfig, found: readonly AskedMember[]): ServicesStatus {
   const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
     const { pid = null, lockServer = null, hasQuorum = null, refusals = [] } = known ?? {};
     return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin, refusals };

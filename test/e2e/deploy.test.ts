@@ -159,6 +159,14 @@ test("the manifest for Kubernetes starts all members at once, names them before 
   ]);
 });
 
+test("each secret of the manifest is made by a command in its header", () => {
+  const manifest = read("kubernetes.yaml");
+  const names = [...manifest.matchAll(/secretName: ([\w-]+)/g)].map(([, name]) => name as string);
+  expect(names).toHaveLength(2);
+  for (const name of names)
+    expect(manifest).toMatch(new RegExp(`^#.*kubectl create secret generic ${name} --from-file`, "m"));
+});
+
 interface StatefulSetSpec {
   readonly replicas: number;
   readonly template: {
@@ -187,6 +195,24 @@ test("members that are down are told of: by an alert each, by one if all are, an
     { color: "red", value: null },
     { color: "green", value: 1 },
   ]);
+});
+
+test("a refusal for which a person has to do something is told of, one of TLS once it comes again and again", () => {
+  const { groups } = parse(read("alerts.yaml")) as { groups: { rules: { alert: string; expr: string }[] }[] };
+  const exprs = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+  const reasons = exprs.flatMap(
+    (expr) => /coterie_refused_total\{reason=~?"([^"]+)"\}/.exec(expr)?.[1]?.split("|") ?? [],
+  );
+  expect(reasons.sort()).toEqual([
+    "lost-journal",
+    "tls",
+    "wrong-certificate",
+    "wrong-cluster",
+    "wrong-members",
+    "wrong-version",
+  ]);
+  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+  for (const expr of exprs.filter((each) => each.includes("wrong-members"))) expect(known).toContain(expr);
 });
 
 interface Tile {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
-import type { Finding } from "../../src/cluster/doctor.ts";
+import type { Finding } from "../../src/cluster/finding.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { coterie, endAll, until } from "./cluster-under-test.ts";
 import { MembersUnderTest } from "./members-under-test.ts";

@@ -320,6 +320,8 @@ export interface MemberStatus extends Standing {
   readonly address: string;
   readonly state: "joined" | "left" | "failed";
   readonly peers: readonly (PeerStatus & { readonly suspected: boolean })[];
+  /** Who votes, by the list that this member knows; empty of a newcomer that knows none. */
+  readonly voters: readonly NodeId[];
   /** How many members have been heard and are not suspected, this one included. */
   readonly reachable: number;
   /** Whether these are a majority. */

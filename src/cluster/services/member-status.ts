@@ -16,7 +16,7 @@ interface Parts {
 }
 
 export const statusOf = (
-  { id, config, identity }: Membership,
+  { id, config, identity, known, founders }: Membership,
   { shared, service, instances, transport }: Parts,
   state: MemberStatus["state"],
   uptimeMs: number,
@@ -26,6 +26,7 @@ export const statusOf = (
   address: formatHostPort(transport.address),
   state,
   peers: transport.peers.map((peer) => ({ ...peer, suspected: shared.isSuspected(peer.id) })),
+  voters: known.list?.voters ?? founders,
   reachable: shared.reachable,
   hasQuorum: shared.hasQuorum,
   ...standingOf(identity),

@@ -20,28 +20,39 @@ export const groupShape = struct<GroupRecord>({
   others: list(struct<GroupRecord["others"][number]>({ node: natural, journal: text(MAX_JOURNAL_BYTES) }), MAX_MEMBERS),
 });
 
+interface Told {
+  /** This member is to come into a group that others have founded; once the journal knows one, that does not matter. */
+  readonly isNewcomer?: boolean;
+  /** The journal knows a later list than that of the founders: then what this member was told does not matter. */
+  readonly isChanged?: boolean;
+}
+
 /**
  * Opens what the journal remembers; a journal that remembers nothing, since it is new or an earlier version's, gets a name and
  * this list of members. Resolves when that is durable: only then may anybody hear of it.
- * @param members the founders, by what this member was told; empty of a newcomer.
- * @param isChanged the journal knows a later list than that of the founders: then what this member was told does not matter.
- * @throws EnvironmentError `wrong-members` if the journal was begun with another list.
+ * @param members the founders, by what this member was told.
+ * @throws EnvironmentError `wrong-members` if the journal was begun with another list, or by a founder that is none now.
  */
 export async function groupMemory(
   journal: Journal,
   members: readonly NodeId[],
   folder: string,
   random: Random,
-  isChanged = false,
+  { isNewcomer = false, isChanged = false }: Told = {},
 ): Promise<Memory & { readonly founders: readonly NodeId[] }> {
   const slot = journal.slot<GroupRecord>("group", groupShape);
   const ids = [...members].sort((a, b) => a - b);
-  const known = slot.records[0] ?? begun(slot, ids, random.name());
+  const known = slot.records[0] ?? begun(slot, isNewcomer ? [] : ids, random.name());
+  if (isNewcomer && !isChanged && isUnfounded(known))
+    throw new EnvironmentError(
+      "wrong-members",
+      `expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got ${folder}, which was begun to found one of the members ${groupText(known.members)} and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without`,
+    );
   const isFree = isChanged || known.members.length === 0;
   if (!isFree && groupText(known.members) !== groupText(ids))
     throw new EnvironmentError(
       "wrong-members",
-      `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote`,
+      `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others`,
     );
   await new Promise<void>((resolve) => slot.whenDurable(resolve));
   return {
@@ -55,6 +66,9 @@ export async function groupMemory(
     },
   };
 }
+
+/** A single member founds at once, and remembers nobody. */
+const isUnfounded = ({ members, others }: GroupRecord): boolean => members.length > 1 && others.length === 0;
 
 function begun(slot: Slot<GroupRecord>, members: readonly NodeId[], journal: string): GroupRecord {
   const record = { journal, members, others: [] };

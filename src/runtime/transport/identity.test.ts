@@ -11,10 +11,12 @@ const PATIENCE = { timeout: 60_000, interval: 5 };
 type Kept = Map<string, unknown[]>;
 
 /** A member as it comes up with this folder. */
-async function member(self: NodeId, members: readonly NodeId[], folder: Kept | null) {
+async function member(self: NodeId, members: readonly NodeId[], folder: Kept | null, isNewcomer = false) {
   const lines: string[] = [];
-  const memory = folder && (await groupMemory(memoryJournal(folder), members, `journal-${self}`, realPlatform.random));
-  const identity = new GroupIdentity({ self, members, log: createLog((_level, line) => lines.push(line)), memory });
+  const [journal, told] = [folder && memoryJournal(folder), { isNewcomer }];
+  const memory = journal && (await groupMemory(journal, members, `journal-${self}`, realPlatform.random, told));
+  const log = createLog((_level, line) => lines.push(line));
+  const identity = new GroupIdentity({ self, members, isNewcomer, takesNewcomers: true, log, memory });
   return { self, identity, lines };
 }
 type Member = Awaited<ReturnType<typeof member>>;
@@ -141,14 +143,27 @@ describe("a member", () => {
   test("with another list is refused, whichever of the two calls, and both say which list each has", async () => {
     const { members } = await founded();
     const five = await member(4, [1, 2, 3, 4, 5], new Map());
-    const remedy = "there is no link between them until both are started with one list";
+    const remedy = (newcomer: string): string =>
+      `there is no link between them until both are started with one list. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
     expect([call(five, members[0]), call(members[0], five)]).toEqual(["wrong-members", "wrong-members"]);
     expect(members[0].lines).toEqual([
-      `wrong-members: node 4 has the members 1, 2, 3, 4, 5, and this node has 1, 2, 3: ${remedy}`,
+      `wrong-members: node 4 has the members 1, 2, 3, 4, 5, and this node has 1, 2, 3: ${remedy("node 4")}`,
     ]);
     expect(five.lines).toEqual([
-      `wrong-members: node 1 has the members 1, 2, 3, and this node has 1, 2, 3, 4, 5: ${remedy}`,
+      `wrong-members: node 1 has the members 1, 2, 3, and this node has 1, 2, 3, 4, 5: ${remedy("this node")}`,
     ]);
+  });
+
+  test("with another list is told to empty no folder if both groups are founded, or neither is", async () => {
+    const { members } = await founded();
+    const [three, four] = [await member(3, [3, 4], new Map()), await member(4, [3, 4], new Map())];
+    call(three, await member(1, [1, 2, 3], new Map()));
+    const early = await member(2, [1, 2, 3], new Map());
+    call(four, early);
+    await meet(three, four);
+    expect(call(four, members[0])).toBe("wrong-members");
+    for (const { lines } of [early, members[0]])
+      expect(lines).toEqual([expect.stringMatching(/are started with one list$/)]);
   });
 
   test("does not start with another list than its journal knows, also before its group was founded", async () => {
@@ -157,7 +172,7 @@ describe("a member", () => {
     await expect(member(3, [5, 4, 3], folder)).rejects.toMatchObject({
       code: "wrong-members",
       message:
-        "expected the members 1, 2, 3, as the journal in journal-3 knows them, got 3, 4, 5: start this member with the list that it had, for with another it would give two majorities its vote",
+        "expected the members 1, 2, 3, as the journal in journal-3 knows them, got 3, 4, 5: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others",
     });
     await expect(member(3, [3, 2, 1], folder)).resolves.toMatchObject({ self: 3 });
   });
@@ -179,6 +194,56 @@ describe("a member", () => {
       false,
     ]);
     expect(four.identity.awaited).toEqual([3]);
+  });
+});
+
+describe("a newcomer that is on no list yet", () => {
+  const agreed = { founders: [1, 2, 3], members: [1, 2, 3, 4].map((id) => ({ member: id, journal: "" })), removed: [] };
+
+  test("waits for those that it calls, and says what to do if there is no cluster; on a list it waits for nobody", async () => {
+    const four = await member(4, [1, 2, 4], new Map(), true);
+    expect(four.identity.awaited).toEqual([1, 2]);
+    four.identity.sayAwaited();
+    expect(four.lines).toEqual([
+      "waits for nodes 1, 2 to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without",
+    ]);
+    four.identity.learn(agreed);
+    four.identity.sayAwaited();
+    expect([four.identity.awaited, four.lines.length]).toEqual([[], 1]);
+  });
+
+  test("says that it has no list, where those that it calls are not founded yet", async () => {
+    const [one, three] = [await member(1, [1, 2, 3], new Map()), await member(3, [1, 2, 3], new Map(), true)];
+    expect(call(one, three)).toBe("wrong-members");
+    expect(three.lines).toEqual([
+      "wrong-members: node 1 has the members 1, 2, 3, and this node has no list yet: there is no link between them until that group has been founded",
+    ]);
+  });
+
+  test("is told by one on whose list it is not that it has none", async () => {
+    const [one, nine] = [await member(1, [1, 2, 3], new Map()), await member(9, [1, 9], new Map(), true)];
+    expect(call(nine, one)).toBe("wrong-members");
+    expect(one.lines).toEqual([
+      "wrong-members: node 9 has no list yet, and this node has 1, 2, 3: there is no link between them until it is on that list",
+    ]);
+  });
+
+  test("does not start with a folder that was begun to found a cluster, unless that has been founded", async () => {
+    const folder: Kept = new Map();
+    await member(4, [1, 2, 3, 4], folder);
+    await expect(member(4, [1, 4], folder, true)).rejects.toMatchObject({
+      code: "wrong-members",
+      message:
+        "expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got journal-4, which was begun to found one of the members 1, 2, 3, 4 and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without",
+    });
+    const { folders } = await founded();
+    await expect(member(2, [1, 2, 3], folders[1], true)).resolves.toMatchObject({ self: 2 });
+    const alone: Kept = new Map();
+    await member(1, [1], alone);
+    await expect(member(1, [1], alone, true)).resolves.toMatchObject({ self: 1 });
+    const newcomer: Kept = new Map();
+    await member(4, [1, 4], newcomer, true);
+    await expect(member(4, [2, 4], newcomer, true)).resolves.toMatchObject({ self: 4 });
   });
 });
 

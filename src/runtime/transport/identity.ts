@@ -93,6 +93,8 @@ export interface GroupIdentityOptions {
   readonly members: readonly NodeId[];
   /** It is to come into a group that others have founded. */
   readonly isNewcomer?: boolean;
+  /** Whether there are newcomers: not where who takes part is fixed. */
+  readonly takesNewcomers?: boolean;
   readonly log: Log;
   /** Null of a node that keeps no journal: it has nothing to lose. */
   readonly memory?: Memory | null;
@@ -170,17 +172,25 @@ export class GroupIdentity {
     return listed === "" ? (this.#others?.get(node) ?? "") : listed;
   }
 
-  /** The members that have not been met, for which a new group waits. */
+  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
   get awaited(): readonly NodeId[] {
+    if (this.#isOnNoList) return this.#peers;
     return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
   }
 
-  /** Says for which members a new group waits, if it does. */
+  /** Says for which members a new group or a newcomer waits, if it does. */
   sayAwaited(): void {
-    if (this.awaited.length > 0)
-      this.#options.log.warn(
-        `waits for ${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
-      );
+    if (this.awaited.length === 0) return;
+    const nodes = `${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}`;
+    this.#options.log.warn(
+      this.#isOnNoList
+        ? `waits for ${nodes} to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without`
+        : `waits for ${nodes}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
+    );
+  }
+
+  get #isOnNoList(): boolean {
+    return this.#options.isNewcomer === true && this.#agreed === null;
   }
 
   /** What is said to that node. */
@@ -264,7 +274,8 @@ export class GroupIdentity {
     });
   }
 
-  #difference(node: NodeId, { group, journal, remembers }: Identity): Disagreement | null {
+  #difference(node: NodeId, theirs: Identity): Disagreement | null {
+    const { group, journal, remembers } = theirs;
     const differs = (reason: Disagreement["reason"], detail: string): Disagreement => ({
       reason,
       detail,
@@ -274,7 +285,7 @@ export class GroupIdentity {
     if (group !== this.group && !isNew)
       return differs(
         "wrong-members",
-        `node ${node} has the members ${group}, and this node has ${this.group}: there is no link between them until both are started with one list`,
+        `node ${node} has ${listText(group)}, and this node has ${this.group || NO_LIST}: ${this.#remedy(node, theirs)}`,
       );
     if (this.#memory === null || journal === "") return null;
     const remembered = this.journalOf(node);
@@ -290,13 +301,26 @@ export class GroupIdentity {
       );
     return null;
   }
+
+  /** Of two lists. A folder may be emptied only if its member has not been in a group that was founded. */
+  #remedy(node: NodeId, theirs: Identity): string {
+    if (this.group === "") return "there is no link between them until that group has been founded";
+    if (theirs.group === "") return "there is no link between them until it is on that list";
+    const remedy = "there is no link between them until both are started with one list";
+    if (this.#options.takesNewcomers !== true || this.isFounded === theirs.isFounded) return remedy;
+    const newcomer = this.isFounded ? `node ${node}` : "this node";
+    return `${remedy}. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
+  }
 }
+
+const NO_LIST = "no list yet";
+const listText = (group: string): string => (group === "" ? NO_LIST : `the members ${group}`);
 
 /** What pages and programs are told of it. */
 export interface Standing {
   /** Who differs, member or not: there is no link to it. */
   readonly refusals: readonly Refused[];
-  /** The members that have not been met, for which a new group waits. */
+  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
   readonly awaited: readonly NodeId[];
 }
 

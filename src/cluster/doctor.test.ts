@@ -1,0 +1,132 @@
+/** What the doctor makes of what members say; test/e2e/doctor.test.ts has members that run. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { type HostPort, parseHostPort } from "../runtime/host-port.ts";
+import { examine } from "./doctor.ts";
+import type { Finding } from "./finding.ts";
+
+interface Said {
+  readonly id: number;
+  readonly members: readonly number[];
+  readonly voters?: readonly number[];
+  readonly lockServer: number | null;
+  readonly hasQuorum?: boolean;
+  readonly shared?: object | null;
+}
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** An admin page that answers so, and then so, and so on, the last one again and again; members are taken to be there as well. */
+async function page(...answers: readonly Said[]): Promise<string> {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    const {
+      id,
+      members,
+      voters = members,
+      lockServer,
+      hasQuorum = true,
+      shared = {},
+    } = answers[Math.min(asked++, answers.length - 1)] as Said;
+    const peers = members.filter((peer) => peer !== id).map((peer) => ({ id: peer, address: at, suspected: false }));
+    const always = { pid: 1, cluster: "x", protocol: "services", role: "joined", reachable: 1, instances: [] };
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ ...always, id, peers, voters, lockServer, hasQuorum, shared }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const at = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return at;
+}
+
+/** Of these members, as the config has them. */
+async function findings(pages: Readonly<Record<number, string>>): Promise<readonly Finding[]> {
+  const members = Object.fromEntries(
+    Object.entries(pages).map(([id, at]) => {
+      const address = parseHostPort(at) as HostPort;
+      return [id, { address, admin: address }];
+    }),
+  );
+  const config = { cluster: "x", members, tls: null, limits: {}, dataDir: null, timing: "default" } as const;
+  const all: Finding[] = [];
+  for await (const finding of examine({ config, id: null, folder: null })) all.push(finding);
+  return all;
+}
+
+const of = (all: readonly Finding[], check: string): readonly Finding[] => all.filter((each) => each.check === check);
+
+test("members are counted by the list, not by the config: who votes, who is off it, and who is not in the config", async () => {
+  const list = { members: [1, 2, 4, 5, 6], voters: [1, 2, 4, 5] };
+  const gone = "127.0.0.1:1"; // Nobody listens there.
+  const all = await findings({
+    1: await page({ id: 1, ...list, lockServer: 2 }),
+    2: await page({ id: 2, ...list, lockServer: 2 }),
+    3: gone,
+    4: await page({ id: 4, members: [1, 2, 3, 4], lockServer: null }), // Behind.
+    5: await page({ id: 5, ...list, lockServer: 2 }),
+  });
+  expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 of which vote: 1 may fail" }]);
+  expect(of(all, "member 3")).toEqual([
+    {
+      check: "member 3",
+      verdict: "ok",
+      found: "in this config and not on the list of members: it was removed, or has not been added yet",
+      advice: "",
+    },
+  ]);
+  expect(of(all, "member 6")).toMatchObject([
+    { verdict: "ok", found: expect.stringContaining("takes connections") as string },
+    { verdict: "warning", found: "on the list of members and not in this config" },
+  ]);
+  expect(of(all, "cluster")).toMatchObject([{ verdict: "ok", found: expect.stringMatching(/^4 of 4 /) as string }]);
+  expect(all.filter(({ verdict }) => verdict === "problem")).toEqual([]);
+});
+
+test("members that answer nothing are those of the config", async () => {
+  const all = await findings({ 1: "127.0.0.1:1", 2: "127.0.0.1:1", 3: "127.0.0.1:1" });
+  expect(of(all, "members")).toMatchObject([{ verdict: "ok", found: "3 members: 1 may fail" }]);
+  expect(of(all, "member 3")).toMatchObject([{ verdict: "problem" }]);
+});
+
+test("a majority that knows no leader is looked at twice: then it is a problem, with what to do", async () => {
+  const electing = { members: [1, 2], lockServer: null };
+  const elected = { ...electing, lockServer: 1 };
+  const soon = await findings({
+    1: await page({ id: 1, ...electing }, { id: 1, ...elected }),
+    2: await page({ id: 2, ...electing }, { id: 2, ...elected }),
+  });
+  expect(of(soon, "leader of the log")).toMatchObject([{ verdict: "ok", found: "member 1" }]);
+  const never = await findings({
+    1: await page({ id: 1, ...electing, voters: [] }),
+    2: await page({ id: 2, ...electing, voters: [] }),
+  });
+  expect(of(never, "leader of the log")).toMatchObject([
+    {
+      verdict: "problem",
+      found: "a majority is heard of, and no member knows of one",
+      advice: expect.stringContaining("empty their folders and start them without") as string,
+    },
+  ]);
+});
+
+test("members that keep no log have no leader of one to miss", async () => {
+  const all = await findings({ 1: await page({ id: 1, members: [1], lockServer: null, shared: null }) });
+  expect(of(all, "leader of the log")).toEqual([]);
+});
+
+test("one that lacks a majority which others have is to be looked at; where none has one, members are to be started", async () => {
+  const [whole, alone] = [
+    { members: [1, 2], lockServer: 1 },
+    { members: [1, 2], lockServer: 1, hasQuorum: false },
+  ];
+  const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
+  expect(of(one, "majority")).toMatchObject([
+    { found: "not heard of by member 2", advice: expect.stringContaining("its log says") as string },
+  ]);
+  const none = await findings({ 1: await page({ id: 1, ...alone }), 2: await page({ id: 2, ...alone }) });
+  expect(of(none, "majority")).toMatchObject([{ advice: expect.stringContaining("start members") as string }]);
+});
