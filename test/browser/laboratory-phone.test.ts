@@ -1,4 +1,8 @@
-/** On a phone no page of the laboratory is wider than the screen: nobody has to scroll sideways to read it. */
+/**
+ * On a phone no page of the laboratory is wider than the screen: nobody has to scroll sideways to read it.
+ *
+ * @module-tag long
+ */
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";

@@ -57,6 +57,7 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
 
   test.each([["chang-roberts"], ["raft"]])(
     "on a phone %s shows its diagram first, no wider than the screen",
+    { tags: ["long"] },
     async (protocol) => {
       const cluster = await opened(PHONE, "--nodes", "5", "--protocol", protocol);
       const top = async (selector: string) => (await page.locator(selector).first().boundingBox())?.y ?? Number.NaN;

@@ -4,6 +4,8 @@
  *
  * A liar that signs something new is a lying client as well: it asks in its own name for what it has seen others ask for, and that is
  * in the log by right. So what honest replicas have executed for it is part of the history, with answers that nobody has seen.
+ *
+ * @module-tag long
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
@@ -153,9 +155,9 @@ test("a primary that says nothing is replaced, and the others decide", async () 
     });
 });
 
-test("a backup that says two things is named", { tags: ["long"] }, () => beside(BACKUP, "equivocate", 10));
+test("a backup that says two things is named", () => beside(BACKUP, "equivocate", 10));
 
-describe("under load", { tags: ["long"] }, () => {
+describe("under load", () => {
   const kinds: readonly BehaviourName[] = ["mute", "forge", "equivocate", "replay", "flood", "withhold"];
   test.each(kinds)("a primary of whom this is true: %s", (behaviour) => beside(PRIMARY, behaviour, 15));
   test.each(kinds)("a backup of whom this is true: %s", (behaviour) => beside(BACKUP, behaviour, 15));

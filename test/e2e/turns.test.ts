@@ -55,7 +55,7 @@ test("three players race to the end, and all see the same", { timeout: 2 * PATIE
   for (const other of others) expect(other).toBe(first);
 });
 
-test("a player that reveals what it had not committed to is caught", { timeout: 2 * PATIENCE_MS }, () =>
+test("a player that reveals what it had not committed to is caught", { tags: ["long"], timeout: 2 * PATIENCE_MS }, () =>
   caught("wrong-reveal", 60, "wrong-reveal"),
 );
 
