@@ -5,7 +5,7 @@ import { clusterSwarm, type SwarmSums } from "./cluster-swarm.ts";
 import { releaseNamed } from "./upgrade.ts";
 
 const FEW = [1, 9];
-const MANY = "60";
+const MANY = "50";
 /** So many seeds come to all that may happen. */
 const ENOUGH = 50;
 /** So many seeds has one number of `COTERIE_SWARM_BLOCK`: to load all and to compile what is hot takes as long as twenty. */
@@ -23,7 +23,7 @@ const {
 const seedsFrom = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
-/** `60`: the first 60; `61-160`: those. */
+/** `50`: the first 50; `61-160`: those. */
 function seedsIn(text: string): number[] {
   const [from, to] = text.split("-").map(Number) as [number, number | undefined];
   return to === undefined ? seedsFrom(1, from) : seedsFrom(from, to);
