@@ -224,7 +224,7 @@ export class RemoteService implements Service {
   #requireRoom(): void {
     if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
     if (this.#followed.size < MAX_FOLLOWED) return;
-    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and where members serve it. End some, or connect another client`;
+    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and the list of endpoints. End some, or connect another client`;
     throw refusalOf(refuse("overloaded", text));
   }
 

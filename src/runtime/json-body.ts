@@ -33,8 +33,8 @@ export class BodyRoom {
 
 /**
  * @param room for what is longer than a short body.
- * @throws UsageError for another content type, for what does not parse, and, with the code `TOO_LONG`, for what is too long;
- * EnvironmentError `too-many-bodies` while there is no room.
+ * @throws UsageError for another content type, for what is not UTF-8 or does not parse, for whole numbers that would be rounded, and,
+ * with the code `TOO_LONG`, for what is too long; EnvironmentError `too-many-bodies` while there is no room.
  */
 export async function jsonBody(c: Context, room: BodyRoom | null = null): Promise<unknown> {
   if (!c.req.header("content-type")?.startsWith("application/json"))
@@ -42,7 +42,7 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
       "bad-command",
       unexpected("the content type", "application/json", c.req.header("content-type")),
     );
-  const text = await boundedBody(c, room);
+  const text = textOf(await boundedBody(c, room));
   const rounded = roundedNumberIn(text);
   if (rounded !== null)
     throw new UsageError(
@@ -56,20 +56,24 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
   }
 }
 
+/** The beginning of a string, or a number: whatever stands there, one of them is read to its end, and nothing is looked at twice. */
+const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** Below 10^15 a double holds every whole number. */
-const LONG = /"|-?\d{16,}(?![\d.eE])/g;
+const LONG = /^-?\d{16,}$/;
 
 /** A whole number in a text of JSON that would become another as it is parsed, such as an id of 64 bits; null if there is none. */
 function roundedNumberIn(text: string): string | null {
   if (!/\d{16}/.test(text)) return null;
-  LONG.lastIndex = 0;
-  for (let found = LONG.exec(text); found !== null; found = LONG.exec(text)) {
-    const [word] = found;
-    if (word === '"') LONG.lastIndex = endOfString(text, found.index);
-    else if (word.length > MAX_DIGITS || BigInt(word) !== BigInt(Number(word))) return word.slice(0, MAX_DIGITS);
+  TOKEN.lastIndex = 0;
+  for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
+    const [token] = found;
+    if (token === '"') TOKEN.lastIndex = endOfString(text, found.index);
+    else if (LONG.test(token) && isRounded(token)) return token.slice(0, MAX_DIGITS);
   }
   return null;
 }
+
+const isRounded = (whole: string): boolean => whole.length > MAX_DIGITS || BigInt(whole) !== BigInt(Number(whole));
 
 const MAX_DIGITS = 40;
 
@@ -85,7 +89,15 @@ function endOfString(text: string, start: number): number {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-async function boundedBody(c: Context, room: BodyRoom | null): Promise<string> {
+function textOf(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new UsageError("bad-command", "expected the body to be UTF-8, and it is not");
+  }
+}
+
+async function boundedBody(c: Context, room: BodyRoom | null): Promise<Buffer> {
   const maxBytes = room?.maxBytes ?? MAX_BODY_BYTES;
   const pieces: Uint8Array[] = [];
   let bytes = 0;
@@ -100,10 +112,7 @@ async function boundedBody(c: Context, room: BodyRoom | null): Promise<string> {
       taken += more;
       pieces.push(piece);
     }
-    return utf8.decode(Buffer.concat(pieces));
-  } catch (error) {
-    if (error instanceof TypeError) throw new UsageError("bad-command", "expected the body to be UTF-8, and it is not");
-    throw error;
+    return Buffer.concat(pieces);
   } finally {
     room?.giveBack(taken);
   }

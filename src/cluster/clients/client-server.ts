@@ -224,19 +224,22 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
  * are written, are steps to another page. @throws UsageError
  */
 function requireReadable(url: string): void {
-  const [path = "", query = ""] = url.split("?", 2);
-  const parts = [...path.split("/"), ...query.split(/[&=]/)].map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      throw new UsageError("bad-request", `expected UTF-8 behind each % of the address, got ${part}`);
-    }
-  });
-  if (parts.slice(0, path.split("/").length).some((part) => part === "." || part === ".."))
+  const [path = "", ...query] = url.split("?");
+  const names = path.split("/").map(decoded);
+  for (const word of query.join("?").split(/[&=]/)) decoded(word);
+  if (names.some((name) => name === "." || name === ".."))
     throw new UsageError(
       "bad-request",
       'expected no name that is "." or "..": in an address it is a step to another page. POST /v1/transactions takes it',
     );
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new UsageError("bad-request", `expected UTF-8 behind each % of the address, got ${part}`);
+  }
 }
 
 /** So that pages of origins that were named may read the answer. */

@@ -14,7 +14,7 @@ import type { Timer } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { AcquireOptions } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
-import { inWordsOf, isOutcomeUnknown, isPassing, unknownOutcome } from "./refusals.ts";
+import { ASK_AGAIN_MS, inWordsOf, isOutcomeUnknown, isPassing, unknownOutcome } from "./refusals.ts";
 import type { Done, Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -26,7 +26,6 @@ interface Place {
 
 type Arrived = Done<Extract<Operation, { type: "arrive" }>>;
 
-const AGAIN_MS = 50;
 /** Who gives up waits for so long at most to be told whether it has passed before. */
 const LAST_WORD_MS = 250;
 
@@ -202,7 +201,7 @@ export class Arrivals {
   }
 
   #pause(): Promise<void> {
-    return sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+    return sleep(this.#service.platform.timers, ASK_AGAIN_MS, { ref: false });
   }
 }
 

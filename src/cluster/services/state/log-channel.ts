@@ -19,6 +19,7 @@ import { LocalChannel } from "../local-channel.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { UNNAMED, UNTOLD } from "../unrecorded.ts";
 import { by, wired } from "../wired.ts";
+import { ASK_AGAIN_MS } from "./refusals.ts";
 import type { Told } from "./service.ts";
 import type { ServiceHost } from "./service-host.ts";
 
@@ -31,8 +32,6 @@ export interface LogChannelOptions {
   onFatal(error: Error): void;
 }
 
-/** What was not done for the moment is asked for again. */
-const AGAIN_MS = 50;
 /** Twice in a row it has to be unused. */
 const LOOK_EVERY_MS = 5_000;
 /** As JSON within JSON it may take twice as much, and an entry of the log holds 65,000 bytes. */
@@ -177,7 +176,7 @@ export class LogChannel {
       .submit(operation, () => this.#isOpen)
       .catch(() => {
         if (!this.#isOpen || service.closed !== null) return;
-        const timer = service.platform.timers.after(AGAIN_MS, () => {
+        const timer = service.platform.timers.after(ASK_AGAIN_MS, () => {
           this.#again.delete(timer);
           this.#give({ type: "notDone", operation } as Tagged);
         });

@@ -10,10 +10,9 @@ import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";
 import type { Engine } from "../engine.ts";
 import { LocalElection } from "../local-election.ts";
-import { isOutcomeUnknown, isPassing } from "./refusals.ts";
+import { ASK_AGAIN_MS, isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
-const AGAIN_MS = 50;
 /** Elections may be many, and where too much is under way all of them ask again. */
 const LOOK_AGAIN_MS = 250;
 const commands = ["stand", "resign"];
@@ -153,7 +152,7 @@ export class LogElection {
       this.#wait = null;
       return this.local.refuse(error);
     }
-    await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+    await sleep(this.#service.platform.timers, ASK_AGAIN_MS, { ref: false });
     if (!isWanted()) return;
     if (mayStand) this.#askAnew(wait);
     else this.#submit(wait);
@@ -184,7 +183,7 @@ export class LogElection {
     const isWanted = (): boolean => session === this.#service.session;
     this.#service.submit(withdrawal, isWanted).catch(async (error: unknown) => {
       if (!isPassing(error)) return;
-      await sleep(platform.timers, AGAIN_MS, { ref: false });
+      await sleep(platform.timers, ASK_AGAIN_MS, { ref: false });
       if (session === this.#service.session) this.#giveBack(wait);
     });
   }

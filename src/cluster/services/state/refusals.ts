@@ -37,6 +37,9 @@ export function unknownOutcome(operation?: Operation): CoordinationError {
 export const isPassing = (error: unknown): boolean =>
   error instanceof CoordinationError && (error.code === "overloaded" || error.code === "session-ended");
 
+/** After so long what was refused for the moment is asked for again. */
+export const ASK_AGAIN_MS = 50;
+
 /** Whether it may have been done. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof CoordinationError && error.code === "outcome-unknown";

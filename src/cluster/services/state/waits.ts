@@ -9,7 +9,7 @@ import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { AcquireOptions, InstanceStatus } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import type { OwnTenure } from "../tenure.ts";
-import { inWordsOf, isPassing } from "./refusals.ts";
+import { ASK_AGAIN_MS, inWordsOf, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -48,9 +48,6 @@ type Use = Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
 
 const MUTEX = "mutex/";
 const ofElection = (name: string): boolean => name.startsWith("election/");
-
-/** What was refused only because too much was under way is asked for again. */
-const AGAIN_MS = 50;
 
 export class Waits {
   readonly #service: Service;
@@ -155,7 +152,7 @@ export class Waits {
       this.#wanted.delete(wait);
       return wanted.waiter.refused(inWordsOf(place.what, error) as CoordinationError);
     }
-    await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+    await sleep(this.#service.platform.timers, ASK_AGAIN_MS, { ref: false });
     if (this.#wanted.get(wait) === wanted && wanted.given === null) this.#submit(wanted);
   }
 
@@ -232,7 +229,7 @@ export class Waits {
       .submit(operation, () => session === this.#service.session)
       .catch(async (error: unknown) => {
         if (!isPassing(error)) return;
-        await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+        await sleep(this.#service.platform.timers, ASK_AGAIN_MS, { ref: false });
         if (session === this.#service.session && this.#service.closed === null) this.#insist(operation);
       });
   }

@@ -9,7 +9,7 @@ import { CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import { endedIn } from "./calls.ts";
 import { limits } from "./limits.ts";
-import { isPassing } from "./refusals.ts";
+import { ASK_AGAIN_MS, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 export interface Watched {
@@ -20,8 +20,6 @@ export interface Watched {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What was refused only because too much was under way is asked for again. */
-const AGAIN_MS = 50;
 const DONE = { done: true, value: undefined } as const;
 
 /** In an error's words. */
@@ -115,7 +113,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     } catch (error) {
       this.#beginning = null;
       if (this.#isEnded) return;
-      if (isPassing(error)) return await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+      if (isPassing(error)) return await sleep(this.#service.platform.timers, ASK_AGAIN_MS, { ref: false });
       this.#fail(isCompacted(error) ? compacted(this.#watched.map, this.#after ?? 0) : (error as Error));
     } finally {
       this.#meanwhile = null;
