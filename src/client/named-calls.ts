@@ -146,20 +146,21 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
-  /** Of the elections that nobody uses now, that which was opened first: it is opened anew when it is used. */
-  protected retireUnused(): void {
+  /** Of the elections that nobody uses now, that which was opened first: it is opened anew when it is used. @returns whether there was one */
+  protected retireUnused(): boolean {
     for (const [name, election] of this.#elections) {
       if (election.isUsed) continue;
       election.retire();
       this.#elections.delete(name);
-      return;
+      return true;
     }
+    return false;
   }
 
   #election(name: string): LogElection {
     const known = this.#elections.get(name);
     if (known !== undefined) return known;
-    if (this.#elections.size >= MAX_ELECTIONS) this.retireUnused();
+    while (this.#elections.size >= MAX_ELECTIONS && this.retireUnused());
     const election = new LogElection(this.service, { name, sayLeader() {} });
     this.#elections.set(name, election);
     return election;
