@@ -1,6 +1,8 @@
 /** Where members serve clients, as the cluster says: read when a client has a member, and again whenever it has changed or may have. */
 import { endpointTold, MAX_ENDPOINTS } from "../cluster/clients/endpoints.ts";
+import { ASK_AGAIN_MS, isPassing } from "../cluster/services/state/refusals.ts";
 import { ENDPOINTS } from "../protocols/service/coordination-service/operations.ts";
+import { sleep } from "../runtime/platform/sleep.ts";
 import type { RemoteService } from "./remote-service.ts";
 
 const ALL = { type: "range", map: ENDPOINTS, from: "", to: null, limit: MAX_ENDPOINTS } as const;
@@ -9,21 +11,26 @@ const ALL = { type: "range", map: ENDPOINTS, from: "", to: null, limit: MAX_ENDP
 export function followEndpoints(service: RemoteService, given: readonly string[]): void {
   let isReading = false;
   let isOutdated = true;
+  const learn = async (): Promise<void> => {
+    isOutdated = false;
+    const { answer } = await service.query(ALL);
+    const values = answer.type === "entries" ? answer.entries.map(({ value }) => value) : [];
+    service.link.learn(values.flatMap((value) => endpointTold(value, given) ?? []));
+  };
+  /** Until what it knows is as the cluster says, or the client is closed. */
   const read = async (): Promise<void> => {
     if (isReading) return;
     isReading = true;
-    try {
-      while (isOutdated) {
-        isOutdated = false;
-        const { answer } = await service.query(ALL);
-        const values = answer.type === "entries" ? answer.entries.map(({ value }) => value) : [];
-        service.link.learn(values.flatMap((value) => endpointTold(value, given) ?? []));
+    while (isOutdated && service.closed === null) {
+      try {
+        await learn();
+      } catch (error) {
+        if (!isPassing(error)) break;
+        isOutdated = true;
+        await sleep(service.platform.timers, ASK_AGAIN_MS, { ref: false });
       }
-    } catch {
-      // The client is closed, or has asked for too much at once: then it reads at the next change.
-    } finally {
-      isReading = false;
     }
+    isReading = false;
   };
   service.listen((event) => {
     if (event.type !== "restored" && !(event.type === "changed" && event.map === ENDPOINTS)) return;

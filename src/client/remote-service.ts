@@ -65,7 +65,7 @@ interface Reading {
 
 export class RemoteService implements Service {
   readonly platform: RemoteServiceOptions["platform"];
-  /** In its own eyes: members' answers name it by the number that the log has given it. */
+  /** By which the log knows it: another once the log has forgotten it. Its own session goes on by one of its own. */
   self: NodeId = FIRST_CLIENT;
   readonly counts = newCounts();
   readonly maxWaiters = MAX_WAITERS;
@@ -97,8 +97,6 @@ export class RemoteService implements Service {
   /** Where watches that have been begun go on from is known. */
   #before: Promise<unknown> = Promise.resolve();
   #keepAlives = 0;
-  /** By which the log knows it. */
-  #client: NodeId | null = null;
 
   constructor(options: RemoteServiceOptions) {
     this.platform = options.platform;
@@ -306,8 +304,7 @@ export class RemoteService implements Service {
   }
 
   #enter(welcome: MemberWord & { type: "welcome" }, isFirst: boolean): void {
-    this.#client = welcome.client;
-    if (isFirst) this.self = welcome.client;
+    this.self = welcome.client;
     for (const { topic, name } of this.#followed.values()) this.link.say({ type: "follow", topic, name });
     for (const [id, { query }] of this.#readings) this.link.say({ type: "query", id, query });
     if (isFirst) return;
@@ -349,7 +346,7 @@ export class RemoteService implements Service {
     else if (word.type === "led") this.#led(word.leader, word.term);
     else if (word.type === "told") {
       const { event } = word;
-      if (event.type === "opened" && event.member === this.#client) this.#own.add(event.session);
+      if (event.type === "opened" && event.member === this.self) this.#own.add(event.session);
       this.#tell(event, null);
     }
   }

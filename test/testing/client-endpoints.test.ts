@@ -1,6 +1,7 @@
 /** Clients learn where members serve them, as members come and go. */
 import { expect, test } from "vitest";
 import { serviceOf } from "../../src/client/client.ts";
+import type { RemoteService } from "../../src/client/remote-service.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
 import { ENDPOINTS } from "../../src/protocols/service/coordination-service/operations.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
@@ -108,6 +109,51 @@ test("what is no member's is struck once the members change", async () => {
     await world.add(4);
     await until(world, () => !client.status().endpoints.includes(elsewhere));
     await until(world, () => client.status().endpoints.length === 4);
+    await client.close();
+  });
+});
+
+test("a client that reads as much as it may learns of a change as soon as it reads less", async () => {
+  const world = simulate({ members: 3, seed: 6 });
+  await world.run(async () => {
+    const client = await world.connect({ members: [2] });
+    await until(world, () => client.status().endpoints.length === 3);
+    let refused = 0;
+    let isOver = false;
+    const reads = Array.from({ length: 1_500 }, async () => {
+      while (!isOver)
+        await serviceOf(client)
+          .query({ type: "count", name: "visits" })
+          .catch(async ({ code }) => {
+            expect(code).toBe("overloaded");
+            refused += 1;
+            await world.sleep(1);
+          });
+    });
+    const { host } = (world.member(1) as JoinedMember).state;
+    const all = { type: "range", map: ENDPOINTS, from: "", to: null, limit: 10 } as const;
+    await world.add(4);
+    for (let told = 0; told < 4; await world.sleep(5)) told = (await host.query(all)).answer.entries.length;
+    expect(refused).toBeGreaterThan(0);
+    isOver = true;
+    await Promise.all(reads);
+    await until(world, () => client.status().endpoints.includes(endpointOf(4)));
+    await client.close();
+  });
+});
+
+test("a client that the log has forgotten is named by its new number", async () => {
+  const world = simulate({ members: 3, seed: 7 });
+  await world.run(async () => {
+    const client = await world.connect({ members: [2] });
+    const { client: first } = client.status();
+    (serviceOf(client) as RemoteService).link.beginAnew();
+    await until(world, () => client.status().moves === 1 && client.status().member !== null);
+    await client.counter("visits").add(1);
+    const { client: member, session } = client.status();
+    expect(member).not.toBe(first);
+    const { answer } = await serviceOf(client).query({ type: "sessions" });
+    expect(answer.sessions).toContainEqual({ session, member });
     await client.close();
   });
 });
