@@ -22,6 +22,8 @@ let renewal: CertificateRenewal<TlsMaterial>;
 let counts: Pick<Counts, "certificateDays">;
 /** What the member does every half minute. */
 let look: () => void;
+/** Looks that have come to their end, which read the time of it: files are not to change in the middle of one. */
+let looks: number;
 
 function write({ ca, cert, key }: TlsMaterial): void {
   for (const [name, text] of Object.entries({ "ca.pem": ca, "node-2.pem": cert, "node-2.key": key }))
@@ -43,8 +45,13 @@ beforeEach(async () => {
     cancel: vi.fn(),
   };
   counts = { certificateDays: {} };
+  looks = 0;
+  const wall = (): number => {
+    looks += 1;
+    return Date.now();
+  };
   renewal = new CertificateRenewal({
-    platform: { timers, clock: { wall: Date.now } },
+    platform: { timers, clock: { wall } },
     id: 2,
     use: "members",
     counts,
@@ -63,6 +70,7 @@ afterEach(() => {
 describe("certificate files of a member that runs", () => {
   test("are used again once they have changed, and not before", async () => {
     look();
+    await vi.waitFor(() => expect(looks).toBe(2), PATIENCE);
     const next = await ours.issueFor(40, "node-2");
     write(next);
     await vi.waitFor(() => {

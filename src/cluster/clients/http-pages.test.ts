@@ -7,6 +7,7 @@ import { freePorts } from "../../../test/network/free-ports.ts";
 import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
 import type { JoinedMember } from "../services/joined-member.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const JSON_BODY = { "content-type": "application/json" };
 let serving: Serving;
 
@@ -51,10 +52,10 @@ test("a request is given up when its caller has gone", async () => {
   const call = { method: "POST", body, headers: JSON_BODY, signal: left.signal };
   const before = state.status?.waiting ?? 0;
   const asked = fetch(`${serving.url}/v1/members/settled`, call).catch(() => "gone");
-  await vi.waitFor(() => expect(state.status?.waiting).toBe(before + 1));
+  await vi.waitFor(() => expect(state.status?.waiting).toBe(before + 1), PATIENCE);
   left.abort();
   expect(await asked).toBe("gone");
-  await vi.waitFor(() => expect(state.status?.waiting).toBe(before));
+  await vi.waitFor(() => expect(state.status?.waiting).toBe(before), PATIENCE);
   await cluster.remove(2);
 });
 

@@ -9,6 +9,7 @@ import { WebSocket } from "ws";
 import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
 import { connect } from "../../client/node.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = mkdtempSync(path(tmpdir(), "coterie-strangers-"));
 const registry = new Registry();
 let serving: Serving;
@@ -60,9 +61,10 @@ test("no client has the others call at a place of its choice", async () => {
 test("no client keeps others from having numbers, or reads what is the members' own", async () => {
   const { socket, heard } = await stranger();
   say(socket, hello("write", null));
-  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"));
+  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"), PATIENCE);
   say(socket, { type: "query", id: 1, query: { type: "ask", machine: "coterie/etcd", question: "{}" } });
-  await vi.waitFor(() => expect(heard).toContainEqual(expect.objectContaining({ type: "refused", code: "forbidden" })));
+  const refused = expect.objectContaining({ type: "refused", code: "forbidden" });
+  await vi.waitFor(() => expect(heard).toContainEqual(refused), PATIENCE);
   const operations = [
     { type: "open", ttlMs: 3_000 },
     { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER },
@@ -78,12 +80,12 @@ test("no client keeps others from having numbers, or reads what is the members' 
 async function propose(...operations: object[]) {
   const { socket, heard } = await stranger();
   say(socket, hello("write", null));
-  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"));
+  await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"), PATIENCE);
   const operation = { type: "operations", life: 1, round: 1, acknowledged: 0, first: 1, operations };
   say(socket, { type: "propose", sequence: 1, operation: JSON.stringify(operation) });
   return { socket, heard };
 }
-const begin = { type: "begin", ttlMs: 3_000, version: 5 };
+const begin = { type: "begin", ttlMs: 60_000, version: 5 }; // Longer than any test needs it, however busy the machine is.
 
 test("one that writes what is no value ends no member that is given it", async () => {
   const acquire = { mode: "exclusive", permits: 1, capacity: 1, note: "{" };
@@ -119,7 +121,8 @@ test("one that may only read does not pass for another, whose lock it would cost
   const grant = await client.mutex("l").acquire();
   const { socket, heard } = await stranger();
   say(socket, hello("read", client.status().client));
-  await vi.waitFor(() => expect(heard).toContainEqual(expect.objectContaining({ type: "welcome", role: "read" })));
+  const welcome = expect.objectContaining({ type: "welcome", role: "read" });
+  await vi.waitFor(() => expect(heard).toContainEqual(welcome), PATIENCE);
   await client.map("m").put("k", 2);
   expect(client.status().moves).toBe(0);
   expect(grant.isHeld).toBe(true);

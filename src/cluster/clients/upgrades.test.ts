@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { authority } from "../../../test/network/certificates.ts";
 import { memberWithClients, type Serving } from "../../../test/network/member-with-clients.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 let serving: Serving;
 beforeAll(async () => {
   serving = await memberWithClients();
@@ -52,7 +53,7 @@ test("one that is refused and does not end its side holds no connection", async 
   await vi.waitFor(() => {
     if (!socket.destroyed) socket.write("is anybody there?"); // Where nobody is it is answered with a reset.
     expect(socket.destroyed).toBe(true);
-  });
+  }, PATIENCE);
   await gone;
 });
 

@@ -22,8 +22,8 @@ test("a member that binds another address than the others know it by is reached 
   const known = Number(group.members[1]?.split(":")[1]);
   closing(await breakingProxy(known, bound));
   const all = await Promise.all([group.start(1, { listen: `127.0.0.1:${bound}` }), group.start(2), group.start(3)]);
-  for (const member of all) await member.ready();
-  expect(all.map((member) => member.status().reachable)).toEqual([3, 3, 3]);
+  for (const member of all) await member.ready(); // Which a majority is enough for.
+  await vi.waitFor(() => expect(all.map((member) => member.status().reachable)).toEqual([3, 3, 3]), PATIENCE);
   expect(all[0]?.status().address).toBe(group.members[1]);
 });
 

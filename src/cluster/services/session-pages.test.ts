@@ -89,7 +89,7 @@ describe("a session", () => {
     await Promise.all(opening);
     const { heard } = await session("/locks/x");
     await heard("granted");
-    expect(instance()?.waiting).toBe(0);
+    await vi.waitUntil(() => instance()?.waiting === 0, PATIENCE);
   });
 
   test("leads, and steps down when it ends", async () => {

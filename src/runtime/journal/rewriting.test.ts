@@ -7,6 +7,7 @@ import { durable, journalFolder, type Note, note, noteShape } from "../../../tes
 import { watchedDisk } from "../../../test/journal/watched-disk.ts";
 import type { Journal, Slot } from "./journal.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = journalFolder();
 const limits = { rewriteFromBytes: 1_000 };
 const LONG = "x".repeat(100);
@@ -30,7 +31,7 @@ test("nobody waits for it: what is appended meanwhile is durable before it is do
   const goOn = held(copying);
   for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
   await durable(slot);
-  await vi.waitFor(() => expect(copying).toHaveBeenCalled());
+  await vi.waitFor(() => expect(copying).toHaveBeenCalled(), PATIENCE);
   slot.append(note(20));
   await durable(slot);
   slot.compact([note(21)]);
@@ -39,7 +40,7 @@ test("nobody waits for it: what is appended meanwhile is durable before it is do
   await durable(late);
   const before = statSync(folder.file).ino;
   goOn();
-  await vi.waitFor(() => expect(statSync(folder.file).ino).not.toBe(before));
+  await vi.waitFor(() => expect(statSync(folder.file).ino).not.toBe(before), PATIENCE);
   slot.append(note(23));
   await durable(slot);
   expect(slot.records).toEqual([note(21), note(23)]);
@@ -58,11 +59,11 @@ test("what was replaced while it was copied does not stay: it is written anew on
   await durable(slot);
   const goOn = held(copying);
   for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
-  await vi.waitFor(() => expect(copying).toHaveBeenCalled());
+  await vi.waitFor(() => expect(copying).toHaveBeenCalled(), PATIENCE);
   for (let i = 0; i < 200; i++) slot.compact([note(i, LONG)]);
   await durable(slot);
   goOn();
-  await vi.waitFor(() => expect(statSync(folder.file).size).toBeLessThan(limits.rewriteFromBytes), { timeout: 60_000 });
+  await vi.waitFor(() => expect(statSync(folder.file).size).toBeLessThan(limits.rewriteFromBytes), PATIENCE);
   await journal.close();
   expect(await folder.session()).toEqual([note(199, LONG)]);
 });
@@ -75,7 +76,7 @@ test("a journal that is closed meanwhile leaves the old file as it is, and nothi
   copying.mockImplementation((act) => new Promise((resolve) => setTimeout(() => resolve(act()), 20)));
   copying.mockClear();
   for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
-  await vi.waitFor(() => expect(copying).toHaveBeenCalled());
+  await vi.waitFor(() => expect(copying).toHaveBeenCalled(), PATIENCE);
   await journal.close();
   expect(folder.failures).toEqual([]);
   expect(await folder.session()).toEqual([note(19, LONG)]);

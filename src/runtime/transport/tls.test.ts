@@ -62,6 +62,12 @@ async function begin(handshakeTimeoutMs = 300_000): Promise<void> {
   await expectTraffic();
 }
 
+/** So that who lets the time pass need not be waited for long. */
+async function beginInHaste(): Promise<void> {
+  await begin(500);
+  member.counts.refused = {}; // Where this process stood still, the friend's own handshake came too late at first.
+}
+
 async function expectTraffic(): Promise<void> {
   sent += 1;
   friend.transport.send(0, numbered(sent));
@@ -145,7 +151,7 @@ describe("a caller", () => {
   });
 
   test("that begins no TLS is not waited for", async () => {
-    await begin(500);
+    await beginInHaste();
     const socket = connectTcp(ports[0] as number, "127.0.0.1");
     socket.on("error", () => {}).resume();
     await once(socket, "close");
