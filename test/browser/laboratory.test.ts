@@ -75,6 +75,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await ready(page); // Check shows what is broken, too.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
 
@@ -108,6 +109,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await ready(page); // Check shows what is broken, too.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
   });
