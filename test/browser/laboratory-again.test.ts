@@ -75,11 +75,23 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
   });
 
   test("a worker that could not be loaded is told, and the next run has another", async () => {
+    await laboratory.context.addInitScript(`{
+      window.workers = { made: 0, failed: 0 };
+      window.Worker = class extends Worker {
+        constructor(...words) {
+          super(...words);
+          window.workers.made += 1;
+          this.addEventListener("error", () => (window.workers.failed += 1));
+        }
+      };
+    }`);
     await laboratory.context.route(/assets\/worker.*\.js$/, (route) => route.abort());
     const page = await laboratory.open("#/run?protocol=bully");
     await expect
       .poll(() => page.getByRole("alert").allInnerTexts(), { timeout: PATIENCE_MS })
       .toEqual(["the worker could not be loaded"]);
+    // The form, which stands where no run does, has asked another: what is asked of that one fails with it.
+    await page.waitForFunction("window.workers.made === 2 && window.workers.failed === 2");
     await laboratory.context.unrouteAll();
     await page.evaluate(`location.hash = "#/run?protocol=raft"`);
     await ready(page);

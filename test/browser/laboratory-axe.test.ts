@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { complaintsOfAxe } from "./axe.ts";
 import { launch, noBrowser } from "./chromium.ts";
-import { openPage, staticHost } from "./laboratory-under-test.ts";
+import { calm, openPage, staticHost } from "./laboratory-under-test.ts";
 
 /** Each with what is there when the page is complete. */
 const pages: readonly (readonly [string, string])[] = [
@@ -54,6 +54,7 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
       const context = await browser.newContext({ colorScheme: scheme, viewport });
       const page = await openPage(context, `${url}${path}`, []);
       await page.waitForSelector(sign);
+      await calm(page);
       expect(await complaintsOfAxe(page)).toEqual([]);
       await context.close();
     },

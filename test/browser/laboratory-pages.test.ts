@@ -188,6 +188,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       page.getByRole("button", { name: "Save trace" }).click(),
     ]);
     await page.goto(`${laboratory.url}#/gallery`);
+    await page.waitForSelector("article"); // The run that was saved is not shown any more.
     await page.getByLabel("Open a recording").setInputFiles(await saved.path());
     await page.waitForSelector('[data-testid="state-0"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rows);

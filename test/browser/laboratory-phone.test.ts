@@ -6,6 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { calm } from "./laboratory-under-test.ts";
 
 const WIDTH = 390;
 
@@ -35,6 +36,7 @@ describe.skipIf(noBrowser !== null)("at 390 px", () => {
     await page.goto("about:blank");
     await page.goto(`${laboratory.url}${path}`);
     await page.waitForSelector(sign);
+    await calm(page);
     const width = () => page.evaluate<number>("document.documentElement.scrollWidth");
     await expect.poll(width).toBeLessThanOrEqual(WIDTH);
     /** What reaches beyond the screen though nothing around it scrolls, named so that it can be found. */

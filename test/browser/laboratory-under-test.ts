@@ -51,12 +51,16 @@ export async function openPage(context: BrowserContext, url: string, complaints:
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
 
-/** No other run is being made, and the state at the cursor is shown, which a worker computes, and not that of where the cursor was before. */
+/** Nothing is being made: no run, no comparison, no check. */
+export const calm = (page: Page): Promise<unknown> =>
+  page.waitForFunction(`document.querySelector('[aria-busy="true"]') === null`);
+
+/** No other run is being made, and the state at the cursor is shown, which a worker computes, and not that of where the cursor was before. On Run, Compare and tours. */
 export const settled = (page: Page): Promise<unknown> =>
   page.waitForFunction(`(() => {
-    if (document.querySelector('main[aria-busy="true"]') !== null) return false;
-    const [cursor, headline] = ["cursor", "headline"].map((id) => document.querySelector('[data-testid="' + id + '"]'));
-    return cursor !== null && cursor.dataset.step === headline?.dataset.step;
+    if (document.querySelector('[aria-busy="true"]') !== null) return false;
+    const [cursor, shown] = ['[data-testid="cursor"]', '[data-testid="headline"], [data-testid="looks"]'].map((each) => document.querySelector(each));
+    return cursor !== null && cursor.dataset.step === shown?.dataset.step;
   })()`);
 
 /** Read in the page: what the browser's own process knows of the address may be older. */

@@ -47,8 +47,11 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     });
     expect(await rows.allInnerTexts()).toEqual(rowsOf(entries));
 
-    await page.getByRole("button", { name: "Play" }).click();
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toMatch(/election/);
+    // Seen in the page: who asks from without may come when it is over.
+    const election = page.waitForFunction(
+      `/election/.test(document.querySelector('[data-testid="headline"]').textContent)`,
+    );
+    await Promise.all([election, page.getByRole("button", { name: "Play" }).click()]);
     await page.getByRole("button", { name: "To the end" }).click();
     await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 6 leads; 7 is down.");
     await settled(page);
@@ -72,6 +75,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await ready(page); // Check shows what is broken, too.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
 
@@ -105,6 +109,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await ready(page); // Check shows what is broken, too.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
   });

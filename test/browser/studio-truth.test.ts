@@ -84,7 +84,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect
       .poll(() => page.getByTestId("work").innerText(), { timeout: PATIENCE_MS })
       .toBe("2 for the last entry, so far");
-    await cluster.act({ type: "command", node: 1, command: "mutex.enter" });
+    await cluster.command(1, "mutex.enter");
     const topology = () => page.locator(".topology[data-topology] svg").getAttribute("aria-label");
     await expect.poll(topology, { timeout: PATIENCE_MS }).toMatch(/1 waits for 0/);
     await page.getByRole("button", { name: "node 0: inside" }).click();

@@ -23,6 +23,11 @@ async function useAllConnections(member: EngineMember): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, (_, at) => member.counter(`connection ${at}`).get()));
 }
 
+/** Even if the machine stood still for a session before anybody waits for it. */
+async function isOver(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+}
+
 export const outages: readonly Outage[] = [
   {
     name: "keeps a lock while the engine is paused, and killed and started again, for less than a session",
@@ -51,7 +56,7 @@ export const outages: readonly Outage[] = [
       const next = (await join(3_000)).mutex("long outage").acquire();
       await server.kill();
       const killedAt = now();
-      await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+      await isOver(held.signal);
       expect(held.deadline).toBeLessThanOrEqual(killedAt + 3_000);
       await server.start();
       expect((await next).token).toBeGreaterThan(held.token);
@@ -90,7 +95,7 @@ export const outages: readonly Outage[] = [
       const heldAtNext = next.then(() => held.isHeld);
       network.cut();
       const cutAt = now();
-      await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+      await isOver(held.signal);
       expect(held.deadline).toBeLessThanOrEqual(cutAt + 3_000);
       expect((await next).token).toBeGreaterThan(held.token);
       expect(await heldAtNext).toBe(false);

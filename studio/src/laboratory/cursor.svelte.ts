@@ -8,6 +8,8 @@ export class Cursor {
   plays = $state(false);
   /** Where the keys with Shift go: along causes. */
   along: { back(step: number): number; on(step: number): number } | null = null;
+  /** Whether the state at the step is shown: the play goes on no sooner. */
+  isShown: () => boolean = () => true;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   begin(count: number, step: number): void {
@@ -31,6 +33,7 @@ export class Cursor {
     if (this.step >= this.last) this.step = -1;
     this.plays = true;
     this.#timer = setInterval(() => {
+      if (!this.isShown()) return;
       this.step = clamp(this.step + 1, this.last);
       if (this.step >= this.last) this.pause();
     }, STEP_MS);

@@ -48,3 +48,21 @@ test.each(["input", "select", "textarea"])("where %s has the focus, it has all k
   for (const key of ["ArrowRight", "ArrowLeft", "End", "Home", " "]) expect(press(key, within)).toBe(false);
   expect(cursor.step).toBe(5);
 });
+
+test("the play goes on no sooner than the state at the step is shown, however late that is", () => {
+  vi.useFakeTimers();
+  try {
+    let shown = 5;
+    cursor.isShown = () => shown === cursor.step;
+    cursor.toggle();
+    vi.advanceTimersByTime(600);
+    expect(cursor.step).toBe(6);
+    vi.advanceTimersByTime(6_000);
+    expect(cursor.step).toBe(6);
+    shown = 6;
+    vi.advanceTimersByTime(600);
+    expect(cursor.step).toBe(7);
+  } finally {
+    vi.useRealTimers();
+  }
+});

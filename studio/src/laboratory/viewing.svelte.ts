@@ -24,6 +24,7 @@ export class Viewing {
   /** While a component is made, since it has effects. */
   constructor(asking: Asking, { words, begins, onlook }: Shown) {
     this.#asking = asking;
+    this.cursor.isShown = () => this.look?.step === this.cursor.step || this.failure !== "";
     $effect(() => {
       const asked = words();
       this.failure = "";

@@ -1,11 +1,15 @@
 /** Three servers of etcd. */
 import { join } from "node:path";
+import { freePorts } from "../../network/free-ports.ts";
 import { CLUSTER_SIZE, EngineCluster } from "./cluster.ts";
-import { EngineServer, etcdServer, freePort } from "./servers.ts";
+import { EngineServer, etcdServer } from "./servers.ts";
 
 export async function etcdCluster(): Promise<EngineCluster> {
   const places: { readonly client: number; readonly peer: number }[] = [];
-  for (let at = 0; at < CLUSTER_SIZE; at++) places.push({ client: await freePort(), peer: await freePort() });
+  for (let at = 0; at < CLUSTER_SIZE; at++) {
+    const [client, peer] = (await freePorts(2)) as [number, number];
+    places.push({ client, peer });
+  }
   const all = places.map(({ peer }, at) => `node${at}=http://127.0.0.1:${peer}`).join(",");
   const servers = places.map(({ client, peer }, at) => {
     const [clients, peers] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];

@@ -1,14 +1,17 @@
 /** Three servers of NATS, which keep the stream on all of them. */
+import { freePorts } from "../../network/free-ports.ts";
 import { CLUSTER_SIZE, EngineCluster } from "./cluster.ts";
-import { EngineServer, freePort, natsServer } from "./servers.ts";
+import { EngineServer, natsServer } from "./servers.ts";
 
 /** By the port of its clients: its monitoring. */
 type Places = ReadonlyMap<number, { readonly name: string; readonly monitoring: number }>;
 
 export async function natsCluster(): Promise<EngineCluster> {
   const places: { readonly client: number; readonly peer: number; readonly monitoring: number }[] = [];
-  for (let at = 0; at < CLUSTER_SIZE; at++)
-    places.push({ client: await freePort(), peer: await freePort(), monitoring: await freePort() });
+  for (let at = 0; at < CLUSTER_SIZE; at++) {
+    const [client, peer, monitoring] = (await freePorts(3)) as [number, number, number];
+    places.push({ client, peer, monitoring });
+  }
   const routes = places.map(({ peer }) => `nats://127.0.0.1:${peer}`).join(",");
   const servers = places.map(({ client, peer, monitoring }, at) => {
     const args = (folder: string, port: number): string[] => [

@@ -2,10 +2,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePorts } from "../../network/free-ports.ts";
 import type { Away } from "../fenced-counter.ts";
 
 /** How an engine's server is started. */
@@ -152,7 +153,7 @@ export class EngineServer implements Served {
       if (uid !== undefined && gid !== undefined) chownSync(server.folder, uid, gid);
     }
     kind.prepare?.(program, server.folder);
-    server.port = port ?? (await freePort());
+    server.port = port ?? ((await freePorts(1))[0] as number);
     await server.start();
     return server;
   }
@@ -239,16 +240,6 @@ function ownerOf(user: string): { uid?: number; gid?: number } {
   const id = (flag: string): number => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 
 const answers = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

@@ -4,17 +4,24 @@
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
+/** What is held back, and all that comes behind it. */
+interface Holding {
+  readonly isMeant: (data: Buffer) => boolean;
+  begun(): void;
+  /** Null before that has come. */
+  waiting: (() => void)[] | null;
+}
+
 interface Pair {
   readonly ends: readonly [Socket, Socket];
   isDead: boolean;
 }
 
 export class TcpProxy {
-  /** Of what comes from the process. */
-  delayMs = 0;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #isCut = false;
+  #holding: Holding | null = null;
 
   private constructor(to: number) {
     this.#server = createServer((near) => this.#join(near, connect(to, "127.0.0.1")));
@@ -40,6 +47,28 @@ export class TcpProxy {
     this.#isCut = false;
   }
 
+  /** Resolves when the process has sent something that is meant, which is held back until `release`. */
+  hold(isMeant: (data: Buffer) => boolean): Promise<void> {
+    return new Promise((begun) => {
+      this.#holding = { isMeant, begun, waiting: null };
+    });
+  }
+
+  release(): void {
+    const { waiting } = this.#holding ?? {};
+    this.#holding = null;
+    for (const pass of waiting ?? []) pass();
+  }
+
+  /** @returns whether it is held back. */
+  #isHeld(data: Buffer, pass: () => void): boolean {
+    const holding = this.#holding;
+    if (holding === null || (holding.waiting === null && !holding.isMeant(data))) return false;
+    if (holding.waiting === null) holding.begun();
+    holding.waiting = [...(holding.waiting ?? []), pass];
+    return true;
+  }
+
   reset(): void {
     for (const { ends } of this.#pairs) for (const end of ends) end.resetAndDestroy();
   }
@@ -52,17 +81,16 @@ export class TcpProxy {
   #join(near: Socket, far: Socket): void {
     const pair: Pair = { ends: [near, far], isDead: this.#isCut };
     this.#pairs.add(pair);
-    for (const [from, to, delayMs] of [
-      [near, far, () => this.delayMs],
-      [far, near, () => 0],
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
     ] as const) {
       from.setNoDelay(true);
       from.on("data", (data: Buffer) => {
         const pass = (): void => {
           if (!pair.isDead && to.writable) to.write(data);
         };
-        if (delayMs() === 0) pass();
-        else setTimeout(pass, delayMs());
+        if (from !== near || !this.#isHeld(data, pass)) pass();
       });
       from.on("error", () => {});
       // Not even that comes through.

@@ -2,13 +2,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { answerOf } from "../../../bench/cluster/zookeeper.ts";
+import { freePorts } from "../../network/free-ports.ts";
 import { CLUSTER_SIZE, EngineCluster } from "./cluster.ts";
-import { EngineServer, freePort, zookeeperArgs, zookeeperServer } from "./servers.ts";
+import { EngineServer, zookeeperArgs, zookeeperServer } from "./servers.ts";
 
 export async function zookeeperCluster(): Promise<EngineCluster> {
   const places: { readonly client: number; readonly peer: number; readonly election: number }[] = [];
-  for (let at = 0; at < CLUSTER_SIZE; at++)
-    places.push({ client: await freePort(), peer: await freePort(), election: await freePort() });
+  for (let at = 0; at < CLUSTER_SIZE; at++) {
+    const [client, peer, election] = (await freePorts(3)) as [number, number, number];
+    places.push({ client, peer, election });
+  }
   const all = places.map(
     ({ client, peer, election }, at) => `server.${at + 1}=127.0.0.1:${peer}:${election};127.0.0.1:${client}`,
   );
