@@ -27,6 +27,7 @@ let cpuBefore = process.cpuUsage();
 let ages: number[] = [];
 let isNoted = false;
 let isPacing = false;
+let paced = 0;
 
 const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 
@@ -61,12 +62,12 @@ function payloadOf(number: number | string, bytes: number): string {
 
 const INITIAL = String.fromCharCode(FIRST_SENDER + being.self);
 
-/** Sends until the time is over; resolves with how many there were once all are settled. */
+/** Sends until the time is over, and something however late it is; resolves with how many there were once all are settled. */
 async function load(by: Carrier, bytes: number, ms: number): Promise<number> {
   const deadline = performance.now() + ms;
   let sent = 0;
   const next = (): string | null => {
-    if (sent % LOOK_EVERY === 0 && performance.now() >= deadline) return null;
+    if (sent > 0 && sent % LOOK_EVERY === 0 && performance.now() >= deadline) return null;
     sent += 1;
     return payloadOf(sent, bytes);
   };
@@ -96,13 +97,14 @@ function keepFlying(by: Carrier, next: () => string | null): Promise<void> {
   });
 }
 
+/** One message at least, however late it is. */
 async function pace(by: Carrier, { bytes, ms, everyMs }: Extract<Ask, { ask: "pace" }>): Promise<number> {
   const deadline = performance.now() + ms;
   let sent = 0;
   const sends: Promise<unknown>[] = [];
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
-      if (performance.now() >= deadline) {
+      if (sent > 0 && performance.now() >= deadline) {
         clearInterval(timer);
         return resolve();
       }
@@ -114,13 +116,18 @@ async function pace(by: Carrier, { bytes, ms, everyMs }: Extract<Ask, { ask: "pa
   return sent;
 }
 
-async function allArrived(total: number): Promise<Answers["arrived"]> {
-  let [before, sinceMs] = [count, performance.now()];
-  while (count < total) {
+/** Resolves once that many have arrived, or when no more come. */
+async function until(total: number, arrivals: () => number): Promise<void> {
+  let [before, sinceMs] = [arrivals(), performance.now()];
+  while (arrivals() < total) {
     await new Promise((resolve) => setTimeout(resolve, 5));
-    if (count > before) [before, sinceMs] = [count, performance.now()];
+    if (arrivals() > before) [before, sinceMs] = [arrivals(), performance.now()];
     if (performance.now() - sinceMs > (isLossy ? QUIET_MS.lossy : QUIET_MS.reliable)) break;
   }
+}
+
+async function allArrived(total: number): Promise<Answers["arrived"]> {
+  await until(total, () => count);
   const { user, system } = process.cpuUsage(cpuBefore);
   return { count, marks, order, ms: lastMs, cpuMs: (user + system) / 1_000 };
 }
@@ -138,11 +145,14 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
       return { sent: ask.sends ? await load(carrier as Carrier, ask.bytes, ask.ms) : 0 };
     case "arrived":
       return allArrived(ask.total);
-    case "pace":
+    case "listen":
       [ages, isPacing] = [[], true];
-      return { sent: ask.sends ? await pace(carrier as Carrier, ask) : 0 };
+      return {};
+    case "pace":
+      paced = ask.sends ? await pace(carrier as Carrier, ask) : 0;
+      return { sent: paced };
     case "ages":
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await until(ask.total - paced, () => ages.length);
       return { ages };
     case "close":
       await carrier?.close();

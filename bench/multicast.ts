@@ -74,14 +74,18 @@ const ways: readonly Named[] = [
   ...channels(),
 ];
 
+const inAll = (members: readonly { readonly sent: number }[]): number =>
+  members.reduce((sum, { sent }) => sum + sent, 0);
+
 async function measure(group: Group, { way, isTotal }: Named, { bytes, senders: who }: Cell): Promise<Figure> {
   const sends = (self: number): boolean => who === "all" || self === 0;
   await group.all(() => ({ ask: "open", way }));
   const loads = await group.all((self) => ({ ask: "load", bytes, ms, sends: sends(self) }));
-  const total = loads.reduce((sum, { sent }) => sum + sent, 0);
+  const total = inAll(loads);
   const arrivals = await group.all(() => ({ ask: "arrived", total }));
-  await group.all((self) => ({ ask: "pace", bytes, ms, everyMs: PACE_MS, sends: sends(self) }));
-  const ages = (await group.all(() => ({ ask: "ages" }))).flatMap((each) => each.ages);
+  await group.all(() => ({ ask: "listen" })); // Before anybody sends at a pace.
+  const paced = inAll(await group.all((self) => ({ ask: "pace", bytes, ms, everyMs: PACE_MS, sends: sends(self) })));
+  const ages = (await group.all(() => ({ ask: "ages", total: paced }))).flatMap((each) => each.ages);
   await group.all(() => ({ ask: "close" }));
   const least = Math.min(...arrivals.map(({ count }) => count));
   return {

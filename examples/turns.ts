@@ -7,7 +7,7 @@
  * and write a proof down that anybody can verify: `coterie verify-proof FILE --keys 'turns-race/{id}.pub'`.
  */
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { createLog, parseConfig, proofFile, runMember } from "coterie";
@@ -123,5 +123,7 @@ function makeKeys(): void {
   const keys = generateKeyPairSync("ed25519");
   mkdirSync(folder, { recursive: true });
   writeFileSync(own, keys.privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
-  writeFileSync(publicKey(self), keys.publicKey.export({ type: "spki", format: "pem" }));
+  const part = `${publicKey(self)}.part`;
+  writeFileSync(part, keys.publicKey.export({ type: "spki", format: "pem" }));
+  renameSync(part, publicKey(self)); // Others read it as soon as it is there, so it is whole by then.
 }

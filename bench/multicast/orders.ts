@@ -23,9 +23,12 @@ export type Ask =
   | { ask: "load"; bytes: number; ms: number; sends: boolean }
   /** Answers once so many have arrived; bare datagrams get lost, so there it answers when no more come. */
   | { ask: "arrived"; total: number }
-  /** Sends one message every so often for so long; the receivers note how old it is. */
+  /** From now on it notes how old what arrives from others is. */
+  | { ask: "listen" }
+  /** Sends one message every so often for so long. */
   | { ask: "pace"; bytes: number; ms: number; everyMs: number; sends: boolean }
-  | { ask: "ages" }
+  /** Answers once what all have sent at a pace has arrived, as with `arrived`. */
+  | { ask: "ages"; total: number }
   | { ask: "close" };
 
 /** What has arrived, and in which order: folded after each `MARK_EVERY` messages, and after the last one. */
@@ -42,6 +45,7 @@ export interface Answers {
   load: { sent: number };
   /** `ms`: from the beginning of the load to the last arrival; `cpuMs`: what the process has worked for it. */
   arrived: Sequence & { ms: number; cpuMs: number };
+  listen: Record<never, never>;
   pace: { sent: number };
   ages: { ages: number[] };
   close: Record<never, never>;

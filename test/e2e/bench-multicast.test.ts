@@ -38,6 +38,28 @@ test("coterie bench multicast: members deliver all that was sent, in the same or
   }
 });
 
+test("however little time a process gets, it sends something, and how old that was when it arrived is known", async () => {
+  const words = [
+    "--order",
+    "fifo",
+    "--processes",
+    "3",
+    "--bytes",
+    "100",
+    "--seconds",
+    "0.00001",
+    "--rounds",
+    "1",
+    "--json",
+  ];
+  const { code, stdout, stderr } = await coterie("bench", "multicast", ...words);
+  expect(code, stderr).toBe(0);
+  for (const { name, perSecond, delayMs } of JSON.parse(stdout) as Row[]) {
+    expect(perSecond[0], name).toBeGreaterThan(0);
+    expect(delayMs, name).toBeGreaterThan(0);
+  }
+});
+
 test("members that miss some agree only if what they have is in the same order", () => {
   const of = (count: number, ...marks: number[]): Sequence => ({ count, marks, order: count });
   const length = 2 * MARK_EVERY;

@@ -35,7 +35,7 @@ afterAll(async () => {
 interface Line {
   readonly args: readonly string[];
   readonly input: string;
-  /** It goes on by itself: it is ended once it has said this. */
+  /** It goes on by itself: it is ended once it has said this, the last that it has to say. */
   readonly until: string | null;
 }
 const line = (...args: string[]): Line => ({ args, input: "", until: null });
@@ -121,9 +121,11 @@ describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"], timeo
 
   test("watches of what was and of what comes", () =>
     same([
-      watch("2\n", "--rev=2", "--prefix", "", "--prev-kv"),
-      watch("3\n", "--rev=3", "b", "d", "-w", "fields"),
-      watch("11\n", "--rev=3", "a"),
+      line("put", "a", "the last of a"),
+      line("put", "c", "the last of all"),
+      watch("the last of all\n", "--rev=2", "--prefix", "", "--prev-kv"),
+      watch('"Value" : "the last of all"\n"Lease" : 0\n', "--rev=3", "b", "d", "-w", "fields"),
+      watch("the last of a\n", "--rev=3", "a"),
     ]));
 
   test("leases and locks", async () => {

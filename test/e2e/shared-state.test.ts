@@ -131,6 +131,7 @@ test("members of which fewer than a majority run say so, and go on when there is
   const file = join(folder, "minority");
   one.order({ do: "put", key: "minority", file });
   await grownTo(file, 5);
+  await logLeader(members); // Two are enough for that. Who has not met all yet would wait for the third as well.
   for (const member of [two, three]) member.signal("SIGKILL");
   await Promise.all([two.exited, three.exited]);
   const stood = acknowledged(file).length;

@@ -78,8 +78,14 @@ describe("the feed", () => {
       pid: null,
       view: null,
     });
-    expect(page.entries).toContainEqual({ at: expect.any(Number), node: 2, kind: "crash" });
-    const sent = page.entries.find((entry) => entry.kind === "send" && entry.node === 1 && entry.to === 0);
+    const told = (what: string, is: (entry: TraceEntry) => boolean) =>
+      until(what, () => page.entries.find(is), cluster);
+    const crash = await told("its crash is told, behind its last words", ({ kind }) => kind === "crash");
+    expect(crash).toEqual({ at: expect.any(Number), node: 2, kind: "crash" });
+    const sent = await told(
+      "1 has sent something to 0",
+      (entry) => entry.kind === "send" && entry.node === 1 && entry.to === 0,
+    );
     const { id } = sent as { id: string };
     await until(
       "what 1 has sent arrives at 0",
@@ -138,7 +144,7 @@ describe("acts", () => {
 
     expect((await cluster.act({ type: "heal" })).status).toBe(200);
     await cluster.agreed(2, [0, 1, 2]);
-    expect(page.picture.network.cuts).toEqual([]);
+    await until("the page shows no cuts", () => page.picture.network.cuts.length === 0, cluster);
     page.leave();
   });
 
