@@ -124,8 +124,8 @@ test("a client that reads as much as it may learns of a change as soon as it rea
       while (!isOver)
         await serviceOf(client)
           .query({ type: "count", name: "visits" })
-          .catch(async ({ code }) => {
-            expect(code).toBe("overloaded");
+          .catch(async (error: unknown) => {
+            expect(error).toMatchObject({ code: "overloaded" });
             refused += 1;
             await world.sleep(1);
           });
