@@ -70,10 +70,13 @@ export class Writer {
       throw new InvariantViolation("bad-message", unexpected("a text on the wire", "a string", value));
     const { length } = value;
     if (length > maxBytes) throw tooLong("a text", length, maxBytes); // Before room is made for it.
-    this.room(length * 3 + 8);
-    if (length < SHORT && this.#ascii(value)) return;
+    if (length < SHORT) {
+      this.room(length * 3 + 8);
+      if (this.#ascii(value)) return;
+    }
     const bytes = Buffer.byteLength(value);
     if (bytes > maxBytes) throw tooLong("a text", bytes, maxBytes);
+    this.room(bytes + 8);
     this.natural(bytes);
     this.position += this.buffer.write(value, this.position, "utf8");
   }

@@ -81,6 +81,11 @@ export class Batch {
     return this.entries.length === 0;
   }
 
+  /** Room for so much more, taken at once: to grow by doubling is to copy most of it. */
+  reserve(bytes: number): void {
+    this.#writer.room(bytes);
+  }
+
   /** Adds a record with the payload that `write` writes; adds nothing if that throws. */
   add(slot: number, kind: RecordKind, write: (into: Writer) => void): void {
     const writer = this.#writer;

@@ -24,6 +24,19 @@ function held() {
   return { act, finish: () => finish() };
 }
 
+test("what a slot's records are replaced by, again and again, finds room at once, and is not copied as it grows", async () => {
+  const journal = await folder.open();
+  const slot = journal.slot("notes", noteShape);
+  const long = Array.from({ length: 4_000 }, (_, at) => note(at, "x".repeat(900)));
+  slot.compact(long);
+  await durable(slot);
+  const made = vi.spyOn(Buffer, "allocUnsafe");
+  slot.compact(long);
+  expect(made).toHaveBeenCalledOnce();
+  await durable(slot);
+  expect(slot.records).toEqual(long);
+});
+
 describe("group commit", () => {
   test("one tick's records, of all slots, share one sync; those that come while it runs share the next", async () => {
     const { asked: sync, platform } = watchedDisk("writeDurably");

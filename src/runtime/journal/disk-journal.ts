@@ -101,8 +101,13 @@ interface Kept {
   places: number[];
   /** Of its records in the file. */
   bytes: number;
+  /** What all that last took the place of its records came to: the next will be much the same. */
+  compactedBytes: number;
   isTaken: boolean;
 }
+
+/** How much more room is made for it than that. */
+const SPARE = 1.125;
 
 /** Of a slot that is free. */
 const NOBODY: Declaration = { name: "", shape: struct({}) };
@@ -175,12 +180,14 @@ class DiskJournal implements Journal {
         slotReplacedBy(records, () => name);
         const batch = this.#pending; // All of them go with it: or none, if one is refused.
         const mark = batch.mark();
+        batch.reserve(Math.ceil(kept.compactedBytes * SPARE));
         try {
           for (const [i, record] of records.entries()) add(i === 0 ? "compact" : "append", record);
         } catch (error) {
           batch.takeBackTo(mark);
           throw error;
         }
+        kept.compactedBytes = batch.mark().end - mark.end;
       },
       whenDurable: (then) => this.#whenDurable(then),
       release: () => {
@@ -230,7 +237,7 @@ class DiskJournal implements Journal {
     if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
     if (number >= maxSlots || number > MAX_SLOT) throw tooMany(maxSlots, name);
-    const kept: Kept = { number, declared: NOBODY, shape, places: [], bytes: 0, isTaken: false };
+    const kept: Kept = { number, declared: NOBODY, shape, places: [], bytes: 0, compactedBytes: 0, isTaken: false };
     this.#numbered.push(kept);
     return this.#declareAs(kept, { name, shape });
   }
@@ -339,7 +346,15 @@ class DiskJournal implements Journal {
       if (!known.isTaken) known.shape = declared.shape;
       return forget(known);
     }
-    const kept: Kept = { number, declared, shape: declared.shape, places: [], bytes: 0, isTaken: false };
+    const kept: Kept = {
+      number,
+      declared,
+      shape: declared.shape,
+      places: [],
+      bytes: 0,
+      compactedBytes: 0,
+      isTaken: false,
+    };
     this.#numbered[number] = kept;
   }
 

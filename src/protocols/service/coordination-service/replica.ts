@@ -93,7 +93,7 @@ export interface Seen {
 export interface ReplicaOptions extends Limits {
   /**
    * It takes a snapshot when it has applied so many characters since the last one, and as many as that one had: four times as many, as
-   * long as that is not above eight times this.
+   * long as that is not above eight times this. Up to half of it later, by its own number: members take theirs at different times.
    */
   snapshotChars: number;
 }
@@ -129,8 +129,10 @@ const optionShape = struct<ReplicaOptions>({
 /** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
 const GROWTH = 4;
 const MOST = 8;
-const dueAfter = (least: number, saved: number): number =>
-  Math.max(least, saved, Math.min(GROWTH * saved, MOST * least));
+/** Who takes a snapshot does nothing else for a moment. If all did at once, what needs a majority would wait; so each does by its number. */
+const TURNS = 8;
+const dueAfter = (least: number, saved: number, self: NodeId): number =>
+  Math.max(least, saved, Math.min(GROWTH * saved, MOST * least)) * (1 + (self % TURNS) / (2 * TURNS));
 
 /** What an entry of the log takes beside its operation. */
 const ENTRY_CHARS = 64;
@@ -145,7 +147,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
-    if (state.saving === null && state.unsaved >= dueAfter(snapshotChars, state.saved)) {
+    if (state.saving === null && state.unsaved >= dueAfter(snapshotChars, state.saved, ctx.self)) {
       catchUpAll({ data: state.data, limits }, machines);
       if (areSound(state.data, machines)) state.saving = beginSaving(state.index, state.data, state.digest, machines);
       state.unsaved = 0;

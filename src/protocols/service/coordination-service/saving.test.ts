@@ -71,14 +71,14 @@ const grant: Operation = {
 };
 
 /** A replica, and the snapshots that it has taken. */
-function saver() {
+function saver(self = 0) {
   const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20 }, machines);
-  const state = protocol.init(0, []);
+  const state = protocol.init(self, []);
   const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: string }[]];
   const emit = (event: Replica["event"]): void => {
     if (event.type === "saved") saved.push(event);
   };
-  const ctx = { self: 0, peers: [], emit } as unknown as Context<Replica>;
+  const ctx = { self, peers: [], emit } as unknown as Context<Replica>;
   function propose(client: number, operations: readonly (Operation | SessionOperation)[]): void {
     const numbers = { life: 1, round: 1, acknowledged: Math.max(0, (first[client] ?? 1) - 3), first: first[client] };
     first[client] = (first[client] ?? 1) + operations.length;
@@ -116,4 +116,16 @@ it("is of the place where it began, whatever is applied while it is written", ()
     }),
     { numRuns: 10 },
   );
+});
+
+it("is begun by each member at another place of the log, so that a majority goes on", () => {
+  const begun = [1, 2, 3, 4, 5, 6, 7].map((self) => {
+    const { saved, propose } = saver(self);
+    propose(1, [{ type: "open", ttlMs: 1_000 }]);
+    while (saved.length < 4) propose(1, [put(`key-${saved.length}`, "x".repeat(10_000))]);
+    return saved.map(({ index }) => index);
+  });
+  const all = begun.flat();
+  expect(new Set(begun.map(([first]) => first)).size).toBe(begun.length);
+  for (const place of all) expect(all.filter((other) => other === place).length).toBeLessThan(begun.length / 2);
 });
