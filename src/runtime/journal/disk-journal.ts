@@ -101,12 +101,12 @@ interface Kept {
   places: number[];
   /** Of its records in the file. */
   bytes: number;
-  /** What all that last took the place of its records came to: the next will be much the same. */
+  /** How much replaced its records last: what replaces them next will be about as much. */
   compactedBytes: number;
   isTaken: boolean;
 }
 
-/** How much more room is made for it than that. */
+/** So many times that is made room for, before its records are replaced. */
 const SPARE = 1.125;
 
 /** Of a slot that is free. */

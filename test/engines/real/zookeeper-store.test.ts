@@ -238,7 +238,7 @@ test("over TLS each side proves who it is, and who cannot is told so", async () 
     const joining = joined(tls, 1_000);
     const why = await joining.then(
       () => "it has joined",
-      (error: unknown) => String(error),
+      (error: unknown) => (error as Error).message,
     );
     return tries > 1 && / within 1000 ms(: no session within 1000 ms.*)?$/.test(why) ? refusal(tls, tries - 1) : why;
   }

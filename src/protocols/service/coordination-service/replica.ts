@@ -93,7 +93,7 @@ export interface Seen {
 export interface ReplicaOptions extends Limits {
   /**
    * It takes a snapshot when it has applied so many characters since the last one, and as many as that one had: four times as many, as
-   * long as that is not above eight times this. Up to half of it later, by its own number: members take theirs at different times.
+   * long as that is not above eight times this. Each member waits for up to half of that again, by its number, so that they take theirs at different times.
    */
   snapshotChars: number;
 }
@@ -129,7 +129,7 @@ const optionShape = struct<ReplicaOptions>({
 /** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
 const GROWTH = 4;
 const MOST = 8;
-/** Who takes a snapshot does nothing else for a moment. If all did at once, what needs a majority would wait; so each does by its number. */
+/** Who takes a snapshot does nothing else for a moment. If all did at once, whatever needs a majority would wait for it: so each waits longer, by its number. */
 const TURNS = 8;
 const dueAfter = (least: number, saved: number, self: NodeId): number =>
   Math.max(least, saved, Math.min(GROWTH * saved, MOST * least)) * (1 + (self % TURNS) / (2 * TURNS));
