@@ -90,8 +90,8 @@ const commands: readonly Change[] = [
 const stateMachine: Change = {
   name: "state machine version",
   file: `${SERVICE}/operations.ts`,
-  find: "export const STATE_MACHINE_VERSION = 6;",
-  replace: "export const STATE_MACHINE_VERSION = 7;",
+  find: "export const STATE_MACHINE_VERSION = 7;",
+  replace: "export const STATE_MACHINE_VERSION = 8;",
 };
 
 /** Bounds so low that a short run comes to them: snapshots of the log, and changes that are not remembered any more. */

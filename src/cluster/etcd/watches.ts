@@ -24,8 +24,6 @@ const ANSWER_BYTES = 1_048_576;
 const NO_WATCH = -1;
 const NO_PUT = 0;
 const NO_DELETE = 1;
-/** Behind all there is: of the changes from there on there are none. */
-const NOW = Number.MAX_SAFE_INTEGER;
 
 export class Watches {
   readonly #keyspace: KeyspaceClient;
@@ -86,7 +84,7 @@ export class Watches {
     const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
     if (isFull || own.has(id)) {
       count(this.#counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
-      const { revision } = await this.#keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
+      const { revision } = await this.#keyspace.ask({ type: "size" });
       const cancel_reason = isFull
         ? "etcdserver: too many requests"
         : "etcdserver: duplicate watch ID provided on the WatchStream";
@@ -200,7 +198,7 @@ class Watch {
   async begin(): Promise<void> {
     const { stream, keyspace, headerOf } = this.#around;
     this.#isBehind = false; // What changes from now on waits.
-    const { revision } = await keyspace.ask({ type: "events", from: NOW, maxBytes: 0 });
+    const { revision } = await keyspace.ask({ type: "size" });
     this.upTo = revision;
     if (this.#next === 0) this.#next = revision + 1;
     else if (this.#next <= revision) this.#isBehind = true;
@@ -230,7 +228,8 @@ class Watch {
     if (this.#isEnded) return;
     this.#fallBehind();
     this.#isBehind = false;
-    const found = await this.#around.keyspace.ask({ type: "events", from: this.#next, maxBytes: ANSWER_BYTES });
+    const asked = { ...this.#interval, from: this.#next, maxBytes: ANSWER_BYTES };
+    const found = await this.#around.keyspace.ask({ type: "events", ...asked });
     if (found.next <= found.revision) this.#isBehind = true;
     await this.#send(found.events, found.next - 1);
     this.#next = Math.max(this.#next, found.next);

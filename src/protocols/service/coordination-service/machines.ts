@@ -30,8 +30,16 @@ export interface MachineDefinition {
  */
 export interface BuiltInMachine {
   init(): unknown;
-  /** @param room for what it holds beside, in bytes. @returns `change`: what listeners at each replica are told; null: nothing. */
-  run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
+  /**
+   * @param room for what it holds beside, in bytes. @param version of the state machine, by which the command is meant.
+   * @returns `change`: what listeners at each replica are told; null: nothing.
+   */
+  run(
+    state: unknown,
+    command: string,
+    room: number,
+    version: number,
+  ): { readonly result: string; readonly change: unknown };
   /** Changes nothing. */
   ask(state: unknown, question: string): string;
   /** What it takes in a snapshot, at most. */
@@ -100,7 +108,7 @@ function runBuiltIn(
 ): Result {
   begin(machine, definition);
   try {
-    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes);
+    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes, data.version ?? 0);
     const bytes = definition.bytesOf(machine.state);
     data.bytes += bytes - machine.bytes;
     machine.bytes = bytes;

@@ -314,7 +314,7 @@ export const PART_CHARS = 21_000;
  * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
  * versions do not hear each other on the log: docs/compatibility.md.
  */
-export const STATE_MACHINE_VERSION = 6;
+export const STATE_MACHINE_VERSION = 7;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;

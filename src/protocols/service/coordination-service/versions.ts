@@ -12,9 +12,12 @@ import type { Data, MachineState } from "./state.ts";
 const EXACT = 5;
 /** Version 6: what has keys that JSON drops is no plain data either, and `apply` gives a list of two, not anything of which two can be taken. */
 const THOROUGH = 6;
+/** Version 7: the keyspace bounds its history without compacting it. */
+const TRIMMED = 7;
 
 export const isExact = ({ version = 0 }: Pick<Data, "version">): boolean => version >= EXACT;
 export const isThorough = ({ version = 0 }: Pick<Data, "version">): boolean => version >= THOROUGH;
+export const isTrimmed = ({ version = 0 }: Pick<Data, "version">): boolean => version >= TRIMMED;
 
 /** What waits for machines that are not defined here is meant as it was until now. States are from here on as a snapshot holds them. */
 export function raiseVersion(data: Data, version: number): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { keyspaceMachine } from "./built-in.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
-import { deleteOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
 import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest, RequestOp } from "./words.ts";
 
 const ROOM = 1_000_000;
@@ -102,18 +103,76 @@ describe("a keyspace", () => {
     does(deleteOf("a"));
     does({ type: "compact", revision: 3 });
     const events = [{ type: "delete", kv: { key: "a", mod: 3 } }];
-    expect(finds({ type: "events", from: 3, maxBytes: 1_000 })).toMatchObject({ events });
+    expect(finds(eventsOf(3))).toMatchObject({ events });
     expect(finds(rangeOf("a"))).toMatchObject({ kvs: [] });
     does(putOf("b", "1"));
     does({ type: "compact", revision: 4 });
-    expect(finds({ type: "events", from: 4, maxBytes: 1_000 })).toMatchObject({ events: [{ kv: { key: "b" } }] });
+    expect(finds(eventsOf(4))).toMatchObject({ events: [{ kv: { key: "b" } }] });
   });
 
-  it("compacts itself once it keeps 10,000 changes", () => {
-    const { space, does } = keyspace();
+  it("drops the older half of its history once it keeps 10,000 changes", () => {
+    const { space, does, finds, values } = keyspace();
     for (let times = 0; times < 10_001; times++) does(putOf("a", "1"));
-    expect(space).toMatchObject({ revision: 10_002, compacted: 5_002 });
+    expect(space).toMatchObject({ revision: 10_002, compacted: 0, trimmed: 5_002 });
     expect(space.history).toHaveLength(5_001);
+    expect(finds(eventsOf(5_001))).toMatchObject({ type: "refused", code: "compacted", compacted: 5_002 });
+    expect(codeOf(finds(eventsOf(5_002)))).toBe("events");
+    expect(values(rangeOf("a", "", { revision: 5_001 }))).toEqual(["compacted"]);
+    expect(values(rangeOf("a", "", { revision: 5_002 }))).toEqual(["a=1"]);
+    expect(codeOf(does({ type: "compact", revision: 4_000 }))).toBe("done"); // Its client has not compacted it yet.
+    expect(space).toMatchObject({ compacted: 4_000, trimmed: 5_002 });
+    does({ type: "compact", revision: 6_000 });
+    expect(space).not.toHaveProperty("trimmed");
+  });
+
+  it("compacts its history up to version 6 of the state machine, and trims it from version 7 on", () => {
+    const kept = [6, 7].map((version) => {
+      const state = keyspaceMachine.init() as Keyspace;
+      const command = JSON.stringify({ asker: "", command: putOf("a", "1") });
+      for (let times = 0; times < 10_001; times++) keyspaceMachine.run(state, command, ROOM, version);
+      return [state.compacted, state.trimmed];
+    });
+    expect(kept).toEqual([
+      [5_002, undefined],
+      [0, 5_002],
+    ]);
+  });
+
+  it("is watched and read in quiet ranges from revisions before its history, until a client compacts it", () => {
+    const { does, finds, values } = keyspace();
+    does(putOf("quiet/a", "1"));
+    for (let times = 0; times < 10_100; times++) does(putOf(times % 2 === 0 ? "busy/a" : "zebra", "1"));
+    const { revision } = does(deleteOf("nothing"));
+    const watched = (from: number) => codeOf(finds(eventsOf(from, 1_000, "quiet/", "quiet0")));
+    expect([3, 100, revision].map(watched)).toEqual(["events", "events", "events"]);
+    expect(watched(2)).toBe("compacted"); // That put is not in the history any more.
+    expect(codeOf(finds(eventsOf(3, 1_000, "busy/", "busy0")))).toBe("compacted");
+    expect(values(rangeOf("quiet/", "quiet0", { revision: 3 }))).toEqual(["quiet/a=1"]);
+    expect(values(rangeOf("busy/", "busy0", { revision: 3 }))).toEqual(["compacted"]);
+    does({ type: "compact", revision: 200 });
+    expect([199, 200].map(watched)).toEqual(["compacted", "events"]);
+  });
+
+  it("remembers which ranges had deletions that it has dropped, in at most 1,000 intervals", () => {
+    const { space, does, finds } = keyspace();
+    for (const prefix of ["a", "b", "c"]) does(putOf(`${prefix}/stays`, "1"));
+    const from = space.revision + 1;
+    for (let at = 0; at < 6_000; at++) {
+      does(putOf(`b/${at}`, ""));
+      does(deleteOf(`b/${at}`));
+    }
+    const { deletions = [], trimmed = 0 } = space;
+    expect(deletions.length).toBeGreaterThanOrEqual(500);
+    expect(deletions.length).toBeLessThanOrEqual(1_000);
+    const watched = (key: string, end = "") => codeOf(finds(eventsOf(from, 1_000, key, end)));
+    const dropped = Math.floor((trimmed - from) / 2);
+    for (let at = 0; at < dropped; at++) expect(watched(`b/${at}`)).toBe("compacted");
+    for (const range of [["a", "b"], ["c", "\0"], ["b/stays"]] as const)
+      expect(watched(...(range as [string, string]))).toBe("events");
+    expect(watched("a", "c")).toBe("compacted");
+    expect(JSON.stringify(space).length).toBeLessThan(space.bytes);
+    does({ type: "compact", revision: space.revision });
+    expect(space).not.toHaveProperty("deletions");
   });
 
   it("refuses what cannot be as etcd does", () => {
@@ -317,7 +376,7 @@ describe("what has changed", () => {
     does(txnOf([], [putOf("b", "1"), putOf("c", "1")], []));
     does(deleteOf("a"));
     const from = (revision: number, maxBytes: number) => {
-      const found = finds({ type: "events", from: revision, maxBytes });
+      const found = finds(eventsOf(revision, maxBytes));
       return found.type === "events"
         ? [found.events.map(({ type, kv }) => `${type} ${kv.key}`), found.next]
         : codeOf(found);

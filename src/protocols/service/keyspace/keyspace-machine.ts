@@ -10,12 +10,15 @@ import {
   endLease,
   enterLease,
   eventsFrom,
+  isUnchanged,
   type Keyspace,
   type Lease,
   NO_LEASE,
+  trim,
 } from "./versions.ts";
 import type {
   GrantedLease,
+  Interval,
   KeyEvent,
   KeyspaceChange,
   KeyspaceCommand,
@@ -30,7 +33,7 @@ import type {
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
 const MAX_LEASES = 10_000;
-/** How many of the last changes are kept; of more the older half goes. etcd would fill its disk, and has options for it. */
+/** How many of the last changes are kept; of more the older half is dropped. etcd would fill its disk, and has options for it. */
 const MAX_HISTORY = 10_000;
 /** Of a transaction: each replica makes all of it, and it may read everything many times. */
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
@@ -43,10 +46,20 @@ export interface Applied {
 
 export { emptyKeyspace, type Keyspace };
 
-/** Changes the keyspace in place. @param room for what is put, in bytes. @throws Error for what is no command; then nothing has changed */
-export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
+/**
+ * Changes the keyspace in place. @throws Error for what is no command; then nothing has changed
+ * @param room for what is put, in bytes.
+ * @param bound drops the changes before a revision. Up to version 6 of the state machine that was `compact`.
+ */
+export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number, bound = trim): Applied {
   const fault = problem(keyspaceCommandShape, command, "command");
   if (fault !== null) throw new Error(fault);
+  const applied = apply(space, command, room);
+  if (space.history.length > MAX_HISTORY) bound(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
+  return applied;
+}
+
+function apply(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
   switch (command.type) {
     case "put":
     case "delete":
@@ -74,7 +87,7 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
   const { revision } = space;
   switch (question.type) {
     case "range": {
-      const code = flawOf(question) ?? revisionFault(space, question.revision);
+      const code = flawOf(question) ?? revisionFault(space, question);
       return code === null ? range({ space, events: [] }, question) : refused(space, code).response;
     }
     case "lease": {
@@ -87,10 +100,14 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
     case "size":
       return { type: "size", revision, bytes: space.bytes };
     case "events":
-      if (question.from < space.compacted) return refused(space, "compacted").response;
+      if (!hasEvents(space, question)) return refused(space, "compacted").response;
       return { type: "events", revision, ...eventsFrom(space, question.from, question.maxBytes) };
   }
 }
+
+/** Whether all changes of the interval from that revision on are kept. */
+const hasEvents = (space: Keyspace, { from, ...interval }: Interval & { from: number }): boolean =>
+  from >= space.compacted && (from >= (space.trimmed ?? 0) || isUnchanged(space, interval, from));
 
 const leasesIn = ({ leases }: Keyspace): GrantedLease[] =>
   leases.keys.map((lease, at) => shown(lease, leases.values[at] as Lease));
@@ -110,7 +127,6 @@ function request(space: Keyspace, operation: RequestOp, room: number): Applied {
   const events: KeyEvent[] = [];
   const response = perform({ space, events }, operation, path);
   if (events.length > 0) space.revision += 1;
-  forgetOldest(space);
   return { response, change: changeOf(space, { events }) };
 }
 
@@ -118,11 +134,6 @@ const changeOf = (space: Keyspace, what: Partial<KeyspaceChange>): KeyspaceChang
   const change = { revision: space.revision, events: [], renewed: null, ended: null, ...what };
   return change.events.length > 0 || change.renewed !== null || change.ended !== null ? change : null;
 };
-
-function forgetOldest(space: Keyspace): void {
-  if (space.history.length <= MAX_HISTORY) return;
-  compact(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
-}
 
 function compacted(space: Keyspace, revision: number): Applied {
   if (revision <= space.compacted) return refused(space, "compacted");
@@ -158,12 +169,11 @@ function renew(space: Keyspace, id: LeaseId): Applied {
 function end(space: Keyspace, lease: LeaseId): Applied {
   if (lookUp(space.leases, lease) === null) return refused(space, "leaseNotFound");
   const events = endLease(space, lease);
-  forgetOldest(space);
   const { revision } = space;
   return { response: { type: "done", revision }, change: changeOf(space, { events, ended: lease }) };
 }
 
-const refused = ({ revision, compacted }: Keyspace, code: KeyspaceErrorCode): Applied => ({
-  response: { type: "refused", code, revision, compacted },
+const refused = ({ revision, compacted, trimmed = 0 }: Keyspace, code: KeyspaceErrorCode): Applied => ({
+  response: { type: "refused", code, revision, compacted: Math.max(compacted, trimmed) },
   change: null,
 });

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../coordination-service/state.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
-import { deleteOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
-import { covers, NO_LEASE } from "./versions.ts";
+import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { covers, NO_LEASE, trim } from "./versions.ts";
 import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./words.ts";
 
 const ROOM = 1_000_000;
@@ -162,7 +162,7 @@ describe("a keyspace, against a model of it", () => {
         }
         expectSame(space, model);
         const from = Math.max(1, space.compacted);
-        const told = answerQuestion(space, { type: "events", from, maxBytes: ROOM });
+        const told = answerQuestion(space, eventsOf(from, ROOM));
         const events = told.type === "events" ? told.events : [];
         const later = events.filter(({ kv }) => kv.mod > from);
         expect(sorted(afterEvents(model.states[from] as Entries, later))).toEqual(sorted(model.now));
@@ -172,6 +172,55 @@ describe("a keyspace, against a model of it", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it("gives all changes of a range from a revision on, and what stood there, or refuses if it has dropped one", () => {
+    const trims = fc.record({ type: fc.constant("trim" as const), back: fc.nat(5) });
+    const all = fc.array(fc.oneof({ weight: 5, arbitrary: command }, trims), { maxLength: 40 });
+    const intervals = KEYS.flatMap((from) => ["", "\0", "c"].map((to) => ({ key: from, end: to })));
+    let quiet = 0;
+    fc.assert(
+      fc.property(all, (commands) => {
+        const space = emptyKeyspace();
+        const model = new Model();
+        for (const each of commands) {
+          if (each.type === "trim") {
+            const to = model.revision - each.back;
+            if (to > Math.max(1, space.compacted, space.trimmed ?? 0)) trim(space, to);
+            continue;
+          }
+          applyCommand(space, each, ROOM);
+          model.apply(each);
+        }
+        expect(JSON.parse(JSON.stringify(space))).toEqual(space);
+        const { trimmed = 0 } = space;
+        for (const interval of intervals)
+          for (let from = Math.max(2, model.compacted + 1); from <= model.revision; from++) {
+            const changed = (at: number) =>
+              model.changesAt(at).filter((change) => covers(interval, change.slice(change.indexOf(" ") + 1)));
+            const revisions = Array.from({ length: model.revision - from + 1 }, (_, at) => from + at);
+            const isDropped = revisions.some((at) => at <= trimmed && changed(at).length > 0);
+            const found = answerQuestion(space, eventsOf(from, ROOM, interval.key, interval.end));
+            const read = answerQuestion(space, rangeOf(interval.key, interval.end, { revision: from - 1 }));
+            if (isDropped && from <= trimmed) expect(read).toMatchObject({ code: "compacted" });
+            if (isDropped && from < trimmed) {
+              expect(found).toMatchObject({ code: "compacted" });
+              continue;
+            }
+            if (from < trimmed) quiet += 1;
+            const events = found.type === "events" ? found.events : null;
+            const told = events?.filter(({ kv }) => covers(interval, kv.key));
+            expect(told?.map(({ type, kv }) => `${kv.mod} ${type} ${kv.key}`).sort()).toEqual(
+              revisions.flatMap((at) => changed(at).map((change) => `${at} ${change}`)).sort(),
+            );
+            if (from <= trimmed && isDropped) continue;
+            const stood = sorted(model.states[from - 1] as Entries).filter((entry) => covers(interval, entry.key));
+            expect(read.type === "range" && read.kvs).toEqual(stood);
+          }
+      }),
+      { numRuns: 200 },
+    );
+    expect(quiet).toBeGreaterThan(5);
   });
 
   it("takes at most as many bytes as it says, and none once it is empty and compacted", () => {

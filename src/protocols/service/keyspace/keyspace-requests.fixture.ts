@@ -1,6 +1,14 @@
 /** Requests of a keyspace, with nothing in them that is not said. */
 import { NO_LEASE } from "./versions.ts";
-import type { Compare, DeleteRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from "./words.ts";
+import type {
+  Compare,
+  DeleteRequest,
+  KeyspaceQuestion,
+  PutRequest,
+  RangeRequest,
+  RequestOp,
+  TxnRequest,
+} from "./words.ts";
 
 export const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {}): RangeRequest => ({
   type: "range",
@@ -37,4 +45,13 @@ export const txnOf = (compare: Compare[], success: RequestOp[], failure: Request
   compare,
   success,
   failure,
+});
+
+/** Of all keys, unless an interval is given. */
+export const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
+  type: "events",
+  from,
+  maxBytes,
+  key,
+  end,
 });

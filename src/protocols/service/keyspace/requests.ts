@@ -1,7 +1,17 @@
 /** What is read from a keyspace, and what a request of a transaction does to it. Each is checked as a whole before any of it is done. */
 import { lookUp } from "../coordination-service/table.ts";
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
-import { covers, deleteKey, entriesIn, entryOf, type Keyspace, NO_LEASE, putKey, versionBytes } from "./versions.ts";
+import {
+  covers,
+  deleteKey,
+  entriesIn,
+  entryOf,
+  isUnchanged,
+  type Keyspace,
+  NO_LEASE,
+  putKey,
+  versionBytes,
+} from "./versions.ts";
 import type {
   Compare,
   DeleteRequest,
@@ -132,14 +142,17 @@ export function obstacleTo(space: Keyspace, request: RequestOp, path: Path | nul
     }
     return null;
   }
-  if (request.type === "range") return revisionFault(space, request.revision);
+  if (request.type === "range") return revisionFault(space, request);
   return request.type === "put" ? putObstacle(space, request) : null;
 }
 
-export function revisionFault(space: Keyspace, revision: number): KeyspaceErrorCode | null {
+export function revisionFault(space: Keyspace, request: RangeRequest): KeyspaceErrorCode | null {
+  const { revision } = request;
   if (revision === 0) return null;
   if (revision > space.revision) return "futureRevision";
-  return revision < space.compacted ? "compacted" : null;
+  const { compacted, trimmed = 0 } = space;
+  const isKept = revision >= trimmed || isUnchanged(space, request, revision + 1);
+  return revision >= compacted && isKept ? null : "compacted";
 }
 
 function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: PutRequest): KeyspaceErrorCode | null {

@@ -71,5 +71,5 @@ export const keyspaceQuestionShape: Shape<KeyspaceQuestion> = variants<KeyspaceQ
   lease: { lease, keys: boolean },
   leases: {},
   size: {},
-  events: { from: natural, maxBytes: natural },
+  events: { ...interval, from: natural, maxBytes: natural },
 });

@@ -10,8 +10,12 @@ import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./words.ts
 export interface Keyspace {
   /** Of the last change. An empty keyspace begins at 1, as etcd's does. */
   revision: number;
-  /** Reads of revisions before this one are refused; 0: of none. */
+  /** A client has compacted it: reads of revisions before this one are refused; 0: of none. */
   compacted: number;
+  /** Changes before this revision have been dropped because the history is bounded; absent: none since it was compacted. */
+  trimmed?: number;
+  /** Which keys have been deleted by dropped changes, ascending; absent: none. */
+  deletions?: Deletion[];
   /** Each key's versions, oldest first. */
   keys: Table<Version[]>;
   /** Every change that is kept, in order. */
@@ -37,6 +41,13 @@ export interface Changed {
   key: ByteText;
 }
 
+/** No key from `from` to `to` has a dropped deletion after this revision. */
+export interface Deletion {
+  from: ByteText;
+  to: ByteText;
+  revision: number;
+}
+
 export interface Lease {
   /** Seconds. */
   ttl: number;
@@ -47,7 +58,7 @@ export interface Lease {
 }
 
 /** As the end of an interval: there is none. */
-const ALL_FROM: ByteText = "\0";
+export const ALL_FROM: ByteText = "\0";
 export const NO_LEASE: LeaseId = "0";
 
 export const emptyKeyspace = (): Keyspace => ({
@@ -211,19 +222,41 @@ function firstOf(history: readonly Changed[], revision: number): number {
   return low;
 }
 
-/** Forgets what reads as of that revision and later ones do not need. */
+/** Forgets what reads as of that revision and later ones do not need, at a client's request. */
 export function compact(space: Keyspace, revision: number): void {
+  drop(space, revision);
+  space.compacted = revision;
+  replaceDeletions(
+    space,
+    (space.deletions ?? []).filter((deletion) => deletion.revision >= revision),
+  );
+  if (revision >= (space.trimmed ?? 0)) delete space.trimmed;
+}
+
+/**
+ * Drops changes before that revision to bound the history. A range that has not changed since an earlier revision can still be read and
+ * watched from there: the last change of each key that exists is kept, and so is the revision of each dropped deletion.
+ */
+export function trim(space: Keyspace, revision: number): void {
+  const dropped = drop(space, revision);
+  space.trimmed = revision;
+  replaceDeletions(space, coarsened([...(space.deletions ?? []), ...dropped]));
+}
+
+/** @returns the dropped deletions. */
+function drop(space: Keyspace, revision: number): Deletion[] {
   const { history } = space;
   const end = firstOf(history, revision + 1);
   const forgotten = new Set(history.slice(0, end).map(({ key }) => key));
-  for (const key of forgotten) forget(space, key, revision);
+  const deletions = [...forgotten].flatMap((key) => forget(space, key, revision) ?? []);
   const isKept = ({ revision: of, key }: Changed): boolean =>
     of === revision && (lookUp(space.keys, key)?.some(({ mod }) => mod === revision) ?? false);
   space.history = [...history.slice(firstOf(history, revision), end).filter(isKept), ...history.slice(end)];
-  space.compacted = revision;
+  return deletions;
 }
 
-function forget(space: Keyspace, key: ByteText, revision: number): void {
+/** @returns its last deletion, if that is dropped. */
+function forget(space: Keyspace, key: ByteText, revision: number): Deletion | null {
   const versions = lookUp(space.keys, key) as Version[];
   const newest = versions.findLastIndex(({ mod }) => mod <= revision);
   const last = versions[newest];
@@ -232,4 +265,68 @@ function forget(space: Keyspace, key: ByteText, revision: number): void {
   for (const { value } of versions.slice(0, first)) space.bytes -= versionBytes(key, value);
   if (first === versions.length) strike(space.keys, key);
   else versions.splice(0, first);
+  return last !== undefined && first > newest ? { from: key, to: key, revision: last.mod } : null;
 }
+
+/** If there are more intervals of deletions, the nearest ones (by their common prefix) are joined until half as many remain. */
+const MAX_DELETIONS = 1_000;
+/** In addition to its keys, as JSON. An interval takes less room than the dropped deletions in it. */
+const DELETION_BYTES = 60;
+
+const bytesOfDeletions = (deletions: readonly Deletion[]): number =>
+  deletions.reduce((sum, { from, to }) => sum + DELETION_BYTES + bytesOf(from) + bytesOf(to), 0);
+
+function replaceDeletions(space: Keyspace, deletions: Deletion[]): void {
+  space.bytes += bytesOfDeletions(deletions) - bytesOfDeletions(space.deletions ?? []);
+  if (deletions.length > 0) space.deletions = deletions;
+  else delete space.deletions;
+}
+
+/** Ascending, disjoint and bounded in number. An interval may cover keys that were never deleted, but misses none that was. */
+function coarsened(deletions: Deletion[]): Deletion[] {
+  const ascending = deletions.sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
+  const apart = joined(ascending, (before, next) => next.from <= before.to);
+  if (apart.length <= MAX_DELETIONS) return apart;
+  const common = apart.map(({ from }, at) => commonLength(apart[at - 1]?.to ?? "", from));
+  const nearest = apart.map((_deletion, at) => at).slice(1);
+  nearest.sort((a, b) => (common[b] as number) - (common[a] as number) || a - b);
+  const isJoined = new Set(nearest.slice(0, apart.length - MAX_DELETIONS / 2));
+  return joined(apart, (_before, _next, at) => isJoined.has(at));
+}
+
+function joined(
+  deletions: readonly Deletion[],
+  areOne: (before: Deletion, next: Deletion, at: number) => boolean,
+): Deletion[] {
+  const result: Deletion[] = [];
+  for (const [at, next] of deletions.entries()) {
+    const before = result.at(-1);
+    if (before === undefined || !areOne(before, next, at)) result.push({ ...next });
+    else {
+      if (next.to > before.to) before.to = next.to;
+      before.revision = Math.max(before.revision, next.revision);
+    }
+  }
+  return result;
+}
+
+function commonLength(a: ByteText, b: ByteText): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return length;
+}
+
+/** Whether nothing in the interval has changed from that revision up to the trimmed one, at most as far as is known. */
+export function isUnchanged(space: Keyspace, interval: Interval, revision: number): boolean {
+  const { trimmed = 0, deletions = [], keys } = space;
+  const wasDeleted = (deletion: Deletion): boolean => deletion.revision >= revision && overlaps(interval, deletion);
+  if (deletions.some(wasDeleted)) return false;
+  const { from, to } = placesOf(space, interval);
+  // Of the changes up to where the history is trimmed, a key has at most the last one, as its first version.
+  return !keys.values
+    .slice(from, to)
+    .some(([first]) => first !== undefined && first.mod >= revision && first.mod <= trimmed);
+}
+
+const overlaps = ({ key, end }: Interval, { from, to }: Deletion): boolean =>
+  to >= key && (end === "" ? from <= key : end === ALL_FROM || from < end);

@@ -101,8 +101,8 @@ export type KeyspaceQuestion =
   | { type: "lease"; lease: LeaseId; keys: boolean }
   | { type: "leases" }
   | { type: "size" }
-  /** What changed from that revision on, in order: so many bytes of it and whole revisions. */
-  | { type: "events"; from: number; maxBytes: number };
+  /** What changed from that revision on, in order, of all keys: so many bytes of it and whole revisions. Refused unless that is all that changed in the interval. */
+  | ({ type: "events"; from: number; maxBytes: number } & Interval);
 
 export interface RangeResponse {
   type: "range";
