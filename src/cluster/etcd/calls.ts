@@ -92,13 +92,13 @@ function operationOf(operation: WireOp): RequestOp {
   if (put !== null) return putOf(put);
   if (remove !== null) return deleteOf(remove);
   if (txn !== null) return txnOf(txn);
-  throw new EtcdError("emptyKey");
+  throw new EtcdError("keyNotFound");
 }
 
 function compareOf(wire: ValueOf<typeof compareMessage>): Compare {
   const type = compared[wire.target];
   const result = results[wire.result];
-  if (type === undefined || result === undefined) throw new EtcdError("emptyKey");
+  if (type === undefined || result === undefined) throw new EtcdError("invalidCompare");
   const of = { key: wire.key, end: wire.range_end, result };
   if (type === "value") return { ...of, type, value: wire.value };
   if (type === "lease") return { ...of, type, lease: wire.lease };

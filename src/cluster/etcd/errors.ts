@@ -19,6 +19,7 @@ const known = {
   answerTooLarge: [RESOURCE_EXHAUSTED, "answer is too large"],
   duplicateKey: [INVALID_ARGUMENT, "duplicate key given in txn request"],
   invalidSort: [INVALID_ARGUMENT, "invalid sort option"],
+  invalidCompare: [INVALID_ARGUMENT, "invalid comparison"],
   requestTooLarge: [INVALID_ARGUMENT, "request is too large"],
   compacted: [OUT_OF_RANGE, "mvcc: required revision has been compacted"],
   futureRevision: [OUT_OF_RANGE, "mvcc: required revision is a future revision"],
@@ -27,12 +28,14 @@ const known = {
   leaseNotFound: [NOT_FOUND, "requested lease not found"],
   leaseExists: [FAILED_PRECONDITION, "lease already exists"],
   ttlTooLarge: [OUT_OF_RANGE, "too large lease TTL"],
+  noLeader: [UNAVAILABLE, "no leader"],
   notLeader: [FAILED_PRECONDITION, "not leader"],
   badTransferee: [FAILED_PRECONDITION, "bad leader transferee"],
   memberNotFound: [NOT_FOUND, "member not found"],
   memberExists: [FAILED_PRECONDITION, "Peer URLs already exists"],
   badMemberUrls: [INVALID_ARGUMENT, "given member URLs are invalid"],
   notLearner: [FAILED_PRECONDITION, "can only promote a learner member"],
+  learnerNotReady: [FAILED_PRECONDITION, "can only promote a learner member which is in sync with leader"],
   lastVoter: [FAILED_PRECONDITION, "re-configuration failed due to not enough started members"],
   unhealthy: [UNAVAILABLE, "unhealthy cluster"],
   sessionExpired: [UNKNOWN, "mutex: session is expired"],
@@ -44,6 +47,7 @@ const known = {
 } as const satisfies Record<KeyspaceErrorCode, readonly [number, string]> & Record<string, readonly [number, string]>;
 
 export type EtcdErrorName = keyof typeof known;
+export const errorNames = Object.keys(known) as EtcdErrorName[];
 
 export class EtcdError extends Error {
   readonly #reason: EtcdErrorName;

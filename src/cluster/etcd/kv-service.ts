@@ -1,6 +1,7 @@
 /** etcd's service KV. */
 import type { RequestOp } from "../../protocols/service/keyspace/words.ts";
 import { atLeastZero, deleteOf, type Header, putOf, rangeOf, txnOf, wireResponse } from "./calls.ts";
+import { EtcdError } from "./errors.ts";
 import { type Method, unary } from "./grpc-door.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import * as of from "./messages.ts";
@@ -22,8 +23,15 @@ export function kvService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<
     DeleteRange: unary(of.deleteRangeRequest, of.deleteRangeResponse, (request) => execute(deleteOf(request))),
     Txn: unary(of.txnRequest, of.txnResponse, (request) => execute(txnOf(request))),
     Compact: unary(of.compactionRequest, of.headerOnly, async ({ revision }) => {
-      const response = await keyspace.execute({ type: "compact", revision: atLeastZero(revision) });
+      const compact = keyspace.execute({ type: "compact", revision: atLeastZero(revision) });
+      const response = await (revision === 0 ? compact.catch(orNothing) : compact);
       return { header: headerOf(response.revision) };
     }),
   };
+}
+
+/** Compacting to revision 0 drops nothing, and etcd takes it until a later revision has been compacted. */
+function orNothing(error: unknown): { revision: number } {
+  if (error instanceof EtcdError && error.is("compacted") && error.compacted === 0) return error;
+  throw error;
 }
