@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, expect, test, vi } from "vitest";
 import { createLog } from "../../runtime/log.ts";
 import { newCounts } from "../../runtime/metrics.ts";
@@ -29,6 +29,19 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
+/** Whether there is a leader, as a test says. */
+class KnownLeader {
+  isKnown = true;
+  readonly streams = new Set<(error: EtcdError) => void>();
+  require(): void {
+    if (!this.isKnown) throw new EtcdError("noLeader");
+  }
+  follow(end: (error: EtcdError) => void): () => void {
+    this.streams.add(end);
+    return () => void this.streams.delete(end);
+  }
+}
+
 /** It answers with a value so many times as long; or not before it is told to; streams send what they are told to. */
 async function served(limits: Partial<DoorLimits> = {}) {
   const counts = newCounts().etcd;
@@ -52,16 +65,26 @@ async function served(limits: Partial<DoorLimits> = {}) {
     streams.push(duplex);
     for await (const _request of duplex.requests);
   });
+  const stay = bidirectional(text, text, async ({ requests, signal, send }) => {
+    signal.addEventListener("abort", () => ended.push("cancelled"));
+    for await (const request of requests) await send(request);
+    ended.push("no more requests");
+    await send({ value: "more" });
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  });
   const refuse = bidirectional(text, text, async ({ requests }) => {
     for await (const _request of requests) throw new EtcdError("timedOut");
   });
+  const leadership = new KnownLeader();
+  const ended: string[] = [];
   const room = new DoorRoom(counts, log, { connections: 10, calls: 10, unreadBytes: 1_048_576, ...limits });
   door = await serveGrpc(
     { host: "127.0.0.1", port: 0 },
-    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream, Refuse: refuse } },
+    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream, Stay: stay, Refuse: refuse } },
     room,
+    leadership,
   );
-  return { counts, said, waiting, given, streams };
+  return { counts, said, waiting, given, streams, leadership, ended };
 }
 
 function client(): Client {
@@ -73,12 +96,13 @@ function client(): Client {
   return one;
 }
 
-const call = (by: Client, name: string, request: Buffer): Promise<Buffer> =>
+const call = (by: Client, name: string, request: Buffer, metadata = new Metadata()): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    by.makeUnaryRequest(`/test.Text/${name}`, identity, identity, request, (error: ServiceError | null, response) => {
+    const done = (error: ServiceError | null, response?: Buffer): void => {
       if (error === null) resolve(response as Buffer);
       else reject(error);
-    });
+    };
+    by.makeUnaryRequest(`/test.Text/${name}`, identity, identity, request, metadata, done);
   });
 
 const asked = (value: string, times: number): Buffer => Buffer.from(text.encode({ value, times }));
@@ -123,6 +147,45 @@ test("a stream that fails tells its client why, and is over", async () => {
   stream.write(asked("a", 1));
   expect(await failed).toMatchObject({ code: 14, details: "etcdserver: request timed out" });
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
+  await isWell(one);
+});
+
+test("a stream whose client sends no more requests is open until it is cancelled", async () => {
+  const { counts, ended } = await served();
+  const stream = client().makeBidiStreamRequest("/test.Text/Stay", identity, identity);
+  const values: string[] = [];
+  stream.on("data", (bytes: Buffer) => values.push(text.decode(bytes).value)).on("error", () => {});
+  stream.write(asked("first", 1));
+  stream.end();
+  await vi.waitFor(() => expect(values).toEqual(["first", "more"]), PATIENCE);
+  expect([counts.open, ended]).toEqual([1, ["no more requests"]]);
+  stream.cancel();
+  await vi.waitFor(() => expect([counts.open, ended]).toEqual([0, ["no more requests", "cancelled"]]), PATIENCE);
+});
+
+test("calls that require a leader are refused without one, and their streams end", async () => {
+  const { counts, leadership } = await served();
+  const one = client();
+  const required = new Metadata();
+  required.set("hasleader", "true");
+  const open = (metadata: Metadata) => {
+    const stream = one.makeBidiStreamRequest("/test.Text/Stay", identity, identity, metadata);
+    stream.on("data", () => {});
+    return { stream, failed: new Promise((resolve) => stream.on("error", resolve)) };
+  };
+  const noLeader = { code: 14, details: "etcdserver: no leader" };
+  const [first, other] = [open(required), open(new Metadata())];
+  await call(one, "Repeat", asked("a", 1), required);
+  await vi.waitFor(() => expect([counts.open, leadership.streams.size]).toEqual([2, 1]), PATIENCE);
+  leadership.isKnown = false;
+  for (const end of leadership.streams) end(new EtcdError("noLeader"));
+  expect(await first.failed).toMatchObject(noLeader);
+  expect(await open(required).failed).toMatchObject(noLeader);
+  await expect(call(one, "Repeat", asked("a", 1), required)).rejects.toMatchObject(noLeader);
+  await call(one, "Repeat", asked("a", 1)); // It does not require one.
+  await vi.waitFor(() => expect([counts.open, leadership.streams.size]).toEqual([1, 0]), PATIENCE);
+  other.stream.cancel();
+  leadership.isKnown = true;
   await isWell(one);
 });
 
@@ -252,7 +315,7 @@ test("an address that is taken is named", async () => {
     newCounts().etcd,
     createLog(() => {}),
   );
-  await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room)).rejects.toThrow(
+  await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room, new KnownLeader())).rejects.toThrow(
     `cannot listen on 127.0.0.1:${door.port} for etcd's API: it is taken`,
   );
 });

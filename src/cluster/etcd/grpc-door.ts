@@ -7,9 +7,13 @@ import type { HostPort } from "../../runtime/host-port.ts";
 import { optionalPackage } from "../../runtime/optional-package.ts";
 import type { DoorRoom, Place } from "./door-room.ts";
 import { EtcdError } from "./errors.ts";
+import type { Leadership } from "./leadership.ts";
 import type { Message } from "./protobuf.ts";
 
-/** A stream of messages in both directions, which ends when `signal` is aborted or the handler is done. */
+/**
+ * A stream of messages in both directions, which ends when `signal` is aborted or the handler is done. A client that sends no more
+ * requests may still read: then `requests` ends, and `signal` is not aborted.
+ */
 export interface Duplex<Q, R> {
   readonly requests: AsyncIterable<Q>;
   readonly signal: AbortSignal;
@@ -80,7 +84,12 @@ const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen there */
-export async function serveGrpc(address: HostPort, services: Services, room: DoorRoom): Promise<GrpcDoor> {
+export async function serveGrpc(
+  address: HostPort,
+  services: Services,
+  room: DoorRoom,
+  leadership: Pick<Leadership, "require" | "follow">,
+): Promise<GrpcDoor> {
   const grpc = await library();
   const server = new grpc.Server({
     "grpc.max_receive_message_length": MAX_REQUEST_BYTES,
@@ -99,7 +108,9 @@ export async function serveGrpc(address: HostPort, services: Services, room: Doo
         return statusOf(error);
       };
       implementation[name] =
-        method.handle === null ? answeredStream(method, enter, fail) : answeredCall(method, enter, fail);
+        method.handle === null
+          ? answeredStream(method, enter, fail, leadership)
+          : answeredCall(method, enter, fail, leadership);
     }
     server.addService(definition, implementation);
   }
@@ -163,6 +174,8 @@ const definitionOf = (
   responseDeserialize: (bytes) => bytes,
 });
 
+const requiresLeader = (metadata: Grpc.Metadata): boolean => metadata.get("hasleader")[0] === "true";
+
 interface Status {
   readonly code: number;
   readonly details: string;
@@ -172,7 +185,12 @@ type Fail = (error: unknown) => Status;
 
 /** A call is over once its stream has closed, which `cancelled` says, whatever came of it. */
 const answeredCall =
-  (method: Method, enter: Enter, fail: Fail): Grpc.handleUnaryCall<unknown, Buffer> =>
+  (
+    method: Method,
+    enter: Enter,
+    fail: Fail,
+    leadership: Pick<Leadership, "require">,
+  ): Grpc.handleUnaryCall<unknown, Buffer> =>
   (call, callback) => {
     const controller = new AbortController();
     let isAnswered = false;
@@ -183,6 +201,7 @@ const answeredCall =
           place.leave();
           if (!isAnswered) controller.abort();
         });
+        if (requiresLeader(call.metadata)) leadership.require();
         const response = await (method.handle as Handler<unknown, unknown>)(call.request, controller.signal);
         const bytes = Buffer.from(method.response.encode(response as object));
         place.hold(bytes.length);
@@ -197,7 +216,12 @@ const answeredCall =
   };
 
 const answeredStream =
-  (method: Method, enter: Enter, fail: Fail): Grpc.handleBidiStreamingCall<unknown, Buffer> =>
+  (
+    method: Method,
+    enter: Enter,
+    fail: Fail,
+    leadership: Pick<Leadership, "require" | "follow">,
+  ): Grpc.handleBidiStreamingCall<unknown, Buffer> =>
   (call) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -233,6 +257,10 @@ const answeredStream =
         const place = enter();
         call.on("cancelled", () => place.leave());
         call.on("cancelled", end).on("error", end).on("close", end);
+        if (requiresLeader(call.metadata)) {
+          leadership.require();
+          signal.addEventListener("abort", leadership.follow(failWith));
+        }
         await (method.stream as StreamHandler<unknown, unknown>)({ requests, signal, send, fail: failWith });
         call.end();
       } catch (error) {

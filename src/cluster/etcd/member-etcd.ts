@@ -49,6 +49,7 @@ export async function serveEtcdOf(
   const { leaseService } = await import("./lease-service.ts");
   const { clusterService, maintenanceService } = await import("./cluster-service.ts");
   const { electionService, lockService } = await import("./lock-service.ts");
+  const { Leadership } = await import("./leadership.ts");
   const { Watches } = await import("./watches.ts");
   const { host } = state;
   const clusterId = idOf(cluster);
@@ -70,13 +71,15 @@ export async function serveEtcdOf(
     "etcdserverpb.Cluster": clusterService(parts),
     "etcdserverpb.Maintenance": maintenanceService(parts),
   };
-  const door = await serveGrpc(address, services, new DoorRoom(counts, log));
+  const leadership = new Leadership(host);
+  const door = await serveGrpc(address, services, new DoorRoom(counts, log), leadership);
   const url = `http://${formatHostPort({ host: address.host, port: door.port })}`;
   announce(host, ETCD_ENDPOINTS, url);
   return {
     url,
     async close() {
       watches.close();
+      leadership.close();
       await door.close();
     },
   };
