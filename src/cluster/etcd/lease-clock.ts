@@ -12,6 +12,8 @@ interface Counted extends GrantedLease {
   readonly since: number;
 }
 
+const endOf = ({ since, ttl }: Counted): number => since + ttl * 1_000;
+
 const SWEEP_MS = 500;
 /** Leases that end together: so many share an entry of the log. */
 const AT_ONCE = 64;
@@ -40,8 +42,14 @@ export class LeaseClock {
   remaining(lease: LeaseId): number | null {
     const counted = this.#leases.get(lease);
     if (counted === undefined) return null;
-    const elapsedS = (this.#service.platform.clock.now() - counted.since) / 1_000;
-    return Math.max(0, Math.floor(counted.ttl - elapsedS));
+    return Math.max(0, Math.floor((endOf(counted) - this.#service.platform.clock.now()) / 1_000));
+  }
+
+  /** The one that ends first comes first. A lease that this member has not seen granted or renewed counts from now. */
+  inOrder(leases: readonly GrantedLease[]): GrantedLease[] {
+    const now = this.#service.platform.clock.now();
+    const end = (lease: GrantedLease): number => endOf(this.#leases.get(lease.lease) ?? { ...lease, since: now });
+    return leases.toSorted((a, b) => end(a) - end(b));
   }
 
   close(): void {
@@ -91,7 +99,7 @@ export class LeaseClock {
       }
     }
     const now = this.#service.platform.clock.now();
-    const over = [...this.#leases.values()].filter(({ ttl, since }) => now - since >= ttl * 1_000);
+    const over = [...this.#leases.values()].filter((lease) => now >= endOf(lease));
     for (let at = 0; at < over.length && this.#isNeeded; at += AT_ONCE) {
       const expire = ({ lease, renewal }: Counted): Promise<unknown> =>
         this.#keyspace.execute({ type: "expire", lease, renewal }).catch(() => {}); // It has been renewed, or is over.

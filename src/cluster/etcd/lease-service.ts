@@ -41,7 +41,7 @@ export function leaseService({ keyspace, clock, headerOf }: LeaseParts): Record<
     }),
     LeaseLeases: unary(of.nothing, of.leaseLeasesResponse, async () => {
       const { revision, leases } = await keyspace.ask({ type: "leases" });
-      return { header: headerOf(revision), leases: leases.map(({ lease }) => ({ ID: lease })) };
+      return { header: headerOf(revision), leases: clock.inOrder(leases).map(({ lease }) => ({ ID: lease })) };
     }),
   };
 }
