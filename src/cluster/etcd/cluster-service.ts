@@ -21,8 +21,11 @@ export interface ClusterParts {
   idOf(member: NodeId): string;
 }
 
-/** Of etcd, whose API this is. */
-const API_VERSION = "3.4.0";
+/**
+ * The release of etcd whose API this is. Kubernetes' API server (1.31 and later) sends progress requests to 3.4.31 or later, and serves
+ * lists from its cache once it has the answer. It relies on progress that never overtakes the changes before it, and so `watches.ts` has it.
+ */
+const API_VERSION = "3.4.31";
 
 export function clusterService(parts: ClusterParts): Record<string, Method> {
   const { members, idOf } = parts;
@@ -56,8 +59,11 @@ export function clusterService(parts: ClusterParts): Record<string, Method> {
       return changed(() => members.move(id, addressOf(peerURLs)));
     }),
     MemberPromote: unary(of.memberRequest, of.memberListResponse, async ({ ID }) => {
-      const { id, role } = await known(ID);
-      if (role !== "learner") throw new EtcdError("notLearner");
+      const { id } = await known(ID);
+      const { answer } = await parts.host.query({ type: "members" });
+      const listed = answer.list?.members.find(({ member }) => member === id);
+      if (listed?.wish !== "learner") throw new EtcdError("notLearner");
+      if (listed.journal === "") throw new EtcdError("learnerNotReady"); // It has never been started.
       return changed(() => members.promote(id));
     }),
   };
@@ -90,7 +96,9 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
     isLearner: isLearner({ role }),
   }));
-  return { header: headerOf(revision), members: shown };
+  // As etcd lists them.
+  const byId = shown.sort((a, b) => (BigInt(a.ID) < BigInt(b.ID) ? -1 : 1));
+  return { header: headerOf(revision), members: byId };
 }
 
 /** One that no member has had: ids of members that were removed are not given again. */
