@@ -9,6 +9,7 @@ import type {
   KeyspaceResponse,
   Refused,
 } from "../../protocols/service/keyspace/words.ts";
+import type { Timers } from "../../runtime/platform/platform.ts";
 import { CoordinationError } from "../services/coordination-error.ts";
 import type { Service } from "../services/state/service.ts";
 import { utf8Bytes } from "../services/utf8-bytes.ts";
@@ -48,6 +49,10 @@ export class KeyspaceClient {
       if (long !== null && this.#long.has(long.asker)) this.#long.set(long.asker, long.response);
       if (change !== null) tell(change);
     });
+  }
+
+  get timers(): Timers {
+    return this.#service.platform.timers;
   }
 
   /** @throws EtcdError if it is refused, or has no answer in time: then it may have been done */

@@ -6,7 +6,7 @@ import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Service } from "../services/state/service.ts";
 import { EtcdError } from "./errors.ts";
 
-/** Longer than an election takes, so a change of leaders ends no stream. */
+/** Longer than an election takes as a rule, so a change of leaders ends no stream. */
 const NO_LEADER_MS = 1_000;
 
 type End = (error: EtcdError) => void;

@@ -1,7 +1,8 @@
 /** etcd's service Watch: of each watch every change from its revision on, in order and once, however slowly its client reads. */
-import { covers } from "../../protocols/service/keyspace/versions.ts";
+import { ALL_FROM, covers } from "../../protocols/service/keyspace/versions.ts";
 import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/words.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import { atLeastZero, wireKeyValue } from "./calls.ts";
 import { EtcdError } from "./errors.ts";
 import { bidirectional, type Duplex, type Method } from "./grpc-door.ts";
@@ -21,7 +22,19 @@ const MAX_BACKLOG = 1_000;
 const MAX_BACKLOG_BYTES = 1_048_576;
 /** Of one answer to that; each stream has one at a time. */
 const ANSWER_BYTES = 1_048_576;
+/** At most in one message to a watch with `fragment`, unless one event takes more. */
+const FRAGMENT_BYTES = 1_048_576;
+/** At most, in addition to an event's key and values. */
+const EVENT_BYTES = 100;
+/**
+ * A watch with `progress_notify` reports its revision when none of its keys has changed for this time, or during this many changes of
+ * other keys. A client resumes from the last reported revision, which so stays within the kept history.
+ */
+const PROGRESS_MS = 60_000;
+const PROGRESS_REVISIONS = 1_000;
 const NO_WATCH = -1;
+/** An empty key is this one. */
+const FIRST_KEY = "\0";
 const NO_PUT = 0;
 const NO_DELETE = 1;
 
@@ -31,8 +44,16 @@ export class Watches {
   readonly #counts: Pick<EtcdCounts, "watches" | "refused">;
   readonly #watches = new Set<Watch>();
   readonly #forget: () => void;
+  readonly #progressMs: number;
+  #isNotifying = false;
 
-  constructor(keyspace: KeyspaceClient, headerOf: HeaderOf, counts: Pick<EtcdCounts, "watches" | "refused">) {
+  constructor(
+    keyspace: KeyspaceClient,
+    headerOf: HeaderOf,
+    counts: Pick<EtcdCounts, "watches" | "refused">,
+    progressMs = PROGRESS_MS,
+  ) {
+    this.#progressMs = progressMs;
     this.#keyspace = keyspace;
     this.#headerOf = headerOf;
     this.#counts = counts;
@@ -57,8 +78,25 @@ export class Watches {
       own.delete(watch.id);
       this.#watches.delete(watch);
       this.#counts.watches = this.#watches.size;
+      around.rested(); // The others may have waited for it alone.
     };
-    const around = { stream, keyspace: this.#keyspace, headerOf: this.#headerOf, inTurn: turns(), nextId: 0 };
+    const sendInTurn = turns();
+    const around: Around = {
+      keyspace: this.#keyspace,
+      headerOf: this.#headerOf,
+      inTurn: turns(),
+      nextId: 0,
+      isProgressOwed: false,
+      // Nothing comes between the fragments of one response: clients could not put them together.
+      send: (...responses) =>
+        sendInTurn(async () => {
+          for (const response of responses) await stream.send(response);
+        }),
+      fail: (error) => stream.fail(error),
+      rested: () => {
+        if (around.isProgressOwed) this.#sendProgress(around, own).catch(around.fail);
+      },
+    };
     try {
       for await (const { create_request, cancel_request, progress_request } of stream.requests) {
         if (create_request !== null) await this.#create(create_request as CreateRequest, around, own, end);
@@ -66,10 +104,12 @@ export class Watches {
           const watch = own.get(cancel_request.watch_id ?? 0);
           if (watch === undefined) continue;
           end(watch);
-          await stream.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
-        } else if (progress_request !== null) await this.#sayProgress(stream, own);
+          await around.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
+        } else if (progress_request !== null) await this.#sendProgress(around, own);
       }
+      await aborted(stream.signal); // A client that has sent all its requests still reads.
     } finally {
+      around.isProgressOwed = false;
       for (const watch of [...own.values()]) end(watch);
     }
   }
@@ -80,15 +120,12 @@ export class Watches {
     own: Map<number, Watch>,
     end: (watch: Watch) => void,
   ): Promise<void> {
-    const id = request.watch_id === 0 ? freeId(around, own) : request.watch_id;
-    const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
-    if (isFull || own.has(id)) {
-      count(this.#counts.refused, isFull ? "too-many-watches" : "duplicate-watch");
+    const refusal = this.#refusalOf(request, own);
+    if (refusal !== null) {
+      const [label, cancel_reason] = refusal;
+      count(this.#counts.refused, label);
       const { revision } = await this.#keyspace.ask({ type: "size" });
-      const cancel_reason = isFull
-        ? "etcdserver: too many requests"
-        : "etcdserver: duplicate watch ID provided on the WatchStream";
-      return around.stream.send({
+      return around.send({
         header: this.#headerOf(revision),
         watch_id: NO_WATCH,
         created: true,
@@ -96,22 +133,60 @@ export class Watches {
         cancel_reason,
       });
     }
+    const id = request.watch_id === 0 ? freeId(around, own) : request.watch_id;
     const watch = new Watch(id, request, around);
     own.set(id, watch);
     this.#watches.add(watch);
     this.#counts.watches = this.#watches.size;
     await watch.begin();
     void watch.run().finally(() => end(watch));
+    if (request.progress_notify) this.#notifyProgress().catch(() => {});
   }
 
-  /** Unless some are behind: then a later request is answered. */
-  async #sayProgress(stream: Stream, own: ReadonlyMap<number, Watch>): Promise<void> {
+  /** The label of its metric, and etcd's text. */
+  #refusalOf(
+    { key, range_end, watch_id }: CreateRequest,
+    own: ReadonlyMap<number, Watch>,
+  ): readonly [label: string, reason: string] | null {
+    const from = key === "" ? FIRST_KEY : key;
+    if (range_end !== "" && range_end !== ALL_FROM && range_end <= from)
+      return ["empty-watch-range", "mvcc: watcher range is empty"];
+    if (watch_id !== 0 && own.has(watch_id))
+      return ["duplicate-watch", "mvcc: duplicate watch ID provided on the WatchStream"];
+    const isFull = this.#watches.size >= MAX_WATCHES || own.size >= MAX_WATCHES_OF_STREAM;
+    return isFull ? ["too-many-watches", "etcdserver: too many requests"] : null;
+  }
+
+  /** The answer waits until all watches of the stream have sent their changes. */
+  async #sendProgress(around: Around, own: ReadonlyMap<number, Watch>): Promise<void> {
     const watches = [...own.values()];
-    if (watches.length === 0 || watches.some((watch) => !watch.isUpToDate)) return;
-    const upTo = Math.min(...watches.map((watch) => watch.upTo));
-    await stream.send({ header: this.#headerOf(upTo), watch_id: NO_WATCH });
+    around.isProgressOwed = watches.some((watch) => !watch.isUpToDate);
+    if (around.isProgressOwed) return;
+    const revision =
+      watches.length === 0
+        ? (await this.#keyspace.ask({ type: "size" })).revision
+        : Math.min(...watches.map((watch) => watch.upTo));
+    await around.send({ header: this.#headerOf(revision), watch_id: NO_WATCH });
+  }
+
+  /** While there are watches that asked for it. */
+  async #notifyProgress(): Promise<void> {
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
+    const asking = (): Watch[] => [...this.#watches].filter((watch) => watch.notifiesProgress);
+    while (asking().length > 0) {
+      await sleep(this.#keyspace.timers, this.#progressMs, { ref: false });
+      for (const watch of asking()) watch.notifyProgress();
+    }
+    this.#isNotifying = false;
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve());
+  });
 
 /** None is given again: what was sent to the watch before may still be on its way. */
 function freeId(around: Around, own: ReadonlyMap<number, unknown>): number {
@@ -134,12 +209,18 @@ const bytesOf = ({ events }: KeyspaceChange): number =>
 
 /** Of all watches of a stream. */
 interface Around {
-  readonly stream: Stream;
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
   /** Of the next watch that leaves the choice to the member. */
   nextId: number;
+  /** Whether a progress request waits for watches that are behind. */
+  isProgressOwed: boolean;
   inTurn(work: () => Promise<void>): Promise<void>;
+  /** One after the other. */
+  send(...responses: Partial<WatchResponse>[]): Promise<void>;
+  fail(error: unknown): void;
+  /** A watch has sent all that it had, or has ended. */
+  rested(): void;
 }
 
 class Watch {
@@ -157,6 +238,10 @@ class Watch {
   /** Whether it waits for the next change: all before it has been told. */
   #isResting = false;
   #wake: () => void = () => {};
+  /** Of the last message to its client. */
+  #reported = 0;
+  /** Whether no event was sent since progress was due the last time. */
+  #isQuiet = true;
 
   constructor(
     readonly id: number,
@@ -196,13 +281,30 @@ class Watch {
 
   /** Says that it has been created. */
   async begin(): Promise<void> {
-    const { stream, keyspace, headerOf } = this.#around;
+    const { keyspace, headerOf } = this.#around;
     this.#isBehind = false; // What changes from now on waits.
     const { revision } = await keyspace.ask({ type: "size" });
     this.upTo = revision;
+    this.#reported = revision;
     if (this.#next === 0) this.#next = revision + 1;
     else if (this.#next <= revision) this.#isBehind = true;
-    await stream.send({ header: headerOf(revision), watch_id: this.id, created: true });
+    await this.#around.send({ header: headerOf(revision), watch_id: this.id, created: true });
+  }
+
+  get notifiesProgress(): boolean {
+    return this.#request.progress_notify;
+  }
+
+  /** Called at intervals: reports its revision if nothing has been sent since the last call. */
+  notifyProgress(): void {
+    if (this.#isQuiet && this.isUpToDate) this.#report().catch(this.#around.fail);
+    this.#isQuiet = true;
+  }
+
+  async #report(): Promise<void> {
+    const { send, headerOf } = this.#around;
+    this.#reported = this.upTo;
+    await send({ header: headerOf(this.upTo), watch_id: this.id });
   }
 
   async run(): Promise<void> {
@@ -214,13 +316,15 @@ class Watch {
       }
     } catch (error) {
       if (error instanceof EtcdError && error.is("compacted")) await this.#cancel(error);
-      else if (!this.#isEnded) this.#around.stream.fail(error); // It may pass: the client begins anew, at another member, say.
+      else if (!this.#isEnded) this.#around.fail(error); // It may pass: the client begins anew, at another member, say.
     }
   }
 
   async #rest(): Promise<void> {
     this.#isResting = true;
-    await new Promise<void>((resolve) => (this.#wake = resolve));
+    const woken = new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#around.rested();
+    await woken;
     this.#isResting = false;
   }
 
@@ -244,16 +348,32 @@ class Watch {
   }
 
   async #send(events: readonly KeyEvent[], revision: number): Promise<void> {
-    const { stream, headerOf } = this.#around;
     this.upTo = Math.max(this.upTo, revision);
     const wanted = events.filter((event) => this.#wants(event));
-    if (wanted.length === 0 || this.#isEnded) return;
-    const shown = wanted.map(({ type, kv, prev }) => ({
+    if (this.#isEnded) return;
+    if (wanted.length === 0) {
+      if (this.notifiesProgress && this.upTo - this.#reported >= PROGRESS_REVISIONS) await this.#report();
+      return;
+    }
+    this.#isQuiet = false;
+    this.#reported = this.upTo;
+    const header = this.#around.headerOf(this.upTo);
+    const parts = this.#request.fragment ? fragmentsOf(wanted) : [wanted];
+    const responses = parts.map((part, at) => ({
+      header,
+      watch_id: this.id,
+      events: part.map((event) => this.#shown(event)),
+      fragment: at < parts.length - 1,
+    }));
+    await this.#around.send(...responses);
+  }
+
+  #shown({ type, kv, prev }: KeyEvent) {
+    return {
       type: type === "put" ? 0 : 1,
       kv: wireKeyValue(kv),
       prev_kv: this.#request.prev_kv && prev !== null ? wireKeyValue(prev) : null,
-    }));
-    await stream.send({ header: headerOf(this.upTo), watch_id: this.id, events: shown });
+    };
   }
 
   #wants({ type, kv }: KeyEvent): boolean {
@@ -262,17 +382,34 @@ class Watch {
 
   get #interval(): Interval {
     const { key, range_end: end } = this.#request;
-    return { key: key === "" ? "\0" : key, end };
+    return { key: key === "" ? FIRST_KEY : key, end };
   }
 
   async #cancel({ compacted }: EtcdError): Promise<void> {
     if (this.#isEnded) return;
-    const { stream, headerOf } = this.#around;
-    await stream.send({
-      header: headerOf(this.upTo),
+    const { send, headerOf } = this.#around;
+    await send({
+      header: headerOf(0), // As etcd has it.
       watch_id: this.id,
       canceled: true,
       compact_revision: compacted,
     });
   }
+}
+
+/** In parts that each take little enough for a client's limit. */
+function fragmentsOf(events: readonly KeyEvent[]): KeyEvent[][] {
+  const fragments: KeyEvent[][] = [];
+  let room = 0;
+  for (const event of events) {
+    const { kv, prev } = event;
+    const bytes = 2 * (EVENT_BYTES + kv.key.length) + kv.value.length + (prev?.value.length ?? 0);
+    if (bytes > room) {
+      fragments.push([]);
+      room = FRAGMENT_BYTES;
+    }
+    fragments.at(-1)?.push(event);
+    room -= bytes;
+  }
+  return fragments;
 }

@@ -166,7 +166,7 @@ describe("a keyspace", () => {
     expect(deletions.length).toBeLessThanOrEqual(1_000);
     const watched = (key: string, end = "") => codeOf(finds(eventsOf(from, 1_000, key, end)));
     const dropped = Math.floor((trimmed - from) / 2);
-    for (let at = 0; at < dropped; at++) expect(watched(`b/${at}`)).toBe("compacted");
+    for (let at = 0; at < dropped; at += 10) expect(watched(`b/${at}`)).toBe("compacted");
     for (const range of [["a", "b"], ["c", "\0"], ["b/stays"]] as const)
       expect(watched(...(range as [string, string]))).toBe("events");
     expect(watched("a", "c")).toBe("compacted");
