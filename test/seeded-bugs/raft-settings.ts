@@ -70,6 +70,15 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
     asks: { 1: commands(1, 1) },
     maxTimeouts: 1,
   },
+  "within a lease": {
+    ...calm,
+    summary:
+      "3 nodes, of which 0 leads and has no link to 2, within one lease: no promise that is given and no lease ends; two other timers expire, and 0 is asked for a read",
+    nodes: 3,
+    network: "bag",
+    asks: { 0: [{ type: "read", read: 1 }] },
+    maxTimeouts: 2,
+  },
   "pre-votes": {
     ...calm,
     summary: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",

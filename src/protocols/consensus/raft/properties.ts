@@ -4,6 +4,7 @@ import { type Command, isSameCommand } from "../family/replicated-log.ts";
 import { entryAt, lastIndex, termAt } from "./log.ts";
 import { isQuorum, isVoter } from "./membership-changes.ts";
 import { behindOf, type RaftOptions } from "./options.ts";
+import { readIndexOf } from "./reads.ts";
 import { type Entry, type Log, leaderOf, type Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
@@ -142,6 +143,33 @@ const stateMachineSafety: Property<Raft> = {
   },
 };
 
+/** Up to where a node was told that entries are committed; in terms below `term`. */
+const toldIndex = ({ committed }: Told, term = Number.POSITIVE_INFINITY): number =>
+  Math.max(0, ...committed.filter((each) => each.term < term).map(({ index }) => index));
+
+/** Thesis §6.4. A round of messages shows that no node was elected before it began, and the lease that none is elected before it ends. */
+const linearizableReads: Property<Raft> = {
+  name: "linearizable reads",
+  claim:
+    "a leader that may answer a read by its lease knows all that is committed, and no read that waits for a round has an index below an entry that was committed in an earlier term",
+  when: "always",
+  history: told,
+  holds: ({ alive, nodes, state, history }) =>
+    alive.every((node) => {
+      const { role, term, commitIndex } = state(node);
+      if (role.is !== "leader") return true;
+      const reads = [...role.asking, ...role.next];
+      const inEarlierTerms = Math.max(0, ...nodes.map((other) => toldIndex(history<Told>(other), term)));
+      if (reads.some(({ index }) => index < inEarlierTerms)) return false;
+      if (role.leaseRound === null) return true;
+      const known = Math.max(
+        ...alive.map((other) => state(other).commitIndex),
+        ...nodes.map((other) => toldIndex(history<Told>(other))),
+      );
+      return readIndexOf(commitIndex, role) >= known;
+    }),
+};
+
 const leadership: Property<Raft> = {
   name: "leadership",
   claim: "in the end one node leads, and all voters that are alive follow it, if they are a quorum",
@@ -196,7 +224,14 @@ const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
 });
 
 /** Safety: what holds after every step. */
-export const safety = [electionSafety, leaderAppendOnly, logMatching, leaderCompleteness, stateMachineSafety] as const;
+export const safety = [
+  electionSafety,
+  leaderAppendOnly,
+  logMatching,
+  leaderCompleteness,
+  stateMachineSafety,
+  linearizableReads,
+] as const;
 
 export const properties: readonly Property<Raft>[] = [...safety, leadership];
 
