@@ -1,7 +1,7 @@
 /** Leader election (§5.2), with the pre-vote of the thesis (§9.6). */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
-import { lastIndex, lastTerm } from "./log.ts";
+import { lastIndex, lastTerm, uncommittedCharsOf } from "./log.ts";
 import { appendOwn, meetMembers } from "./log-replication.ts";
 import { isQuorum, isVoter } from "./membership-changes.ts";
 import { type RaftOptions, spread } from "./options.ts";
@@ -93,7 +93,7 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     leaseRound: null,
     transfer: null,
     mayLease: options.leaseReads,
-    uncommittedChars: 0,
+    uncommittedChars: uncommittedCharsOf(state), // Entries of earlier terms count as well.
     heir: null,
     catchUp: null,
   };
