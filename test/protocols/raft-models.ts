@@ -108,6 +108,38 @@ const follower: Follower = {
   hasAnswered: true,
 };
 
+/**
+ * Node 0 leads term 2, and its second entry is committed. Node 2 was cut off in term 1: its second and third entries are of that term,
+ * so it conflicts with the snapshot that it gets once 0 takes one.
+ */
+export function overAConflict(bounded: Protocol<Raft>): Protocol<Raft> {
+  const noop = (term: number) => ({ type: "noop", term }) as const;
+  return {
+    ...bounded,
+    init(self, peers) {
+      const before = led(bounded.init(self, peers), self, peers);
+      if (self === 2) return { ...before, log: { ...before.log, entries: [noop(1), noop(1), noop(1)] } };
+      const log = { ...before.log, entries: [noop(1), noop(2)] };
+      if (before.role.is !== "leader") return { ...before, term: 2, log, commitIndex: 2 };
+      const followers = Object.fromEntries(
+        peers.map((peer) => [
+          peer,
+          peer === 2
+            ? { ...follower, next: 3, match: 1, sending: { is: "probing", isAwaiting: false } as const }
+            : { ...follower, next: 3, match: 2 },
+        ]),
+      );
+      return {
+        ...before,
+        term: 2,
+        log,
+        commitIndex: 2,
+        role: { ...before.role, firstIndex: 2, persisted: 2, followers },
+      };
+    },
+  };
+}
+
 /** Marked when a leader answers a read by its lease. */
 interface Marked {
   hasReadByLease?: boolean;

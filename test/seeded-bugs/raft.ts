@@ -180,6 +180,42 @@ export const raftReads: readonly Change[] = [
   },
 ];
 
+export const raftSuccessions: readonly Change[] = [
+  {
+    name: "read-index-of-the-leader-before",
+    summary: "a new leader answers a read by its commit index before it has committed an entry of its own term",
+    file: `${RAFT}/reads.ts`,
+    find: `Math.max(commitIndex, firstIndex);`,
+    replace: `Math.max(commitIndex, firstIndex * 0);`,
+    by: "bfs",
+    setting: "a read of the next leader",
+    property: "linearizable reads",
+  },
+  {
+    name: "configuration-outlives-its-entry",
+    summary: "a node that truncates its log keeps the configuration of the entries that it has cut",
+    file: LOG,
+    find: `if (state.configuration.index > index) state`,
+    replace: `if (state.configuration.index > index && index < 0) state`,
+    by: "bfs",
+    setting: "a change that is taken back",
+    property: "configurations",
+  },
+];
+
+export const raftOverConflicts: readonly Change[] = [
+  {
+    name: "conflicting-suffix-kept",
+    summary: "a node that installs a snapshot keeps the entries behind it, although they conflict with it",
+    file: COMPACTION,
+    find: `const rest = isInLog ? log.entries.slice(index - log.offset) : [];`,
+    replace: `const rest = log.entries.slice(index - log.offset);`,
+    by: "bfs",
+    setting: "a snapshot over a conflict",
+    property: "terms of a log",
+  },
+];
+
 export const raftPreVotes: readonly Change[] = [
   {
     name: "pre-vote-with-a-side-effect",

@@ -1,6 +1,6 @@
 /** Raft in every run within bounds, time-outs at any time; and in random runs of the whole. */
 import { describe, expect, it } from "vitest";
-import { readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
+import { overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
 import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
@@ -194,6 +194,35 @@ describe("raft: reads by a round of messages", () => {
       asks: (node) => (node === 1 ? [propose(1)] : []),
     });
     expect(reaching(found, "decided", "readable").property?.name).toBeUndefined();
+  });
+});
+
+describe("raft: where one leader follows another", () => {
+  const following = (asked: Asks, protocol: Protocol<Raft>) =>
+    explore<Raft>({
+      protocol,
+      ...three,
+      maxTimeouts: 1,
+      maxDepth: 13,
+      properties: safety,
+      asks: (node) => asked[node] ?? [],
+    });
+
+  it("the next leader's reads see what the leader before it has committed", () => {
+    const asked: Asks = { 0: [propose(0)], 1: [{ type: "read", read: 1 }] };
+    const found = reaching(following(asked, readElsewhere(boundedRaft())), "led", "decided", "readable");
+    expect(found.property?.name).toBeUndefined();
+  });
+
+  it("a change of members that the next leader does not have is taken back", () => {
+    const found = reaching(following({ 0: [change] }, readElsewhere(boundedRaft())), "led", "reconfigured");
+    expect(found.property?.name).toBeUndefined();
+  });
+
+  it("a snapshot takes the place of entries that conflict with it", () => {
+    const asked: Asks = { 0: [{ type: "compact", index: 2, snapshot: "s" }, propose(0)] };
+    const found = reaching(following(asked, overAConflict(boundedRaft({ keptEntries: 0 }))), "installed", "decided");
+    expect(found.property?.name).toBeUndefined();
   });
 });
 

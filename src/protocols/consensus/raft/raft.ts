@@ -4,9 +4,10 @@
  * pre-vote, reads, transfer: Ongaro, "Consensus: Bridging Theory and Practice", 2014. The files are named after its sections.
  *
  * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that is connected to a common leader, reliable
- *           links and bounded delay in the end. For lease reads: clocks whose speeds differ by no more than `drift`, no pauses.
- * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, under any delay,
- *           loss, duplication, reordering, partition, crash and recovery.
+ *           links and bounded delay in the end. For lease reads: every clock runs at 1 − `drift` to 1 + `drift` of the right
+ *           speed, and no leader is paused.
+ * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, linearizable reads,
+ *           under any delay, loss, duplication, reordering, partition, crash and recovery.
  * Liveness  in the end one leads, and what is proposed again and again is decided at every member. With `handOverBeats` no alive
  *           voter that it can reach stands before it in `priorities`. With `catchUpRounds` a new voter has the log before it counts.
  * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1) for the
