@@ -7,7 +7,17 @@ import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { namesBugs, wholeMemberBugs } from "./names.ts";
 import { pbftBugs } from "./pbft.ts";
-import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
+import {
+  raft,
+  raftBounded,
+  raftInFigure8,
+  raftLeases,
+  raftOverConflicts,
+  raftPreVotes,
+  raftReads,
+  raftSuccessions,
+  raftWithLearners,
+} from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
 export interface SeededBug {
@@ -64,8 +74,11 @@ export type Subject =
   | "raft"
   | "raft, bounded"
   | "raft, figure 8"
+  | "raft, leases"
+  | "raft, over a conflict"
   | "raft, pre-votes"
   | "raft, reads"
+  | "raft, succession"
   | "raft, two learners"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
@@ -418,5 +431,8 @@ export const bugs: readonly SeededBug[] = [
   ...raftBounded.map((bug) => ({ ...bug, protocol: "raft, bounded" }) as const),
   ...raftInFigure8.map((bug) => ({ ...bug, protocol: "raft, figure 8" }) as const),
   ...raftReads.map((bug) => ({ ...bug, protocol: "raft, reads" }) as const),
+  ...raftLeases.map((bug) => ({ ...bug, protocol: "raft, leases" }) as const),
+  ...raftOverConflicts.map((bug) => ({ ...bug, protocol: "raft, over a conflict" }) as const),
+  ...raftSuccessions.map((bug) => ({ ...bug, protocol: "raft, succession" }) as const),
   ...raftPreVotes.map((bug) => ({ ...bug, protocol: "raft, pre-votes" }) as const),
 ];

@@ -70,6 +70,36 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
     asks: { 1: commands(1, 1) },
     maxTimeouts: 1,
   },
+  "within a lease": {
+    ...calm,
+    summary:
+      "3 nodes, of which 0 leads and has no link to 2, within one lease: no promise that is given and no lease ends; two other timers expire, and 0 is asked for a read",
+    nodes: 3,
+    network: "bag",
+    asks: { 0: [{ type: "read", read: 1 }] },
+    maxTimeouts: 2,
+  },
+  "a read of the next leader": {
+    ...calm,
+    summary: "3 nodes, of which 0 leads and proposes, and 1 is asked for a read; one stands",
+    nodes: 3,
+    asks: { 0: commands(0, 1), 1: [{ type: "read", read: 0 }] },
+    maxTimeouts: 1,
+  },
+  "a change that is taken back": {
+    ...calm,
+    summary: "3 nodes, of which 0 leads and changes the voters to two; one stands",
+    nodes: 3,
+    asks: { 0: [{ type: "reconfigure", voters: [0, 1], learners: [2] }] },
+    maxTimeouts: 1,
+  },
+  "a snapshot over a conflict": {
+    ...calm,
+    summary: "3 nodes, of which 0 leads and takes a snapshot, and 2 has two entries that conflict with it; one stands",
+    nodes: 3,
+    asks: { 0: [...compactions(2), propose(0, 1)] },
+    maxTimeouts: 1,
+  },
   "pre-votes": {
     ...calm,
     summary: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",

@@ -4,6 +4,7 @@ import type { Change } from "./bugs.ts";
 const RAFT = "src/protocols/consensus/raft";
 const ELECTION = `${RAFT}/leader-election.ts`;
 const STATES = `${RAFT}/server-states.ts`;
+const TERMS = `${RAFT}/terms.ts`;
 const SAFETY = `${RAFT}/safety.ts`;
 const REPLICATION = `${RAFT}/log-replication.ts`;
 const LOG = `${RAFT}/log.ts`;
@@ -27,7 +28,7 @@ export const raftBounded: readonly Change[] = [
     summary: "a node votes for everybody that asks in its term",
     file: ELECTION,
     find: `state.votedFor === null || state.votedFor === from;`,
-    replace: `term === state.term;`,
+    replace: `asked.term === state.term;`,
     by: "bfs",
     setting: "elections",
     property: "election safety",
@@ -179,15 +180,82 @@ export const raftReads: readonly Change[] = [
   },
 ];
 
+export const raftSuccessions: readonly Change[] = [
+  {
+    name: "read-index-of-the-leader-before",
+    summary: "a new leader answers a read by its commit index before it has committed an entry of its own term",
+    file: `${RAFT}/reads.ts`,
+    find: `Math.max(commitIndex, firstIndex);`,
+    replace: `Math.max(commitIndex, firstIndex * 0);`,
+    by: "bfs",
+    setting: "a read of the next leader",
+    property: "linearizable reads",
+  },
+  {
+    name: "configuration-outlives-its-entry",
+    summary: "a node that truncates its log keeps the configuration of the entries that it has cut",
+    file: LOG,
+    find: `if (state.configuration.index > index) state`,
+    replace: `if (state.configuration.index > index && index < 0) state`,
+    by: "bfs",
+    setting: "a change that is taken back",
+    property: "configurations",
+  },
+];
+
+export const raftOverConflicts: readonly Change[] = [
+  {
+    name: "conflicting-suffix-kept",
+    summary: "a node that installs a snapshot keeps the entries behind it, although they conflict with it",
+    file: COMPACTION,
+    find: `const rest = isInLog ? log.entries.slice(index - log.offset) : [];`,
+    replace: `const rest = log.entries.slice(index - log.offset);`,
+    by: "bfs",
+    setting: "a snapshot over a conflict",
+    property: "terms of a log",
+  },
+];
+
 export const raftPreVotes: readonly Change[] = [
   {
     name: "pre-vote-with-a-side-effect",
     summary: "a node that is asked for a pre-vote takes over the term of the election to come",
-    file: ELECTION,
-    find: `  const isGranted = asked.term > state.term && !isLed(`,
-    replace: `  adoptTerm(state, asked.term, null, options, ctx);\n  const isGranted = asked.term >= state.term && !isLed(`,
+    file: TERMS,
+    find: `  message.type === "requestPreVote" || (`,
+    replace: `  (message.type === "requestPreVote" && message.term <= 0) || (`,
     by: "bfs",
     setting: "pre-votes",
     property: "terms begin with candidates",
+  },
+];
+
+const withinALease = { by: "bfs", setting: "within a lease", property: "linearizable reads" } as const;
+
+export const raftLeases: readonly Change[] = [
+  {
+    name: "promise-ends-with-the-term",
+    summary:
+      "a node that learns of a later term no longer keeps the promise it gave its leader by answering a heartbeat",
+    file: STATES,
+    find: `hasHeard: hasPromised, incoming`,
+    replace: `hasHeard: hasPromised && leader !== null, incoming`,
+    ...withinALease,
+  },
+  {
+    name: "term-before-promise",
+    summary:
+      "a node adopts the term of a request for its vote, and so votes, although it promised to follow its leader",
+    file: TERMS,
+    find: `!message.isTransfer && isLed(state, options)`,
+    replace: `!message.isTransfer && message.term <= state.term && isLed(state, options)`,
+    ...withinALease,
+  },
+  {
+    name: "pre-vote-against-a-promise",
+    summary: "a node votes for another although it answered its leader a moment ago",
+    file: ELECTION,
+    find: `role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;`,
+    replace: `role.is === "leader" && checkQuorum;`,
+    ...withinALease,
   },
 ];

@@ -22,10 +22,10 @@ import { multicastWithWorkload } from "../../src/protocols/multicast/family/work
 import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
+import { asInFigure8, overAConflict, readElsewhere, withinALease, withPreVotes } from "../protocols/raft-models.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import { liars } from "./agreement.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
-import { asInFigure8, readElsewhere, withPreVotes } from "./raft-subjects.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
@@ -234,6 +234,19 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   "raft, figure 8": {
     file: "src/protocols/consensus/raft/bounded.ts",
     make: ({ boundedRaft }) => asInFigure8((boundedRaft as unknown as typeof realRaft)({ maxBatchEntries: 1 }, 5)),
+  },
+  "raft, leases": {
+    file: "src/protocols/consensus/raft/raft.ts",
+    make: ({ raft }) =>
+      withinALease(raft?.({ leaseReads: true, maxBatchEntries: 1 }) as unknown as Protocol<Raft>, [0, 2]),
+  },
+  "raft, succession": {
+    file: "src/protocols/consensus/raft/bounded.ts",
+    make: ({ boundedRaft }) => readElsewhere((boundedRaft as unknown as typeof realRaft)()),
+  },
+  "raft, over a conflict": {
+    file: "src/protocols/consensus/raft/bounded.ts",
+    make: ({ boundedRaft }) => overAConflict((boundedRaft as unknown as typeof realRaft)({ keptEntries: 0 })),
   },
   "raft, pre-votes": {
     file: "src/protocols/consensus/raft/raft.ts",

@@ -29,7 +29,8 @@ function raft(chance: Random): Drawn {
     catchUpRounds: chance.pick([0, 0, 1, 10]),
     priorities: chance.below(2) === 0 ? [] : [0, 1, 2].map((node) => ({ node, behind: chance.below(4) })),
   };
-  return { log, clocks: leaseReads ? [1 - DRIFT, 1 + DRIFT] : wild.clocks };
+  // A paused leader cannot end its lease, so the property of reads does not hold of it until it continues.
+  return leaseReads ? { log, clocks: [1 - DRIFT, 1 + DRIFT], pauses: false } : { log, clocks: wild.clocks };
 }
 
 /** The same of Multi-Paxos and what is built on it. Where reads rest on its lease, nobody is paused: a leader that is cannot let go of it. */

@@ -166,6 +166,20 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
+  it("a node that was away while the members changed has them from the snapshot", () => {
+    const { sim } = led(5, { window: 2, keep: 0 });
+    sim.crash(4);
+    sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
+    sim.run(400);
+    const index = sim.world.state(0).decided;
+    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: "s" });
+    sim.start(4);
+    sim.run(2_000);
+    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: "s" });
+    expect(sim.events(4)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [3, 4] });
+    expect(sim.violations).toEqual([]);
+  });
+
   it("a leader by old members takes no promise from newer ones that have decided more: it catches up first", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos({ voters: [1], window: 2 });

@@ -3,11 +3,20 @@ import type { NodeId, Property, Protocol, World } from "../../../core/protocol.t
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
 import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
 import { MAX_ENTRIES } from "./catch-up.ts";
-import { currentConfiguration, isAuxiliary, isSameMembers } from "./configurations.ts";
+import { configurationAt, currentConfiguration, isAuxiliary, isSameMembers } from "./configurations.ts";
 import { MAX_FRAGMENT_BYTES } from "./fragments.ts";
 import { mayAnswerByLease } from "./leadership.ts";
 import type { Settings } from "./options.ts";
-import type { Ballot, Configuration, MultiPaxos, SlotProposal, State, Value } from "./vocabulary.ts";
+import {
+  type Ballot,
+  type Configuration,
+  isBelow,
+  type MultiPaxos,
+  type Proposal,
+  type SlotProposal,
+  type State,
+  type Value,
+} from "./vocabulary.ts";
 
 /** Known and not in effect, one for each slot of a window at most, and one that is. */
 const MAX_CONFIGURATIONS = 10_000;
@@ -65,7 +74,13 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
     ...(reads === "lease" ? ["for reads: clocks within the margin, no pauses"] : []),
     "for liveness: a majority alive, reliable links and bounded delay in the end",
   ],
-  properties: [oneValuePerSlot, promisesKept, ...(reads === "lease" ? [oneLease] : [])],
+  properties: [
+    oneValuePerSlot,
+    promisesKept,
+    configurationsAgree,
+    linearizableReads(reads === "lease"),
+    ...(reads === "lease" ? [oneLease] : []),
+  ],
   costs: [
     {
       when: announces ? "one command of a leader, and the notices that it is decided" : "one command of a leader",
@@ -131,6 +146,58 @@ const promisesKept: Property<MultiPaxos> = {
       return next === undefined || next.ballot.round <= promised.round;
     }),
 };
+
+const configurationsAgree: Property<MultiPaxos> = {
+  name: "configurations",
+  claim: "nodes that have decided a slot agree on the members of the slots that follow from it, in snapshots as well",
+  when: "always",
+  holds({ alive, state }) {
+    const learners = alive.filter((node) => !isAuxiliary(state(node), node)); // An auxiliary forgets slots without learning them.
+    return learners.every((a) => learners.every((b) => a >= b || haveSameMembers(state(a), state(b))));
+  },
+};
+
+function haveSameMembers(a: State, b: State): boolean {
+  const [one, two] = [a.snapshot, b.snapshot];
+  if (one !== null && one.index === two?.index && !areSame(one.configurations, two.configurations)) return false;
+  if (a.decided === b.decided && !areSame(a.configurations, b.configurations)) return false;
+  const slot = Math.min(a.decided, b.decided) + 1;
+  const knows = ({ configurations: [first] }: State): boolean => first !== undefined && first.from <= slot;
+  return !knows(a) || !knows(b) || isSameMembers(configurationAt(a, slot), configurationAt(b, slot));
+}
+
+/** The last ones that both know: nodes forget configurations that ended at different times. */
+function areSame(a: readonly Configuration[], b: readonly Configuration[]): boolean {
+  const count = Math.min(a.length, b.length);
+  return a.slice(a.length - count).every((one, at) => {
+    const two = b[b.length - count + at] as Configuration;
+    return one.from === two.from && isSameMembers(one, two);
+  });
+}
+
+/** @param byLease whether leaders answer reads by their lease. */
+const linearizableReads = (byLease: boolean): Property<MultiPaxos> => ({
+  name: "linearizable reads",
+  claim: byLease
+    ? "a leader that may answer a read by its lease knows all that is decided, and no read that waits for a round has an index below a slot that was decided under an earlier ballot"
+    : "no read that waits for a round has an index below a slot that was decided under an earlier ballot",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { role, decided } = state(node);
+      if (role.is !== "leader") return true;
+      if (byLease && mayAnswerByLease(state(node)) && alive.some((other) => state(other).decided > decided))
+        return false;
+      return role.reads.every(({ index }) => alive.every((other) => lastUnder(state(other), role.ballot) <= index));
+    }),
+});
+
+/** The last slot that a node knows to be decided under a ballot below this one. */
+function lastUnder({ log, decided }: State, ballot: Ballot): number {
+  let slot = decided;
+  while (log[slot] !== undefined && !isBelow((log[slot] as Proposal).ballot, ballot)) slot -= 1;
+  return log[slot] === undefined ? 0 : slot;
+}
 
 const oneLease: Property<MultiPaxos> = {
   name: "one lease at a time",

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
+import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import type { RaftOptions } from "./options.ts";
 import { type Raft, raft } from "./raft.ts";
@@ -102,6 +103,31 @@ describe("raft: bounds", () => {
     for (let at = 0; at < 8; at++) stage.propose(0, `x${at}`);
     const { log, commitIndex, dropped } = stage.sim.world.state(0);
     expect([log.entries.length - commitIndex, dropped]).toEqual([5, 3]);
+  });
+
+  it("a new leader counts what earlier terms have left uncommitted, and never takes more than its bound", () => {
+    const node = { self: 0, peers: [1, 2] };
+    const protocol = raft({ preVote: false, checkQuorum: false, maxUncommittedChars: 1_000 });
+    let state = protocol.init(node.self, node.peers);
+    const take = (stimulus: Stimulus<Raft>): void => {
+      state = step(protocol, node, state, stimulus).state;
+    };
+    const receive = (from: NodeId, message: Raft["message"]): void => take({ kind: "receive", from, message });
+    const command = (sequence: number, length: number) => ({ client: 0, sequence, operation: "x".repeat(length) });
+    const counted = () => (state.role.is === "leader" ? state.role.uncommittedChars : null);
+    const entries = [{ type: "command", term: 1, command: command(1, 900) } as const];
+    receive(1, { type: "appendEntries", term: 1, previousIndex: 0, previousTerm: 0, commitIndex: 0, entries });
+    take({ kind: "timeout", timer: "election" });
+    receive(2, { type: "vote", term: 2, isGranted: true });
+    expect(counted()).toBe(900);
+    for (const sequence of [2, 3])
+      take({ kind: "command", command: { type: "propose", command: command(sequence, 100) } });
+    expect([counted(), state.dropped]).toEqual([1_000, 1]);
+    receive(2, { type: "appended", term: 2, matchIndex: 2 });
+    expect([state.commitIndex, counted()]).toEqual([2, 100]);
+    for (let sequence = 4; sequence < 30; sequence++)
+      take({ kind: "command", command: { type: "propose", command: command(sequence, 100) } });
+    expect([counted(), state.dropped]).toEqual([1_000, 1 + 17]);
   });
 
   it("a node that knows no leader holds back so many commands, and proposes them when it knows one", () => {

@@ -1,6 +1,7 @@
 /** Raft in every run within bounds, time-outs at any time; and in random runs of the whole. */
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../../test/protocols/reached.ts";
+import { overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
+import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
@@ -34,42 +35,40 @@ const deeds = ({ path }: Exploration<Raft>): string[] =>
     return `${move.node} ${move.kind}${what}`;
   });
 
-/** More time-outs than the bound are cut off, and nothing else: what is left holds. */
-const held = (found: Exploration<Raft>) => ({ property: found.property, states: found.states, cut: found.verdict });
-
+// More time-outs than the bound are cut off, and nothing else: "unknown" where no property is violated.
 describe("raft: every run of three nodes in two terms", () => {
   it("two stand", () => {
-    expect(held(exploring({}, { maxTimeouts: 2 }))).toEqual({ property: null, states: 9_382, cut: "unknown" });
+    expectStates(exploring({}, { maxTimeouts: 2 }), "unknown", 9_382);
   });
 
   it("all stand, in both terms: not cut off at all", { tags: ["long"] }, () => {
-    expect(exploring({})).toMatchObject({ verdict: "holds", states: 403_115 });
+    expectStates(exploring({}), "holds", 403_115);
   });
 
   it("all stand, in both terms, and a command is proposed: not cut off at all", { tags: ["long"] }, () => {
-    expect(exploring({ 0: [propose(0)] }, {}, "decided")).toMatchObject({ verdict: "holds", states: 1_289_138 });
+    expectStates(exploring({ 0: [propose(0)] }, {}, "decided"), "holds", 1_289_138);
   });
 
   it("two stand, and two propose", { tags: ["long"] }, () => {
     const found = exploring({ 0: [propose(0)], 1: [propose(1)] }, { maxTimeouts: 2 }, "decided");
-    expect(held(found)).toEqual({ property: null, states: 416_187, cut: "unknown" });
+    expectStates(found, "unknown", 416_187);
   });
 
   it("two stand, one proposes, and a node crashes at any time and comes back", { tags: ["long"] }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1 };
     const found = exploring({ 0: [propose(0)] }, bounds, "decided", "replay voted", "replay appended");
-    expect(held(found)).toEqual({ property: null, states: 580_449, cut: "unknown" });
+    expectStates(found, "unknown", 580_449);
   });
 
   it("two stand, one proposes, and the members change", { tags: ["long"] }, () => {
     const found = exploring({ 0: [change, propose(0)] }, { maxTimeouts: 2 }, "decided", "reconfigured");
-    expect(held(found)).toEqual({ property: null, states: 267_047, cut: "unknown" });
+    expectStates(found, "unknown", 267_047);
   });
 
   it("two stand, the members change, and a node crashes at any time and comes back", { tags: ["long"] }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1 };
     const found = exploring({ 0: [change] }, bounds, "reconfigured", "replay voted", "replay appended");
-    expect(held(found)).toEqual({ property: null, states: 572_508, cut: "unknown" });
+    expectStates(found, "unknown", 572_508);
   });
 
   it("two stand, one proposes, the members change, and a node crashes at any time and comes back", {
@@ -77,7 +76,7 @@ describe("raft: every run of three nodes in two terms", () => {
   }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1, maxStates: MOST_STATES };
     const found = exploring({ 0: [change, propose(0)] }, bounds, "decided", "reconfigured", "replay appended");
-    expect(held(found)).toEqual({ property: null, states: MOST_STATES, cut: "unknown" });
+    expectStates(found, "unknown", MOST_STATES);
   });
 });
 
@@ -149,6 +148,81 @@ describe("raft: two terms, two entries, a change of members, a crash and a recov
         "all of it: 45 moves",
       ],
     ]);
+  });
+});
+
+describe("raft: reads by lease, with pre-votes and check-quorum", () => {
+  const read: Raft["command"] = { type: "read", read: 1 };
+
+  /** Nodes 0 and 2 have no link to each other, unless `isWhole`. */
+  function withALease(asks: readonly Raft["command"][], bounds: Bounds, isWhole = false): Exploration<Raft> {
+    const protocol = withinALease(raft({ leaseReads: true, maxBatchEntries: 1 }), isWhole ? [] : [0, 2]);
+    const found = explore<Raft>({
+      protocol,
+      ...three,
+      network: "bag",
+      maxTimeouts: 2,
+      asks: (node) => (node === 0 ? asks : []),
+      ...bounds,
+    });
+    return reaching(found, "led", "readable", "receive preVote", "receive vote");
+  }
+  const reached = ({ witnesses }: Exploration<Raft>): string[] => witnesses.map(({ property }) => property.name);
+
+  it("are linearizable in all runs of 16 moves: as many as a vote against a promise needs", () => {
+    const found = withALease([read], { maxDepth: 16 });
+    expect([found.property?.name, found.verdict, reached(found)]).toEqual([undefined, "unknown", ["a read by lease"]]);
+  });
+
+  it("are linearizable in every run, until more timers expire", { tags: ["long"] }, () => {
+    const found = withALease([read], {});
+    expect([found.property?.name, found.verdict, reached(found)]).toEqual([undefined, "unknown", ["a read by lease"]]);
+  });
+
+  it("are linearizable in every run with a transfer of leadership", { tags: ["long"] }, () => {
+    const found = withALease([{ type: "transfer", to: 1 }, read], { network: "fifo" }, true);
+    expect([found.property?.name, found.verdict]).toEqual([undefined, "unknown"]);
+  });
+});
+
+describe("raft: reads by a round of messages", () => {
+  it("return all that any node knew when they were requested", () => {
+    const found = explore<Raft>({
+      protocol: readElsewhere(boundedRaft({ tellsCommit: true })),
+      ...three,
+      maxTimeouts: 1,
+      asks: (node) => (node === 1 ? [propose(1)] : []),
+    });
+    expect(reaching(found, "decided", "readable").property?.name).toBeUndefined();
+  });
+});
+
+describe("raft: where one leader follows another", () => {
+  const following = (asked: Asks, protocol: Protocol<Raft>) =>
+    explore<Raft>({
+      protocol,
+      ...three,
+      maxTimeouts: 1,
+      maxDepth: 13,
+      properties: safety,
+      asks: (node) => asked[node] ?? [],
+    });
+
+  it("the next leader's reads see what the leader before it has committed", () => {
+    const asked: Asks = { 0: [propose(0)], 1: [{ type: "read", read: 1 }] };
+    const found = reaching(following(asked, readElsewhere(boundedRaft())), "led", "decided", "readable");
+    expect(found.property?.name).toBeUndefined();
+  });
+
+  it("a change of members that the next leader does not have is taken back", () => {
+    const found = reaching(following({ 0: [change] }, readElsewhere(boundedRaft())), "led", "reconfigured");
+    expect(found.property?.name).toBeUndefined();
+  });
+
+  it("a snapshot takes the place of entries that conflict with it", () => {
+    const asked: Asks = { 0: [{ type: "compact", index: 2, snapshot: "s" }, propose(0)] };
+    const found = reaching(following(asked, overAConflict(boundedRaft({ keptEntries: 0 }))), "installed", "decided");
+    expect(found.property?.name).toBeUndefined();
   });
 });
 

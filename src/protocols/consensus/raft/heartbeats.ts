@@ -15,10 +15,30 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 
 export function beginRound(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  takeLease(role, ctx); // If it was a change of members that made those that had answered a quorum.
   role.round += 1;
   role.answered = [];
-  if (options.leaseReads) ctx.setTimer(leaseTimer(role.round), leaseMs(options));
+  if (options.leaseReads) {
+    role.isTimely = true;
+    ctx.setTimer(leaseTimer(role.round), leaseMs(options));
+  }
   sendHeartbeats(state, role, ctx);
+}
+
+/**
+ * A quorum has answered the round. Its lease takes the place of the lease of the round before, unless the answers took so long that the
+ * timer of the round has expired: then the promises may have expired as well.
+ */
+export function takeLease(role: Leader, ctx: Ctx): void {
+  if (!role.mayLease || !role.isTimely || role.leaseRound === role.round) return;
+  ctx.cancelTimer(leaseTimer(role.round - 1));
+  role.leaseRound = role.round;
+}
+
+/** The timer of the rounds of this parity has expired. The lease of a later round that was answered is not concerned. */
+export function endLease(role: Leader, parity: number): void {
+  if (role.round % 2 === parity) role.isTimely = false;
+  if (role.leaseRound !== null && role.leaseRound % 2 === parity) role.leaseRound = null;
 }
 
 /** Every `heartbeatMs`, however many rounds reads begin in between: what has been lost is sent again then. */

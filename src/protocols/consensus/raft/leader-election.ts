@@ -1,13 +1,13 @@
 /** Leader election (§5.2), with the pre-vote of the thesis (§9.6). */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
-import { lastIndex, lastTerm } from "./log.ts";
+import { lastIndex, lastTerm, uncommittedCharsOf } from "./log.ts";
 import { appendOwn, meetMembers } from "./log-replication.ts";
 import { isQuorum, isVoter } from "./membership-changes.ts";
 import { type RaftOptions, spread } from "./options.ts";
 import { isUpToDate } from "./safety.ts";
-import { adoptTerm, becomeFollower, electionTimeout, vote } from "./server-states.ts";
-import { isStale, type Leader, leaderOf, type Raft } from "./vocabulary.ts";
+import { becomeFollower, electionTimeout, vote } from "./server-states.ts";
+import { type Leader, leaderOf, type Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
 type Ctx = Context<Raft>;
@@ -89,10 +89,11 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     answered: [...ctx.peers], // No round is under way.
     asking: [],
     next: [],
+    isTimely: false,
     leaseRound: null,
     transfer: null,
     mayLease: options.leaseReads,
-    uncommittedChars: 0,
+    uncommittedChars: uncommittedCharsOf(state), // Entries of earlier terms count as well.
     heir: null,
     catchUp: null,
   };
@@ -117,7 +118,10 @@ export function answerPreVote(
   ctx.send(from, { type: "preVote", term: isGranted ? asked.term : state.term, isGranted });
 }
 
-/** One vote a term, first come first served, for a log that is no older than this one; journalled before it is given. */
+/**
+ * One vote a term, first come first served, for a log that is no older than this one; journalled before it is given. The vote may have
+ * been journalled with the term (see terms.ts).
+ */
 export function answerVote(
   state: State,
   from: NodeId,
@@ -125,25 +129,22 @@ export function answerVote(
   options: RaftOptions,
   ctx: Ctx,
 ): void {
-  const { term } = asked;
-  if ((isLed(state, options) && !asked.isTransfer) || isStale(state, asked)) return refuse(state, from, ctx);
-  const isFree = term > state.term || state.votedFor === null || state.votedFor === from;
-  const isGranted = isFree && isFit(state, asked, options);
-  if (term > state.term) adoptTerm(state, term, isGranted ? from : null, options, ctx);
-  else if (isGranted && state.votedFor === null) vote(state, from, ctx);
-  if (!isGranted) return refuse(state, from, ctx);
+  const isFree = state.votedFor === null || state.votedFor === from;
+  if (!isFree || !isFit(state, asked, options)) return refuseVote(state, from, ctx);
+  if (state.votedFor === null) vote(state, from, ctx);
   ctx.setTimer("election", electionTimeout(options, ctx.self));
-  ctx.send(from, { type: "vote", term, isGranted: true });
+  ctx.send(from, { type: "vote", term: state.term, isGranted: true });
 }
 
-const refuse = ({ term }: State, to: NodeId, ctx: Ctx): void => ctx.send(to, { type: "vote", term, isGranted: false });
+export const refuseVote = ({ term }: State, to: NodeId, ctx: Ctx): void =>
+  ctx.send(to, { type: "vote", term, isGranted: false });
 
-const isFit = (
+export const isFit = (
   { log }: State,
   candidate: { lastIndex: number; lastTerm: number },
   { checksLog }: RaftOptions,
 ): boolean => !checksLog || isUpToDate(log, candidate);
 
 /** Thesis §4.2.3: a leader, and a node that has heard from one within the least election time-out, help nobody else. */
-const isLed = ({ role }: State, { checkQuorum }: RaftOptions): boolean =>
+export const isLed = ({ role }: State, { checkQuorum }: RaftOptions): boolean =>
   role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;

@@ -109,7 +109,7 @@ describe("raft: leadership goes to who stands first", () => {
     }
     const between = asked.slice(1).map((at, index) => Math.round((at - (asked[index] ?? 0)) / HEARTBEAT_MS));
     // 8 beats, 16, 32, 64 and no more, and each time an election.
-    expect(between).toEqual([20, 26, 41, 73, 76, 74, 75, 73, 75, 73, 73, 74]);
+    expect(between).toEqual([20, 27, 42, 75, 75, 75, 75, 74, 76, 74, 76, 74]);
     expect(stage.sim.violations).toEqual([]);
   });
 });

@@ -33,6 +33,13 @@ export function batchFrom(log: Log, index: number, maxEntries: number, maxChars:
 
 export const charsOf = (entry: Entry): number => (entry.type === "command" ? entry.command.operation.length : 0);
 
+/** What a leader bounds (`maxUncommittedChars`). It counts on from here while it leads. */
+export function uncommittedCharsOf({ log, commitIndex }: State): number {
+  let chars = 0;
+  for (let at = commitIndex + 1; at <= lastIndex(log); at++) chars += charsOf(entryAt(log, at) as Entry);
+  return chars;
+}
+
 /** The last index whose entry is of this term, from `index` down; null if there is none in the log. */
 export function lastOfTerm(log: Log, term: number, index: number): number | null {
   for (let at = Math.min(index, lastIndex(log)); at >= log.offset; at--) {

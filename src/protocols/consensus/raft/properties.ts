@@ -1,10 +1,11 @@
 /** What Raft guarantees at all times (figure 3), and that somebody leads in the end. What crashed nodes have told counts, too. */
 import type { EventOf, NodeId, Property, World } from "../../../core/protocol.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
-import { entryAt, lastIndex, termAt } from "./log.ts";
+import { entryAt, lastIndex, termAt, uncommittedCharsOf } from "./log.ts";
 import { isQuorum, isVoter } from "./membership-changes.ts";
 import { behindOf, type RaftOptions } from "./options.ts";
-import { type Entry, type Log, leaderOf, type Raft } from "./vocabulary.ts";
+import { readIndexOf } from "./reads.ts";
+import { type Configuration, type Entry, type Log, leaderOf, type Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
 type Event = EventOf<Raft>;
@@ -71,8 +72,71 @@ function areMatching(a: Log, b: Log): boolean {
 
 function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a?.term !== b?.term || a?.type !== b?.type) return false;
+  if (a?.type === "configuration" && b?.type === "configuration")
+    return isSameConfiguration(a.configuration, b.configuration);
   return a?.type !== "command" || (b?.type === "command" && isSameCommand(a.command, b.command));
 }
+
+const isSameConfiguration = (a: Configuration, b: Configuration): boolean =>
+  isSameList(a.voters, b.voters) && isSameList(a.learners, b.learners) && isSameList(a.outgoing, b.outgoing);
+
+const isSameList = (a: readonly NodeId[] | null, b: readonly NodeId[] | null): boolean =>
+  a === b || (a !== null && b !== null && a.length === b.length && a.every((node, at) => node === b[at]));
+
+const logTerms: Property<Raft> = {
+  name: "terms of a log",
+  claim: "terms never decrease along a log, and none is later than the term of its node",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { log, snapshot, term } = state(node);
+      let last = log.offsetTerm;
+      for (const entry of log.entries) {
+        if (entry.term < last) return false;
+        last = entry.term;
+      }
+      const ofSnapshot = termAt(log, snapshot.index);
+      return last <= term && (ofSnapshot === null || ofSnapshot === snapshot.term);
+    }),
+};
+
+const configurations: Property<Raft> = {
+  name: "configurations",
+  claim:
+    "a node uses the last configuration in its log or, without one, its snapshot's; and nodes that have committed an index agree on the configuration there",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((a) => {
+      const own = state(a);
+      if (!isSameConfiguration(own.configuration, configurationIn(own, lastIndex(own.log)))) return false;
+      return alive.every((b) => {
+        const other = state(b);
+        const index = Math.min(own.commitIndex, other.commitIndex);
+        if (a >= b || index < own.snapshot.index || index < other.snapshot.index) return true;
+        return isSameConfiguration(configurationIn(own, index), configurationIn(other, index));
+      });
+    }),
+};
+
+/** By the entries themselves, up to an index that is not below the snapshot's. */
+function configurationIn({ log, snapshot }: State, index: number): Configuration {
+  for (let at = index; at > Math.max(log.offset, snapshot.index); at--) {
+    const entry = entryAt(log, at);
+    if (entry?.type === "configuration") return entry.configuration;
+  }
+  return snapshot.configuration;
+}
+
+const uncommitted: Property<Raft> = {
+  name: "uncommitted characters",
+  claim: "a leader counts the characters of all entries that are not committed, and of no others",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const own = state(node);
+      return own.role.is !== "leader" || own.role.uncommittedChars === uncommittedCharsOf(own);
+    }),
+};
 
 /** What a node was told is committed, and in which term, or an earlier one. */
 interface Committed {
@@ -142,6 +206,33 @@ const stateMachineSafety: Property<Raft> = {
   },
 };
 
+/** Up to where a node was told that entries are committed; in terms below `term`. */
+const toldIndex = ({ committed }: Told, term = Number.POSITIVE_INFINITY): number =>
+  Math.max(0, ...committed.filter((each) => each.term < term).map(({ index }) => index));
+
+/** Thesis §6.4. A round of messages shows that no node was elected before it began, and the lease that none is elected before it ends. */
+const linearizableReads: Property<Raft> = {
+  name: "linearizable reads",
+  claim:
+    "a leader that may answer a read by its lease knows all that is committed, and no read that waits for a round has an index below an entry that was committed in an earlier term",
+  when: "always",
+  history: told,
+  holds: ({ alive, nodes, state, history }) =>
+    alive.every((node) => {
+      const { role, term, commitIndex } = state(node);
+      if (role.is !== "leader") return true;
+      const reads = [...role.asking, ...role.next];
+      const inEarlierTerms = Math.max(0, ...nodes.map((other) => toldIndex(history<Told>(other), term)));
+      if (reads.some(({ index }) => index < inEarlierTerms)) return false;
+      if (role.leaseRound === null) return true;
+      const known = Math.max(
+        ...alive.map((other) => state(other).commitIndex),
+        ...nodes.map((other) => toldIndex(history<Told>(other))),
+      );
+      return readIndexOf(commitIndex, role) >= known;
+    }),
+};
+
 const leadership: Property<Raft> = {
   name: "leadership",
   claim: "in the end one node leads, and all voters that are alive follow it, if they are a quorum",
@@ -196,7 +287,17 @@ const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
 });
 
 /** Safety: what holds after every step. */
-export const safety = [electionSafety, leaderAppendOnly, logMatching, leaderCompleteness, stateMachineSafety] as const;
+export const safety = [
+  electionSafety,
+  leaderAppendOnly,
+  logMatching,
+  logTerms,
+  configurations,
+  leaderCompleteness,
+  stateMachineSafety,
+  linearizableReads,
+  uncommitted,
+] as const;
 
 export const properties: readonly Property<Raft>[] = [...safety, leadership];
 

@@ -4,20 +4,21 @@
  * pre-vote, reads, transfer: Ongaro, "Consensus: Bridging Theory and Practice", 2014. The files are named after its sections.
  *
  * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that is connected to a common leader, reliable
- *           links and bounded delay in the end. For lease reads: clocks whose speeds differ by no more than `drift`, no pauses.
- * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, under any delay,
- *           loss, duplication, reordering, partition, crash and recovery.
+ *           links and bounded delay in the end. For lease reads: every clock runs at 1 − `drift` to 1 + `drift` of the right
+ *           speed, and no leader is paused.
+ * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, linearizable reads,
+ *           under any delay, loss, duplication, reordering, partition, crash and recovery.
  * Liveness  in the end one leads, and what is proposed again and again is decided at every member. With `handOverBeats` no alive
  *           voter that it can reach stands before it in `priorities`. With `catchUpRounds` a new voter has the log before it counts.
  * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1) for the
  *           first entry of the term; 2(N − 1) for a read, none for a lease read; 2(N − 1) a round of heartbeats.
  */
-import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import type { Context, NodeId, Protocol, ReceiveTable } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
 import { checkCatchUp, noteCaughtUp } from "./catching-up.ts";
 import { ask, askAgain, perform } from "./client-interaction.ts";
 import { declarations } from "./declarations.ts";
-import { checkQuorum, heartbeat } from "./heartbeats.ts";
+import { checkQuorum, endLease, heartbeat } from "./heartbeats.ts";
 import { answerPreVote, answerVote, notePreVote, noteVote, standForElection, timeOut } from "./leader-election.ts";
 import { handOver } from "./leadership-transfer.ts";
 import { cut, take } from "./log.ts";
@@ -34,43 +35,40 @@ import {
 import { isVoter } from "./membership-changes.ts";
 import { type RaftOptions, settled } from "./options.ts";
 import { propertiesWith } from "./properties.ts";
-import { endLease, noteConfirmed, noteIndex } from "./reads.ts";
+import { noteConfirmed, noteIndex } from "./reads.ts";
 import { commit } from "./safety.ts";
-import { adoptTerm, awaitLeader, becomeFollower, keepStill } from "./server-states.ts";
-import { type Follower, isImpostor, isStale, type Leader, leaderOf, type Raft } from "./vocabulary.ts";
+import { awaitLeader, keepStill } from "./server-states.ts";
+import { observeTerm } from "./terms.ts";
+import { type Follower, type Leader, leaderOf, type Raft } from "./vocabulary.ts";
 
 export type { RaftOptions } from "./options.ts";
 export type { Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
 type Ctx = Context<Raft>;
-type Answer = Extract<Raft["message"], { type: "appended" | "rejected" | "heartbeatAnswered" | "chunkReceived" }>;
 
 /** What a leader makes of an answer. */
 type Noted = (role: Leader, follower: Follower) => void;
 
-/** A message of a leader: this node follows it. @returns false for one whose term is over, or who does not lead. */
-function followSender(state: State, from: NodeId, message: { term: number }, options: RaftOptions, ctx: Ctx): boolean {
-  if (isStale(state, message) || isImpostor(state, from, message)) return false;
-  adoptTerm(state, message.term, null, options, ctx);
-  if (leaderOf(state, ctx.self) === from) awaitLeader(state, options, ctx);
-  else {
-    becomeFollower(state, from, options, ctx);
-    askAgain(state, options, ctx);
-  }
-  return true;
-}
-
-/** An answer of a term that goes on, at the leader who asked. */
-function noteAnswer(state: State, from: NodeId, message: Answer, note: Noted, options: RaftOptions, ctx: Ctx): void {
-  adoptTerm(state, message.term, null, options, ctx);
-  const { role } = state;
+/** An answer to the leader of this term. */
+function noteAnswer({ role }: State, from: NodeId, note: Noted, options: RaftOptions): void {
   const follower = role.is === "leader" ? role.followers[from] : undefined;
-  if (role.is !== "leader" || follower === undefined || isStale(state, message)) return;
+  if (role.is !== "leader" || follower === undefined) return;
   follower.isActive = true;
   if (options.handOverBeats > 0) follower.hasAnswered = true;
   note(role, follower);
 }
+
+/** No handler sees a message before the rules of terms have been applied to it. */
+const inTerm = (options: RaftOptions, handlers: ReceiveTable<Raft>): ReceiveTable<Raft> =>
+  Object.fromEntries(
+    Object.entries(handlers).map(([type, handle]) => [
+      type,
+      (state: State, from: NodeId, message: never, ctx: Ctx) => {
+        if (observeTerm(state, from, message, options, ctx)) handle(state, from, message, ctx);
+      },
+    ]),
+  ) as unknown as ReceiveTable<Raft>;
 
 /** Elections end in this node's favour in one of several handlers: then what has waited for a leader is done. */
 function ifLeading(state: State, options: RaftOptions, ctx: Ctx): void {
@@ -98,13 +96,10 @@ function initial(nodes: NodeId[], options: RaftOptions): State {
 export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
   const options = settled(given);
 
-  const follow = (state: State, from: NodeId, message: { term: number }, ctx: Ctx): boolean =>
-    followSender(state, from, message, options, ctx);
-  const answered = (state: State, from: NodeId, message: Answer, ctx: Ctx, note: Noted): void =>
-    noteAnswer(state, from, message, note, options, ctx);
+  const answered = (state: State, from: NodeId, note: Noted): void => noteAnswer(state, from, note, options);
 
   const lease = (parity: number) => (state: State) => {
-    if (state.role.is === "leader") endLease(state.role, (round) => round % 2 === parity);
+    if (state.role.is === "leader") endLease(state.role, parity);
   };
 
   return {
@@ -115,27 +110,20 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       awaitLeader(state, options, ctx);
       keepStill(state, options, ctx);
     },
-    receive: {
+    receive: inTerm(options, {
       requestPreVote: (state, from, message, ctx) => answerPreVote(state, from, message, options, ctx),
       preVote(state, from, { term, isGranted }, ctx) {
-        if (!isGranted) return adoptTerm(state, term, null, options, ctx);
-        if (term === state.term + 1) notePreVote(state, from, options, ctx);
+        if (isGranted && term === state.term + 1) notePreVote(state, from, options, ctx);
         ifLeading(state, options, ctx);
       },
       requestVote: (state, from, message, ctx) => answerVote(state, from, message, options, ctx),
-      vote(state, from, { term, isGranted }, ctx) {
-        adoptTerm(state, term, null, options, ctx);
-        if (isGranted && term === state.term) noteVote(state, from, options, ctx);
+      vote(state, from, { isGranted }, ctx) {
+        if (isGranted) noteVote(state, from, options, ctx);
         ifLeading(state, options, ctx);
       },
-      appendEntries(state, from, message, ctx) {
-        const { term, previousIndex } = message;
-        if (follow(state, from, message, ctx)) return receiveEntries(state, from, message, ctx);
-        if (term < state.term)
-          ctx.send(from, { type: "rejected", term: state.term, previousIndex, conflictTerm: null, conflictIndex: 0 });
-      },
+      appendEntries: (state, from, message, ctx) => receiveEntries(state, from, message, ctx),
       appended(state, from, message, ctx) {
-        answered(state, from, message, ctx, (role, follower) => {
+        answered(state, from, (role, follower) => {
           follower.isOverdue = false;
           const { match } = follower;
           const { commitIndex } = state;
@@ -150,48 +138,41 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
         });
       },
       rejected(state, from, message, ctx) {
-        answered(state, from, message, ctx, (_role, follower) => {
+        answered(state, from, (_role, follower) => {
           follower.isOverdue = false;
           noteRejected(state, follower, message);
           replicate(state, from, follower, options, ctx);
         });
       },
-      committed(state, from, message, ctx) {
-        if (follow(state, from, message, ctx)) commit(state, message.commitIndex, ctx);
-      },
+      committed: (state, _from, { commitIndex }, ctx) => commit(state, commitIndex, ctx),
       heartbeat(state, from, message, ctx) {
-        if (follow(state, from, message, ctx)) commit(state, message.commitIndex, ctx);
-        else if (message.term >= state.term) return;
+        commit(state, message.commitIndex, ctx);
         ctx.send(from, { type: "heartbeatAnswered", term: state.term, round: message.round });
       },
       heartbeatAnswered(state, from, message, ctx) {
-        answered(state, from, message, ctx, (role, follower) => {
+        answered(state, from, (role, follower) => {
           if (follower.isOverdue) sendAgain(state, from, follower, options, ctx);
           if (message.round !== role.round) return;
           include(role.answered, from);
           noteConfirmed(state, role, options, ctx);
         });
       },
-      installSnapshot(state, from, message, ctx) {
-        if (follow(state, from, message, ctx)) receiveChunk(state, from, message, options, ctx);
-        else if (message.term < state.term)
-          ctx.send(from, { type: "chunkReceived", term: state.term, index: message.index, position: 0 });
-      },
+      installSnapshot: (state, from, message, ctx) => receiveChunk(state, from, message, options, ctx),
       chunkReceived(state, from, message, ctx) {
-        answered(state, from, message, ctx, (_role, follower) => {
+        answered(state, from, (_role, follower) => {
           follower.isOverdue = false;
           noteChunk(state, from, follower, message, options, ctx);
         });
       },
-      timeoutNow(state, from, { term }, ctx) {
-        if (term !== state.term || leaderOf(state, ctx.self) !== from) return; // Late: that leader's term is over.
+      timeoutNow(state, from, _message, ctx) {
+        if (leaderOf(state, ctx.self) !== from) return;
         if (isVoter(state.configuration, ctx.self)) standForElection(state, true, options, ctx);
         ifLeading(state, options, ctx);
       },
       forward: (state, from, { request }, ctx) => perform(state, from, request, options, ctx),
       readIndex: (state, _from, { read, index }, ctx) => noteIndex(state, read, index, options, ctx),
       changeRefused: (_state, _from, refused, ctx) => ctx.emit(refused),
-    },
+    }),
     timeout: {
       election(state, ctx) {
         timeOut(state, options, ctx);

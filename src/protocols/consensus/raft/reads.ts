@@ -4,8 +4,7 @@
  * sure without a round as long as its lease lasts, if clocks keep to the margin.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
-import { leaseTimer } from "../../leases.ts";
-import { beginRound, isConfirmed } from "./heartbeats.ts";
+import { beginRound, isConfirmed, takeLease } from "./heartbeats.ts";
 import type { RaftOptions } from "./options.ts";
 import { tellReadable } from "./safety.ts";
 import type { Leader, Raft, Read } from "./vocabulary.ts";
@@ -14,9 +13,12 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 
 /**
- * At the leader. Before it has committed an entry of its term it does not know how far others have committed; but no further than to
- * that entry, so whoever asked waits for it.
+ * All that was committed before has an index no higher than this. Before a leader has committed an entry of its own term it does not know
+ * how far others have committed, but no further than to that entry, so the read waits for it.
  */
+export const readIndexOf = (commitIndex: number, { firstIndex }: Leader): number => Math.max(commitIndex, firstIndex);
+
+/** At the leader. */
 export function readAtLeader(
   state: State,
   role: Leader,
@@ -25,7 +27,7 @@ export function readAtLeader(
   options: RaftOptions,
   ctx: Ctx,
 ): void {
-  const asked: Read = { node, read, index: Math.max(state.commitIndex, role.firstIndex) };
+  const asked: Read = { node, read, index: readIndexOf(state.commitIndex, role) };
   if (role.leaseRound !== null) return answer(state, [asked], options, ctx);
   if (role.asking.length + role.next.length >= options.maxWaiting) return; // It is asked again.
   role.next.push(asked);
@@ -44,10 +46,7 @@ function askNext(state: State, role: Leader, options: RaftOptions, ctx: Ctx): vo
 /** Called when a round may have been answered by a quorum. */
 export function noteConfirmed(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   if (!isConfirmed(state, role, ctx)) return;
-  if (role.mayLease && role.leaseRound !== role.round && role.round > 0) {
-    ctx.cancelTimer(leaseTimer(role.round - 1)); // The certainty of this round takes the place of that of the one before.
-    role.leaseRound = role.round;
-  }
+  takeLease(role, ctx);
   const { asking } = role;
   role.asking = [];
   answer(state, asking, options, ctx);
@@ -66,9 +65,4 @@ export function noteIndex(state: State, read: number, index: number, options: Ra
   if (state.reads.length >= options.maxWaiting) state.reads.shift();
   state.reads.push({ read, index });
   tellReadable(state, ctx);
-}
-
-/** The timer of a round has run out; it is of no account if a later round has been answered. */
-export function endLease(role: Leader, isOf: (round: number) => boolean): void {
-  if (role.leaseRound !== null && isOf(role.leaseRound)) role.leaseRound = null;
 }

@@ -6,12 +6,8 @@ import { leaderOf, type Raft, type Role } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/**
- * Terms are exchanged with every message, and a lower one gives way to a higher one. Journalled, with the vote that it
- * gives, before anything is answered.
- */
+/** A higher term takes the place of a lower one. It is journalled, with the vote that is given in it, before anything is answered. */
 export function adoptTerm(state: State, term: number, votedFor: NodeId | null, options: RaftOptions, ctx: Ctx): void {
-  if (term <= state.term) return;
   state.term = term;
   vote(state, votedFor, ctx);
   becomeFollower(state, null, options, ctx);
@@ -23,16 +19,20 @@ export function vote(state: State, candidate: NodeId | null, ctx: Ctx): void {
   ctx.persist({ type: "voted", term: state.term, votedFor: candidate });
 }
 
-/** Whatever it was: from now on it waits for a leader of this term, or follows the one that it has heard of. */
+/**
+ * From now on the node waits for a leader of this term, or follows the leader that it has received a message from. The promise that it
+ * gave its last leader by answering is not cancelled by a new term: that leader may still serve reads by its lease.
+ */
 export function becomeFollower(state: State, leader: NodeId | null, options: RaftOptions, ctx: Ctx): void {
   const before = leaderOf(state, ctx.self);
   const { role } = state;
   if (role.is === "leader") for (const timer of leaderTimers) ctx.cancelTimer(timer);
   if (role.is === "leader" && role.catchUp !== null) ctx.cancelTimer("catchUp");
-  state.role = { is: "follower", leader, hasHeard: false, incoming: null };
+  const hasPromised = role.is === "follower" && role.hasHeard;
+  state.role = { is: "follower", leader, hasHeard: hasPromised, incoming: null };
   // §5.2: hearing from a leader and giving a vote begin the time-out anew. A term that somebody else begins does not, or a
   // candidate that nobody may vote for would keep those waiting that can win.
-  if (leader !== null || !isWaiting(role)) awaitLeader(state, options, ctx);
+  if (leader !== null || !(hasPromised || isWaiting(role))) awaitLeader(state, options, ctx);
   if (leader !== before) ctx.emit({ type: "led", leader, term: state.term });
 }
 
@@ -51,6 +51,13 @@ export function awaitLeader(state: State, options: RaftOptions, ctx: Ctx): void 
   if (role.is !== "follower") return;
   role.hasHeard = options.checkQuorum && role.leader !== null;
   ctx.setTimer("election", role.hasHeard ? options.minElectionMs : electionTimeout(options, ctx.self));
+}
+
+/** The leader that asked another node to be a candidate has given up its lease for good, so the promise to it ends (thesis §3.10). */
+export function release({ role }: State, options: RaftOptions, ctx: Ctx): void {
+  if (role.is !== "follower" || !role.hasHeard) return;
+  role.hasHeard = false;
+  ctx.setTimer("election", electionTimeout(options, ctx.self));
 }
 
 /** §5.2: random, so that few nodes are candidates at a time. */

@@ -75,7 +75,9 @@ export interface Leader {
   /** Thesis §6.4: served when this round is answered, and those that wait for the next. */
   asking: Read[];
   next: Read[];
-  /** Thesis §6.4.1: nobody else is elected before the timer of this round has run out. */
+  /** With `leaseReads`: the lease timer of the current round has not expired. */
+  isTimely: boolean;
+  /** Thesis §6.4.1: no other node is elected before the timer of this round has expired. */
   leaseRound: number | null;
   /** Thesis §3.10: to this node leadership is being handed over. */
   transfer: NodeId | null;
@@ -208,11 +210,3 @@ export function leaderOf({ role }: State, self: NodeId): NodeId | null {
   if (role.is === "leader") return self;
   return role.is === "follower" ? role.leader : null;
 }
-
-/** Of a term that is over. */
-export const isStale = (state: State, { term }: { term: number }): boolean => term < state.term;
-
-/** Whether it comes from a second leader of this term, which there is not unless somebody lies. */
-export const isImpostor = ({ term, role }: State, from: NodeId, message: { term: number }): boolean =>
-  message.term === term &&
-  (role.is === "leader" || (role.is === "follower" && role.leader !== null && role.leader !== from));

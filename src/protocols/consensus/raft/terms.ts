@@ -1,0 +1,76 @@
+/**
+ * Terms (§5.1): the rules for every message that carries a term, applied in one place, before its handler. A handler can rely on the
+ * message being of the node's own term, and a message of a leader on the node following its sender.
+ */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { askAgain } from "./client-interaction.ts";
+import { isFit, isLed, refuseVote } from "./leader-election.ts";
+import type { RaftOptions } from "./options.ts";
+import { adoptTerm, awaitLeader, becomeFollower, release } from "./server-states.ts";
+import { leaderOf, type Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+type Message = Raft["message"];
+type Termed = Extract<Message, { term: number }>;
+
+/** @returns false if the message ends here: its term is over, or the node promised to follow its leader for a while longer. */
+export function observeTerm(state: State, from: NodeId, message: Message, options: RaftOptions, ctx: Ctx): boolean {
+  if (!("term" in message) || isOfNextElection(message)) return true;
+  // Thesis §4.2.3. Without this a lease could be broken by a higher term: the leader relies on this node until the promise expires.
+  if (message.type === "requestVote" && !message.isTransfer && isLed(state, options)) {
+    refuseVote(state, from, ctx);
+    return false;
+  }
+  if (message.term < state.term) {
+    rejectStale(state, from, message, ctx);
+    return false;
+  }
+  if (isOfLeader(message) && isImpostor(state, from, message)) return false;
+  if (message.term > state.term) {
+    if (message.type === "requestVote" && message.isTransfer) release(state, options, ctx);
+    // One record holds the new term and the vote that is given in it.
+    const votedFor = message.type === "requestVote" && isFit(state, message, options) ? from : null;
+    adoptTerm(state, message.term, votedFor, options, ctx);
+  }
+  if (isOfLeader(message)) follow(state, from, options, ctx);
+  return true;
+}
+
+/** A pre-vote names the term of an election that may never take place, so no node adopts it. A refusal names the voter's own term. */
+const isOfNextElection = (message: Termed): boolean =>
+  message.type === "requestPreVote" || (message.type === "preVote" && message.isGranted);
+
+const isOfLeader = ({ type }: Message): boolean =>
+  type === "appendEntries" || type === "committed" || type === "heartbeat" || type === "installSnapshot";
+
+/** Whether it comes from a second leader of this term. There is none unless a node is Byzantine. */
+const isImpostor = ({ term, role }: State, from: NodeId, message: Termed): boolean =>
+  message.term === term &&
+  (role.is === "leader" || (role.is === "follower" && role.leader !== null && role.leader !== from));
+
+function follow(state: State, leader: NodeId, options: RaftOptions, ctx: Ctx): void {
+  if (leaderOf(state, ctx.self) === leader) return awaitLeader(state, options, ctx);
+  becomeFollower(state, leader, options, ctx);
+  askAgain(state, options, ctx);
+}
+
+/** The answer carries the current term, so that a former leader or candidate steps down. */
+function rejectStale({ term }: State, to: NodeId, message: Termed, ctx: Ctx): void {
+  switch (message.type) {
+    case "requestVote":
+      return ctx.send(to, { type: "vote", term, isGranted: false });
+    case "appendEntries":
+      return ctx.send(to, {
+        type: "rejected",
+        term,
+        previousIndex: message.previousIndex,
+        conflictTerm: null,
+        conflictIndex: 0,
+      });
+    case "heartbeat":
+      return ctx.send(to, { type: "heartbeatAnswered", term, round: message.round });
+    case "installSnapshot":
+      return ctx.send(to, { type: "chunkReceived", term, index: message.index, position: 0 });
+  }
+}
