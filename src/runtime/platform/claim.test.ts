@@ -36,8 +36,8 @@ afterEach(() => {
 
 const isContained = (await ownIdentity()) === null;
 /** The name of the claim of a process. */
-const claims = new Map<ChildProcess, string>();
-const claimOf = (child: ChildProcess): string => claims.get(child) as string;
+const claimNames = new Map<ChildProcess, string>();
+const claimOf = (child: ChildProcess): string => claimNames.get(child) as string;
 
 /** A process that has begun. */
 async function begun(script: string): Promise<ChildProcess> {
@@ -52,7 +52,7 @@ async function listening(): Promise<ChildProcess> {
   const child = await begun(
     `require("net").createServer().listen(process.argv[1] + "/claim-" + process.pid + "-0", () => console.log())`,
   );
-  claims.set(child, `claim-${child.pid}-0`);
+  claimNames.set(child, `claim-${child.pid}-0`);
   return child;
 }
 
@@ -60,7 +60,7 @@ async function listening(): Promise<ChildProcess> {
 async function running(): Promise<ChildProcess> {
   const child = await begun("console.log(); setInterval(() => {}, 1000)");
   const number = statSync(directory, { bigint: true }).ino.toString(36);
-  claims.set(child, `claim-${child.pid}-0-${number}-${await identityOf(child.pid as number)}`);
+  claimNames.set(child, `claim-${child.pid}-0-${number}-${await identityOf(child.pid as number)}`);
   writeFileSync(join(directory, claimOf(child)), "");
   return child;
 }
