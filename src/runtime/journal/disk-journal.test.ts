@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
@@ -263,6 +263,21 @@ describe("a disk that fails", () => {
       `cannot write the journal ${folder.file}: the disk is full (ENOSPC)`,
     );
     expect(await folder.session()).toHaveLength(1);
+  });
+
+  test("to sync the torn end that was cut off keeps the journal from opening", async () => {
+    await folder.crash((slot) => {
+      slot.append(note(1));
+      return durable(slot);
+    });
+    appendFileSync(folder.file, "torn");
+    const { asked, platform } = watchedDisk("datasync");
+    asked.mockImplementationOnce(refused("EIO", "fdatasync"));
+    await expect(folder.open({ platform })).rejects.toThrow(
+      `cannot open the journal ${folder.file}: the disk failed (EIO)`,
+    );
+    expect(asked).toHaveBeenCalledOnce();
+    expect(await folder.session()).toEqual([note(1)]);
   });
 
   test("a disk that is too slow", async () => {

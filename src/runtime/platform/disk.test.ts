@@ -1,5 +1,5 @@
 /** A disk that refuses optional operations. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { constants, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -70,12 +70,54 @@ describe("a rename", () => {
   });
 });
 
-test("a file that cannot be opened twice is written durably in two steps", async () => {
-  vi.mocked(open).mockImplementation((...words) =>
-    typeof words[1] === "number" ? Promise.reject(refusal("EMFILE")) : real(...words),
-  );
-  const file = await folder.create("a");
-  await file.writeDurably(Buffer.from("hello"), 0);
-  expect(String(await file.readAll())).toBe("hello");
-  await file.close();
+/** Notes which files and folders are synced. */
+function noted(): string[] {
+  const synced: string[] = [];
+  vi.mocked(open).mockImplementation(async (...words) => {
+    const handle: FileHandle = await real(...words);
+    for (const method of ["sync", "datasync"] as const) {
+      const act = handle[method].bind(handle);
+      handle[method] = () => {
+        synced.push(`${method} ${String(words[0])}`);
+        return act();
+      };
+    }
+    return handle;
+  });
+  return synced;
+}
+
+test("new folders are durable as soon as they are made", async () => {
+  const synced = noted();
+  await disk.makeFolder(join(path, "a", "b"));
+  expect(synced).toEqual([`sync ${join(path, "a")}`, `sync ${path}`]);
+  await disk.makeFolder(join(path, "a", "b"));
+  expect(synced).toHaveLength(2);
+});
+
+describe("a durable write", () => {
+  test.runIf(process.platform === "linux")("goes to a handle on which each write is synced", async () => {
+    const other = join(path, "durable");
+    vi.mocked(open).mockImplementation((...words) =>
+      typeof words[1] === "number" ? real(other, words[1] | constants.O_CREAT) : real(...words),
+    );
+    const file = await folder.create("a");
+    expect((vi.mocked(open).mock.calls.at(-1)?.[1] as number) & constants.O_DSYNC).toBe(constants.O_DSYNC);
+    await file.write(Buffer.from("lost"), 0);
+    await file.writeDurably(Buffer.from("hello"), 0);
+    expect(readFileSync(other, "utf8")).toBe("hello");
+    await file.close();
+  });
+
+  test("is followed by a sync if there is no such handle", async () => {
+    const synced = noted();
+    const opening = vi.mocked(open).getMockImplementation() as typeof open;
+    vi.mocked(open).mockImplementation((...words) =>
+      typeof words[1] === "number" ? Promise.reject(refusal("EMFILE")) : opening(...words),
+    );
+    const file = await folder.create("a");
+    await file.writeDurably(Buffer.from("hello"), 0);
+    expect(synced).toEqual([`datasync ${join(path, "a")}`]);
+    await file.close();
+  });
 });

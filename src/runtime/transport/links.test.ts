@@ -278,6 +278,22 @@ describe("the dialling end", () => {
     link.close();
   });
 
+  test("reports them as well if the next run of the process answers a dial before it calls", async () => {
+    const { link, sockets, latest, lost, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
+    for (const value of [1, 2, 3]) link.send(numbered(value));
+    await nextTurn();
+    latest().destroy();
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE);
+    expect(lost).toEqual([]);
+    welcome(8);
+    await vi.waitFor(() => expect(lost).toEqual([{ first: 1, last: 3, why: "crashed" }]), PATIENCE);
+    link.send(numbered(4));
+    await vi.waitFor(() => expect(values(latest())).toEqual([4]), PATIENCE);
+    link.close();
+  });
+
   test("takes what is for any run of a process from one to the next: others may have heard of that before this link", async () => {
     const { link, latest, lost, welcome } = dialling({ outlives: ({ value }) => value > 10 });
     welcome(7);
