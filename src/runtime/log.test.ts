@@ -1,6 +1,7 @@
+import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { uncaughtDuring } from "../../test/uncaught.ts";
-import { createLog } from "./log.ts";
+import { createLog, logThrough } from "./log.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -30,6 +31,16 @@ describe("the log", () => {
     expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 times more in the last 60 s)"]);
     log.once("full", "the queue is full, again");
     expect(lines).toHaveLength(2);
+  });
+
+  test("counts repetitions for a logger that is an event emitter, as those of pino and winston are", () => {
+    const lines: string[] = [];
+    const write = (text: string): void => void lines.push(text);
+    const emitter = Object.assign(new EventEmitter(), { info: write, warn: write, error: write });
+    const log = logThrough(emitter, Date.now);
+    for (let i = 0; i < 3; i++) log.once("full", `the queue is full, ${i}`);
+    expect(lines).toEqual(["the queue is full, 0"]);
+    expect(logThrough(log, Date.now)).toBe(log);
   });
 
   test("keeps different things apart", () => {

@@ -4,7 +4,7 @@ import type { Disk, DiskFile } from "../../src/runtime/platform/platform.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 
 /** Its files call the mock as they are to do one thing; it does that, unless told otherwise. */
-export function watchedDisk(method: "write" | "writeDurably" | "sync") {
+export function watchedDisk(method: "write" | "writeDurably" | "datasync" | "sync") {
   const asked = vi.fn((act: () => Promise<void>) => act());
   const watched = (file: DiskFile): DiskFile => ({
     ...file,

@@ -17,6 +17,8 @@ export interface Ground {
   /** Of the process of this node: 0 or 1. */
   readonly platforms: readonly [Platform, Platform];
   readonly addresses: readonly [HostPort, HostPort];
+  /** An address that refuses connections. */
+  readonly refusing: HostPort;
   /** A folder that both can reach, and that is not there yet. */
   readonly folder: string;
   /** Lets time go on, by the ground's own clock. */
@@ -36,7 +38,7 @@ export const grounds: readonly { readonly name: string; on(body: Body): () => Pr
   { name: "simulated", on: (body) => () => onSimulated(body) },
 ];
 
-type Surroundings = Pick<Ground, "platforms" | "addresses" | "folder" | "sleep">;
+type Surroundings = Pick<Ground, "platforms" | "addresses" | "refusing" | "folder" | "sleep">;
 
 async function closingAll(body: Body, { sleep, ...others }: Surroundings): Promise<void> {
   const open: { close(): unknown }[] = [];
@@ -65,7 +67,7 @@ async function closingAll(body: Body, { sleep, ...others }: Surroundings): Promi
 }
 
 async function onReal(body: Body): Promise<void> {
-  const [first, second] = (await freePorts(2)) as [number, number];
+  const [first, second, third] = (await freePorts(3)) as [number, number, number];
   const around = mkdtempSync(join(tmpdir(), "coterie-platform-"));
   try {
     await closingAll(body, {
@@ -74,6 +76,7 @@ async function onReal(body: Body): Promise<void> {
         { host: "127.0.0.1", port: first },
         { host: "127.0.0.1", port: second },
       ],
+      refusing: { host: "127.0.0.1", port: third },
       folder: join(around, "data"),
       sleep: (ms) => sleep(ms),
     });
@@ -101,6 +104,7 @@ function onSimulated(body: Body): Promise<void> {
   const surroundings: Surroundings = {
     platforms: [first[0], second[0]],
     addresses: [first[1], second[1]],
+    refusing: { ...second[1], port: 7_200 },
     folder: "data",
     sleep: (ms) => new Promise((resolve) => void time.after(ms, resolve)),
   };

@@ -144,6 +144,13 @@ export class JoinedMember extends Sharing implements Member {
     };
   }
 
+  /** A clause; empty while there is a majority. */
+  get #whyNoQuorum(): string {
+    const why = this.#shared.whyNoQuorum;
+    const { obstacle } = this.#membership.identity;
+    return why === "" || obstacle === null ? why : `${why}. ${obstacle}`;
+  }
+
   #linking(shape: Shape<Envelope>): MemberLinks {
     return new MemberLinks({
       membership: this.#membership,
@@ -164,7 +171,7 @@ export class JoinedMember extends Sharing implements Member {
       ...this.#membership.limits,
       counts: this.#counts,
       send: (to, envelope) => this.#links.sendOfService(to, envelope),
-      why: () => this.#shared.whyNoQuorum,
+      why: () => this.#whyNoQuorum,
       onUndefined: (machine, bytes, maxBytes) => this.#notes.undefinedMachine(machine, bytes, maxBytes),
       otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
     };
@@ -257,8 +264,10 @@ export class JoinedMember extends Sharing implements Member {
 
   ready(options: ReadyOptions = {}): Promise<void> {
     requireOptions("ready", options, readyRules);
+    const { identity } = this.#membership;
+    const [missing, obstacle] = [() => this.missing, () => identity.obstacle];
     return whenReady(
-      { platform: this.#platform, events: this.#events, signal: this.signal, missing: () => this.missing },
+      { platform: this.#platform, events: this.#events, signal: this.signal, missing, obstacle },
       options,
     );
   }

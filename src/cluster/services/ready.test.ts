@@ -52,6 +52,22 @@ describe("a member that has heard nobody", () => {
     }));
 });
 
+test("a member that has lost its folder names this cause and the command that repairs it, in its first errors", () =>
+  founded(async (world) => {
+    world.wipe(3);
+    await Promise.all([world.restart(1), world.restart(2)]);
+    const wiped = await world.restart(3);
+    const cause =
+      /lost-journal: this node has come with a new journal, and node \d remembers another.*`coterie member replace`/;
+    await expect(wiped.ready({ timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: "ready-timeout",
+      phase: "no-majority",
+      message: expect.stringMatching(cause) as string,
+    });
+    await expect(wiped.map("m").get("a", { timeoutMs: 1_000 })).rejects.toThrow(cause);
+    await expect(wiped.mutex("m").acquire({ timeoutMs: 1_000 })).rejects.toThrow(cause);
+  }));
+
 describe("a member that is ready", () => {
   test("hears a majority, and knows who leads the log of the default locks and elections", () =>
     founded(async (world) => {

@@ -17,6 +17,8 @@ export interface Waited {
   readonly signal: AbortSignal;
   /** Null if it is ready. */
   missing(): Missing | null;
+  /** Why other members refuse this one, or it refuses them, with the remedy; null if they do not. */
+  obstacle(): string | null;
 }
 
 const SAYINGS: Record<Missing, string> = {
@@ -54,7 +56,8 @@ function refusal(
   cause?: unknown,
 ): CoordinationError {
   const missing = member.missing() ?? "no-majority";
-  return new CoordinationError(code, missing, `the member is not ready, ${why}: ${SAYINGS[missing]}`, { cause });
+  const reason = (missing === "no-majority" ? member.obstacle() : null) ?? SAYINGS[missing];
+  return new CoordinationError(code, missing, `the member is not ready, ${why}: ${reason}`, { cause });
 }
 
 const ended = ({ code, message, cause }: CoordinationError): CoordinationError =>

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
@@ -121,6 +121,12 @@ describe("a journal is written anew", () => {
     // One for the new file; at most one more for each doubling from 2,000 to 10,000 bytes.
     expect(asked.mock.calls.length).toBeLessThanOrEqual(1 + 3);
     expect(await folder.session()).toHaveLength(300);
+  });
+
+  test("a copy that cannot be removed does not keep the journal from opening", async () => {
+    await folder.session((slot) => slot.append(note(1)));
+    mkdirSync(join(folder.path, "journal.rewritten"));
+    expect(await folder.session()).toEqual([note(1)]);
   });
 
   test("one that a crash has interrupted does not count", async () => {
@@ -259,16 +265,19 @@ describe("a disk that fails", () => {
     expect(await folder.session()).toHaveLength(1);
   });
 
-  test("while the file is written anew", async () => {
-    const { asked, platform } = watchedDisk("sync");
-    const journal = await folder.open({ platform, limits: { rewriteFromBytes: 500 } });
-    const slot = journal.slot("notes", noteShape);
-    await durable(slot);
-    asked.mockImplementationOnce(refused("EIO", "fsync"));
-    for (let i = 0; i < 100; i++) slot.compact([note(i, "x".repeat(20))]);
-    await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
-    await journal.close();
-    expect(await folder.session()).toEqual([note(99, "x".repeat(20))]);
+  test("to sync the torn end that was cut off keeps the journal from opening", async () => {
+    await folder.crash((slot) => {
+      slot.append(note(1));
+      return durable(slot);
+    });
+    appendFileSync(folder.file, "torn");
+    const { asked, platform } = watchedDisk("datasync");
+    asked.mockImplementationOnce(refused("EIO", "fdatasync"));
+    await expect(folder.open({ platform })).rejects.toThrow(
+      `cannot open the journal ${folder.file}: the disk failed (EIO)`,
+    );
+    expect(asked).toHaveBeenCalledOnce();
+    expect(await folder.session()).toEqual([note(1)]);
   });
 
   test("a disk that is too slow", async () => {

@@ -1,6 +1,7 @@
 /**
  * A journal in a directory, with one writer. All that one tick appends, and all that is appended while the disk is at
  * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew, while it goes on.
+ * That copy is optional until it is renamed: if it fails before, it is removed, and the journal stays as it is.
  *
  * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
  * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
@@ -24,7 +25,7 @@ import {
   writeDeclaration,
 } from "./batches.ts";
 import type { Journal, Slot } from "./journal.ts";
-import { cannot, full, isOfSystem, JournalFile, type Place } from "./journal-file.ts";
+import { cannot, full, isOfSystem, JournalFile, type Place, reasonOf } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
 import { Rewriting } from "./rewriting.ts";
 
@@ -109,6 +110,9 @@ interface Kept {
 /** So many times that is made room for, before its records are replaced. */
 const SPARE = 1.125;
 
+/** A copy that failed is tried again with the first write after this time. */
+const COPY_AGAIN_MS = 60_000;
+
 /** Of a slot that is free. */
 const NOBODY: Declaration = { name: "", shape: struct({}) };
 const MAX_NAME_LENGTH = 200;
@@ -134,6 +138,8 @@ class DiskJournal implements Journal {
   #working: Promise<void> | null = null;
   /** The file that is to take this one's place, if one is being written. */
   #rewriting: Rewriting | null = null;
+  /** When the last copy failed, unless a later one has succeeded. */
+  #copyFailedAt: number | null = null;
   #phase: "open" | "closed" | "failed" = "open";
   #closed: Promise<void> | null = null;
 
@@ -389,6 +395,8 @@ class DiskJournal implements Journal {
 
   #isMostlyReplaced(): boolean {
     const { end } = this.#file;
+    if (this.#copyFailedAt !== null && this.#options.platform.clock.now() < this.#copyFailedAt + COPY_AGAIN_MS)
+      return false;
     // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
     if (end < Math.max(this.#options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
     return this.#liveBytes * 2 < end;
@@ -402,23 +410,41 @@ class DiskJournal implements Journal {
   /** What is left of it is copied into a new file, while it goes on. */
   #beginRewriting(): void {
     const left = this.#numbered.map(({ number, declared, places }) => ({ number, declared, places: [...places] }));
-    this.#rewriting = new Rewriting(this.#place, this.#file, left, (error) => {
-      if (error !== undefined) this.#fail(error);
+    const rewriting = new Rewriting(this.#place, this.#file, left, (error) => {
+      if (error !== undefined) void this.#abandonCopy(rewriting, error).catch((cause: unknown) => this.#fail(cause));
       else if (this.#phase === "open") this.#working ??= this.#work();
     });
+    this.#rewriting = rewriting;
   }
 
-  /** The new file takes the place of the old one once it is durable. */
+  /** The new file takes the place of the old one once it is durable. Nobody knows which of them is the journal if that fails. */
   async #changeFile(rewriting: Rewriting): Promise<void> {
-    const { file, number, places, copiedBytes } = await rewriting.finish();
+    const rewritten = await rewriting.finish().catch((error: unknown) => this.#abandonCopy(rewriting, error));
+    if (rewritten === undefined) return;
+    const { file, number, places, copiedBytes } = rewritten;
+    await file.install(this.#place);
     const old = this.#file;
     this.#rewriting = null;
+    this.#copyFailedAt = null;
     this.#file = file;
     this.#rewrittenTo = file.end - (copiedBytes - this.#liveBytes);
     if (this.#options.counts !== undefined) this.#options.counts.bytes += file.end;
     this.#number = number;
     for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];
-    await old.close();
+    await old.close().catch(() => {}); // It is not the journal any more.
+  }
+
+  /** @throws the error if neither the disk nor a limit explains it. */
+  async #abandonCopy(rewriting: Rewriting, error: unknown): Promise<void> {
+    if (!isOfSystem(error) && !(error instanceof EnvironmentError)) throw error;
+    if (this.#copyFailedAt === null)
+      this.#options.log.warn(
+        `cannot compact the journal ${this.#file.path}: ${reasonOf(error)}. The member continues with the journal as it is, which grows meanwhile, and tries again every ${COPY_AGAIN_MS / 1_000} s. Make room on the disk if it is full`,
+        { event: "journal-not-compacted" },
+      );
+    this.#copyFailedAt = this.#options.platform.clock.now();
+    await rewriting.abandon();
+    this.#rewriting = null;
   }
 
   #fail(cause: unknown): void {
@@ -434,8 +460,7 @@ class DiskJournal implements Journal {
     while (this.#working !== null) await this.#working;
     await this.#rewriting?.abandon();
     if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
-    await this.#file.close();
-    await this.#place.folder.release();
+    await this.#file.close().finally(() => this.#place.folder.release());
   }
 }
 

@@ -6,7 +6,7 @@ import { header, type Scan, scan } from "./batches.ts";
 
 const FILE = "journal";
 /** A journal that is being rewritten, or was when its process ended. */
-const REWRITTEN = "journal.rewritten";
+export const REWRITTEN = "journal.rewritten";
 
 /** Where a journal is. */
 export interface Place {
@@ -31,10 +31,11 @@ export class JournalFile {
   static async open(place: Place, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
     const path = join(place.path, FILE);
     try {
-      await place.folder.remove(REWRITTEN);
+      await place.folder.remove(REWRITTEN).catch(() => {}); // It only takes room.
       const content = await place.folder.open(FILE);
       if (content === null) {
         const file = await JournalFile.begin(place);
+        await file.sync();
         await file.install(place);
         return { file, held: { salt: file.salt, number: 0, isMarked: true, entries: [], end: file.end }, cutBytes: 0 };
       }
@@ -48,7 +49,12 @@ export class JournalFile {
   static async begin({ path, folder, random }: Place): Promise<JournalFile> {
     const salt = random.natural(2 ** 32);
     const file = new JournalFile(join(path, FILE), salt, await folder.create(REWRITTEN), 0);
-    await file.write(header(salt));
+    try {
+      await file.write(header(salt));
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     return file;
   }
 
@@ -85,10 +91,14 @@ export class JournalFile {
     return this.#content.datasync();
   }
 
-  /** Makes this file the journal, also for a process that opens it after a power cut. */
-  async install({ folder }: Place): Promise<void> {
-    await this.#content.sync();
-    await folder.rename(REWRITTEN, FILE);
+  /** Makes the whole file durable. */
+  sync(): Promise<void> {
+    return this.#content.sync();
+  }
+
+  /** Makes this file, which has to be durable, the journal, also for a process that opens it after a power cut. */
+  install({ folder }: Place): Promise<void> {
+    return folder.rename(REWRITTEN, FILE);
   }
 
   read(at: number, length: number): Buffer {
@@ -126,11 +136,15 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Whether the operating system refused something. */
 export const isOfSystem = (error: unknown): boolean => error instanceof Error && "syscall" in error;
 
+export function reasonOf(cause: unknown): string {
+  const { code = "", message } = cause as NodeJS.ErrnoException;
+  return WORDS[code] === undefined ? message : `${WORDS[code]} (${code})`;
+}
+
 /** What the disk refused, in words; the cause has the system's own. */
 export function cannot(what: "open" | "make" | "write", path: string, cause: unknown): EnvironmentError {
-  const { code = "", message } = cause as NodeJS.ErrnoException;
   const subject = what === "make" ? `the journal's directory ${path}` : `the journal ${path}`;
-  const why = WORDS[code] === undefined ? message : `${WORDS[code]} (${code})`;
+  const why = reasonOf(cause);
   const then = what === "write" ? ". The node stops, for what was not confirmed yet may be lost" : "";
   return new EnvironmentError(`cannot-${what}-journal`, `cannot ${what} ${subject}: ${why}${then}`, { cause });
 }

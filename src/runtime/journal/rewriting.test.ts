@@ -2,9 +2,11 @@
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
 import { watchedDisk } from "../../../test/journal/watched-disk.ts";
+import type { Disk, DiskFile } from "../platform/platform.ts";
+import { realPlatform } from "../platform/real.ts";
 import type { Journal, Slot } from "./journal.ts";
 
 const PATIENCE = { timeout: 60_000, interval: 5 };
@@ -81,6 +83,169 @@ test("a journal that is closed meanwhile leaves the old file as it is, and nothi
   expect(folder.failures).toEqual([]);
   expect(await folder.session()).toEqual([note(19, LONG)]);
   expect(existsSync(join(folder.path, "journal.rewritten"))).toBe(false);
+});
+
+/** A disk on which some calls for the copy, or the rename of it, fail while `isOn`. The clock can be set forward. */
+function failingCopies(at: "create" | "write" | "datasync" | "sync" | "rename" | "close", code = "ENOSPC") {
+  const fault = { isOn: false, copies: 0, aheadMs: 0 };
+  const refuse = (): Promise<never> => Promise.reject(Object.assign(new Error(`${code}: no`), { code, syscall: at }));
+  const { disk, clock } = realPlatform;
+  const failing = (file: DiskFile): DiskFile => {
+    if (at === "create" || at === "rename") return file;
+    const act = file[at] as (...words: never[]) => Promise<void>;
+    const isDoneFirst = at === "close";
+    return {
+      ...file,
+      [at]: async (...words: never[]) => {
+        if (!fault.isOn || isDoneFirst) await act(...words);
+        if (fault.isOn) await refuse();
+      },
+    };
+  };
+  const claim: Disk["claim"] = async (path) => {
+    const claimed = await disk.claim(path);
+    return {
+      ...claimed,
+      create: (name) => {
+        fault.copies += 1;
+        return fault.isOn && at === "create" ? refuse() : claimed.create(name).then(failing);
+      },
+      rename: (from, to) => (fault.isOn && at === "rename" ? refuse() : claimed.rename(from, to)),
+    };
+  };
+  const later = { ...clock, now: () => clock.now() + fault.aheadMs };
+  return { fault, platform: { ...realPlatform, clock: later, disk: { ...disk, claim } } };
+}
+
+test("a new file is durable before it becomes the journal, at the first start and when the journal is compacted", async () => {
+  const done: string[] = [];
+  const { disk } = realPlatform;
+  const claim: Disk["claim"] = async (path) => {
+    const claimed = await disk.claim(path);
+    const create = async (name: string): Promise<DiskFile> => {
+      const file = await claimed.create(name);
+      const note = (what: string, act: () => Promise<void>): Promise<void> => {
+        if (done.at(-1) !== what) done.push(what);
+        return act();
+      };
+      return {
+        ...file,
+        write: (bytes, at) => note("write", () => file.write(bytes, at)),
+        sync: () => note("sync", () => file.sync()),
+      };
+    };
+    const rename = (from: string, to: string): Promise<void> => {
+      done.push("rename");
+      return claimed.rename(from, to);
+    };
+    return { ...claimed, create, rename };
+  };
+  const journal = await folder.open({ platform: { ...realPlatform, disk: { ...disk, claim } }, limits });
+  expect(done.splice(0)).toEqual(["write", "sync", "rename"]);
+  const slot = journal.slot("notes", noteShape);
+  for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
+  await vi.waitFor(() => expect(done).toContain("rename"), PATIENCE);
+  expect(done.slice(0, done.indexOf("rename") + 1)).toEqual(["write", "sync", "rename"]);
+  await journal.close();
+});
+
+describe("a copy that fails", () => {
+  const replaceAgain = async (slot: Slot<Note>, number: number): Promise<void> => {
+    for (let i = 0; i < 20; i++) {
+      slot.compact([note(number, LONG)]);
+      await durable(slot);
+    }
+  };
+
+  test.each([
+    ["create", "EACCES", "this user may not"],
+    ["write", "ENOSPC", "the disk is full"],
+    ["datasync", "EIO", "the disk failed"],
+    ["sync", "EDQUOT", "the user's share of the disk is used up"],
+  ] as const)(
+    "in %s is removed and does not stop the member, which warns once and tries again later",
+    async (at, code, why) => {
+      const { fault, platform } = failingCopies(at, code);
+      const journal = await folder.open({ platform, limits });
+      const slot = journal.slot("notes", noteShape);
+      await durable(slot);
+      fault.isOn = true;
+      fault.copies = 0;
+      await replaceAgain(slot, 1);
+      await vi.waitFor(() => expect(folder.warnings).toHaveLength(1), PATIENCE);
+      expect(folder.warnings[0]).toBe(
+        `cannot compact the journal ${folder.file}: ${why} (${code}). The member continues with the journal as it is, which grows meanwhile, and tries again every 60 s. Make room on the disk if it is full`,
+      );
+      await vi.waitFor(() => expect(existsSync(join(folder.path, "journal.rewritten"))).toBe(false), PATIENCE);
+      await replaceAgain(slot, 2);
+      expect(fault.copies).toBe(1);
+      fault.aheadMs += 60_000;
+      await replaceAgain(slot, 3);
+      await vi.waitFor(() => expect(fault.copies).toBe(2), PATIENCE);
+      const before = statSync(folder.file).size;
+      expect(before).toBeGreaterThan(60 * LONG.length);
+      fault.isOn = false;
+      fault.aheadMs += 60_000;
+      await vi.waitFor(async () => {
+        slot.compact([note(4, LONG)]);
+        await durable(slot);
+        expect(statSync(folder.file).size).toBeLessThan(before);
+      }, PATIENCE);
+      await journal.close();
+      expect(folder.warnings).toHaveLength(1);
+      expect(folder.failures).toEqual([]);
+      expect(await folder.session()).toEqual([note(4, LONG)]);
+    },
+  );
+
+  test("does not stop the member after a restart either", async () => {
+    for (const number of [1, 2, 3]) {
+      const { fault, platform } = failingCopies("write");
+      const journal = await folder.open({ platform, limits });
+      fault.isOn = true;
+      const slot = journal.slot("notes", noteShape);
+      await replaceAgain(slot, number);
+      await vi.waitFor(() => expect(folder.warnings).toHaveLength(number), PATIENCE);
+      await journal.close();
+    }
+    expect(folder.failures).toEqual([]);
+    expect(await folder.session()).toEqual([note(3, LONG)]);
+  });
+
+  test("in rename stops the member, which does not know then which file is the journal", async () => {
+    const { fault, platform } = failingCopies("rename", "EIO");
+    const journal = await folder.open({ platform, limits });
+    const slot = journal.slot("notes", noteShape);
+    await durable(slot);
+    fault.isOn = true;
+    for (let i = 0; i < 20; i++) slot.compact([note(i, LONG)]);
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
+    expect(folder.failures[0]).toMatchObject({ code: "cannot-write-journal" });
+    const confirmed = vi.fn();
+    slot.append(note(20));
+    slot.whenDurable(confirmed);
+    await journal.close();
+    expect(confirmed).not.toHaveBeenCalled();
+  });
+
+  test("to close the file that it has replaced does not stop the member", async () => {
+    const { fault, platform } = failingCopies("close", "EIO");
+    const journal = await folder.open({ platform, limits });
+    const slot = journal.slot("notes", noteShape);
+    await durable(slot);
+    fault.isOn = true;
+    fault.copies = 0;
+    await vi.waitFor(async () => {
+      await replaceAgain(slot, 1);
+      expect(fault.copies).toBeGreaterThan(1); // The first has become the journal.
+    }, PATIENCE);
+    slot.append(note(2));
+    await durable(slot);
+    fault.isOn = false;
+    await journal.close();
+    expect(folder.failures).toEqual([]);
+    expect(await folder.session()).toEqual([note(1, LONG), note(2)]);
+  });
 });
 
 type Deed =

@@ -3,7 +3,7 @@
  * the end of it, once it takes the other's place, holds up who writes.
  */
 import { Batch, type Declaration, type Entry, type RecordKind, writeDeclaration } from "./batches.ts";
-import { JournalFile, type Place } from "./journal-file.ts";
+import { JournalFile, type Place, REWRITTEN } from "./journal-file.ts";
 
 /** What is left of a slot: its declaration, and where its records are in the journal that goes on. */
 export interface Left {
@@ -50,6 +50,7 @@ export class Rewriting {
   #sinceBytes = 0;
   #next: JournalFile | null = null;
   #isAbandoned = false;
+  #abandoned: Promise<void> | null = null;
 
   /** @param left as it is now; its lists do not change any more. @param onEnd it is copied, or has failed; not called once it is abandoned. */
   constructor(place: Place, from: JournalFile, left: readonly Left[], onEnd: (error?: unknown) => void) {
@@ -67,18 +68,25 @@ export class Rewriting {
     this.#sinceBytes += length;
   }
 
-  /** Takes the other's place. */
+  /** Copies the rest and makes the copy durable, so that it can be installed. */
   async finish(): Promise<Rewritten> {
     await this.#catchUp();
     const file = this.#next as JournalFile; // It is copied, so there is one.
-    await file.install(this.#place);
+    await file.sync();
     return { file, number: this.#number, places: this.#moved, copiedBytes: this.#copiedBytes };
   }
 
-  async abandon(): Promise<void> {
+  /** Removes the copy, so that it takes no room. Never rejects: a copy that stays is removed when the journal is opened. */
+  abandon(): Promise<void> {
+    this.#abandoned ??= this.#abandon();
+    return this.#abandoned;
+  }
+
+  async #abandon(): Promise<void> {
     this.#isAbandoned = true;
     await this.#copied;
-    await this.#next?.close();
+    await this.#next?.close().catch(() => {});
+    await this.#place.folder.remove(REWRITTEN).catch(() => {});
   }
 
   async #copy(left: readonly Left[]): Promise<void> {

@@ -1,20 +1,24 @@
 /**
- * One writer per directory. A claim is a Unix socket in it on which its process listens: whether that process is alive,
- * the kernel says to a process that connects. So a claim that a killed process has left is known for what it is, with no pids to
- * be mistaken for those of later processes or of other containers, and a process that is only paused is not taken for
- * dead. (The kernel knows the sockets of its own machine: two machines that mount the same directory are not kept apart.)
+ * One writer per directory. A claim is an empty file in it whose name identifies a process: its pid, when that process began,
+ * and the boot of its machine, as well as the directory, of which there may be copies. The kernel says whether this very process still runs. So a claim that a killed process has left is
+ * known for what it is, the pid of a later process is not mistaken for it, and a process that is only paused is not taken for dead.
+ *
+ * Pids mean nothing in another PID namespace. In a container, therefore, a claim is a Unix socket on which its process listens: the
+ * kernel says to any process that connects whether it is alive. A process in a container cannot check a claim that a process outside
+ * has made, and does not take the directory from it. (Two machines that mount the same directory are not kept apart.)
  *
  * Nobody removes another's claim in order to take it: everybody announces a claim under a name of its own, then looks at
  * all others, and gives up if one of them is alive. Of two processes the one that looks last has been announced to, and
  * sees the other; so there are never two writers, though both may give up and try again. Only who holds the directory
- * clears away what the dead have left; a process that finds its own claim cleared away, before it began to listen, starts again.
+ * clears away what the dead have left; a process that finds its own claim cleared away, before it was complete, starts again.
  */
 import { randomBytes } from "node:crypto";
-import { access, type FileHandle, open, readdir, unlink } from "node:fs/promises";
+import { access, type FileHandle, lstat, open, readdir, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError } from "../../core/errors.ts";
+import { ownIdentity, runs } from "./process-identity.ts";
 
 export interface Claim {
   release(): Promise<void>;
@@ -64,17 +68,28 @@ const announcedIn = async (directory: string): Promise<string[]> =>
 
 /** The first whose process is alive. */
 async function holderAmong(directory: string, folder: FileHandle, names: readonly string[]) {
-  const alive = await Promise.all(names.map((each) => isAlive(socketPath(directory, folder, each))));
+  const alive = await Promise.all(names.map((each) => isHeld(directory, folder, each)));
   return names.find((_, i) => alive[i]);
+}
+
+/** Tells a directory from copies of it, in which there is a copy of the claim. */
+const numberOf = async (folder: FileHandle): Promise<string> => (await folder.stat({ bigint: true })).ino.toString(36);
+
+async function isHeld(directory: string, folder: FileHandle, name: string): Promise<boolean> {
+  const [pid, , number, ...identity] = name.slice(PREFIX.length).split("-");
+  if (number !== undefined) return number === (await numberOf(folder)) && runs(Number(pid), identity.join("-"));
+  const isSocket = await lstat(join(directory, name)).then(
+    (found) => found.isSocket(),
+    ({ code }: NodeJS.ErrnoException) => code !== "ENOENT",
+  );
+  return isSocket && isListening(socketPath(directory, folder, name));
 }
 
 /** Returns the claim, or the name of the one that is in its way. */
 async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
-  const name = `${PREFIX}${process.pid}-${randomBytes(6).toString("hex")}`;
-  const server = await listen(socketPath(directory, folder, name));
+  const { name, withdraw } = await announce(directory, folder);
   const release = async (): Promise<void> => {
-    await new Promise<void>((resolve) => server.close(() => resolve())); // Which removes the socket.
-    await folder.close();
+    await withdraw().finally(() => folder.close());
   };
   const others = (await announcedIn(directory)).filter((each) => each !== name);
   const rival = await holderAmong(directory, folder, others);
@@ -84,11 +99,31 @@ async function attemptClaim(directory: string, folder: FileHandle): Promise<Clai
     () => true,
   );
   if (rival === undefined && !isClearedAway) {
-    await Promise.all(others.map((other) => cleared(join(directory, other))));
+    // What stays takes no room, and is dead to the next one as well.
+    await Promise.all(others.map((other) => cleared(join(directory, other)).catch(() => {})));
     return { release };
   }
-  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await withdraw();
   return rival ?? name;
+}
+
+interface Announced {
+  readonly name: string;
+  withdraw(): Promise<void>;
+}
+
+async function announce(directory: string, folder: FileHandle): Promise<Announced> {
+  const [identity, random] = [await ownIdentity(), randomBytes(6).toString("hex")];
+  if (identity !== null) {
+    const name = `${PREFIX}${process.pid}-${random}-${await numberOf(folder)}-${identity}`;
+    const path = join(directory, name);
+    await writeFile(path, "", { flag: "wx" });
+    return { name, withdraw: () => cleared(path) };
+  }
+  const name = `${PREFIX}${process.pid}-${random}`;
+  const server = await listen(socketPath(directory, folder, name));
+  // Closing it removes the socket.
+  return { name, withdraw: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }
 
 /** Not with `rm`, which looks at the socket first: modules that are loaded then may be another copy, as links are not followed (nodejs/node#51142). */
@@ -124,7 +159,7 @@ function listen(path: string): Promise<Server> {
   });
 }
 
-function isAlive(path: string): Promise<boolean> {
+function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
     const conclude = (alive: boolean) => () => {

@@ -37,19 +37,14 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
 
 /**
  * A second way to the same file, on which each write is durable as it returns, as after `fdatasync`: one turn of a thread of Node's
- * pool in place of two. Null where a system means less by it than `fdatasync` does.
+ * pool in place of two. Null if a system means less by it than `fdatasync` does, or if the file cannot be opened twice.
  */
 const durably = (path: string): Promise<FileHandle | null> =>
-  process.platform === "linux" ? open(path, constants.O_WRONLY | constants.O_DSYNC) : Promise.resolve(null);
+  process.platform === "linux"
+    ? open(path, constants.O_WRONLY | constants.O_DSYNC).catch(() => null)
+    : Promise.resolve(null);
 
-async function fileOn(handle: FileHandle, path: string): Promise<DiskFile> {
-  try {
-    return fileOf(handle, await durably(path));
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
-}
+const fileOn = async (handle: FileHandle, path: string): Promise<DiskFile> => fileOf(handle, await durably(path));
 
 const fileOf = (handle: FileHandle, synced: FileHandle | null): DiskFile => ({
   size: async () => (await handle.stat()).size,
@@ -92,10 +87,15 @@ const writeAll = ({ fd }: FileHandle, bytes: Buffer, at: number): Promise<void> 
     writeFrom(0);
   });
 
+/** What file systems answer that cannot sync a folder. A rename is as durable there as the file system makes it. */
+const UNSUPPORTED = ["EINVAL", "EBADF", "ENOTSUP", "ENOSYS"];
+
 async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();
+  } catch (error) {
+    if (!UNSUPPORTED.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   } finally {
     await handle.close();
   }

@@ -107,6 +107,10 @@ describe("a member", () => {
       `lost-journal: this node has come with a new journal, and node 1 remembers another: ${PROMISED}. ${REMEDY}`,
     ]);
     expect(call(one, three)).toBeNull();
+    for (const each of [one, two, three]) each.identity.sayAwaited(); // None takes this for a first start.
+    expect([one, two, three].map(({ lines }) => lines.length)).toEqual([1, 1, 1]);
+    expect(two.identity.obstacle).toBe(two.lines[0]);
+    expect(await start(3).then(({ identity }) => identity.obstacle)).toBeNull();
   });
 
   test("that has lost its folder finds no majority with others that have: one that has not is enough", async () => {

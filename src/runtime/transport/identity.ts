@@ -178,9 +178,16 @@ export class GroupIdentity {
     return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
   }
 
-  /** Says for which members a new group or a newcomer waits, if it does. */
+  /** Why there is no link between this node and some member, with the remedy; null if no hand-shake has found a reason. */
+  get obstacle(): string | null {
+    const found = [...this.#disagreements].filter(([node]) => this.isPeer(node)).map(([, each]) => each);
+    const first = found.find(({ reason }) => reason === "lost-journal") ?? found[0];
+    return first === undefined ? null : `${first.reason}: ${first.detail}`;
+  }
+
+  /** Says for which members a new group or a newcomer waits, if it does. A node that the log has told of an obstacle waits in vain. */
   sayAwaited(): void {
-    if (this.awaited.length === 0) return;
+    if (this.awaited.length === 0 || this.obstacle !== null) return;
     const nodes = `${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}`;
     this.#options.log.warn(
       this.#isOnNoList

@@ -223,15 +223,37 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("keeps what it has for a process that has just made itself known, though its port was closed a moment ago", async () => {
+  test("keeps its messages when connections are refused: only another run of the process shows that one has ended", async () => {
+    const { link, sockets, latest, lost, counts, lines, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
+    link.send(numbered(1));
+    await nextTurn();
+    latest().destroy();
+    for (const [dials, value] of [
+      [2, 2],
+      [3, 3],
+    ] as const) {
+      await vi.waitFor(() => expect(sockets).toHaveLength(dials), PATIENCE);
+      latest().destroy(refused());
+      link.send(numbered(value));
+    }
+    await vi.waitFor(() => expect(sockets).toHaveLength(4), PATIENCE);
+    welcome(7);
+    await vi.waitFor(() => expect(values(latest())).toEqual([1, 2, 3]), PATIENCE);
+    expect([lost, counts.lost, lines]).toEqual([[], {}, []]);
+    link.close();
+  });
+
+  test("ignores a late welcome from a process when its successor has called since the dial", async () => {
     const { link, sockets, latest, lost, welcome } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
-    latest().destroy(); // Process 7 dies.
-    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE);
-    link.noteIncarnation(8, WIRE_VERSION); // Process 8 calls, while the answer to our dial, from before it began, is still on its way.
+    latest().destroy();
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE); // Process 7 accepts this dial, and dies.
+    link.noteIncarnation(8, WIRE_VERSION);
     link.send(numbered(1));
-    latest().destroy(refused());
+    welcome(7);
     await vi.waitFor(() => expect(sockets).toHaveLength(3), PATIENCE);
     welcome(8);
     await vi.waitFor(() => expect(values(latest())).toEqual([1]), PATIENCE);
@@ -251,6 +273,22 @@ describe("the dialling end", () => {
     expect(lost).toEqual([{ first: 3, last: 3, why: "crashed" }]);
     expect(counts.lost).toEqual({ crashed: 1 });
     welcome(8);
+    link.send(numbered(4));
+    await vi.waitFor(() => expect(values(latest())).toEqual([4]), PATIENCE);
+    link.close();
+  });
+
+  test("reports them as well if the next run of the process answers a dial before it calls", async () => {
+    const { link, sockets, latest, lost, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
+    for (const value of [1, 2, 3]) link.send(numbered(value));
+    await nextTurn();
+    latest().destroy();
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE);
+    expect(lost).toEqual([]);
+    welcome(8);
+    await vi.waitFor(() => expect(lost).toEqual([{ first: 1, last: 3, why: "crashed" }]), PATIENCE);
     link.send(numbered(4));
     await vi.waitFor(() => expect(values(latest())).toEqual([4]), PATIENCE);
     link.close();

@@ -1,7 +1,8 @@
 /**
  * The way to one peer. Messages leave in order, many in one frame, and are kept until the peer acknowledges them: when
  * a connection breaks and is dialled again, what did not arrive is sent again, so two processes that both live on lose
- * nothing and see nothing twice. What was meant for a process that has crashed is lost with it, and said to be lost.
+ * nothing and see nothing twice. Messages to a process that has crashed are reported as lost once a later run of that process
+ * has identified itself. A refused connection proves nothing: an old address, a proxy or a firewall may have refused it.
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -84,6 +85,8 @@ export class OutgoingLink<M> {
   #backoffMs = MIN_BACKOFF_MS;
   #redial: Timer | null = null;
   #incarnation: number | null = null;
+  /** The run of the peer's process that was known when the connection was dialed. */
+  #knownAtDial: number | null = null;
   /** Which run of the peer's process has said what it speaks. */
   #said: { readonly incarnation: number; readonly version: number } | null = null;
   /** Dials since the last welcome that came to nothing. */
@@ -348,7 +351,7 @@ export class OutgoingLink<M> {
     platform.timers.cancel(this.#redial);
     this.#redial = null;
     this.status = "dialing";
-    const known = this.#incarnation;
+    this.#knownAtDial = this.#incarnation;
     const stream = this.#options.connect(() => {
       const { hello, identity, peer } = this.#options;
       stream.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
@@ -365,7 +368,7 @@ export class OutgoingLink<M> {
       this.#flush();
     });
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (this.#stream === stream) this.#failed(error, known);
+      if (this.#stream === stream) this.#failed(error);
     });
     stream.once("close", () => {
       platform.timers.cancel(deadline);
@@ -410,6 +413,9 @@ export class OutgoingLink<M> {
 
   #welcomed(body: Reader): void {
     const { incarnation, received } = welcomeCodec.read(body);
+    // A later run has called since this dial began, so this welcome is a late one from the run before it.
+    const isLate = this.#incarnation !== this.#knownAtDial && incarnation !== this.#incarnation;
+    if (isLate) return void this.#stream?.destroy();
     if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#succeeded();
     this.#incarnation = incarnation;
     if (this.#lastProgress > 0) this.#options.counts.reconnects += 1;
@@ -437,17 +443,12 @@ export class OutgoingLink<M> {
     return false;
   }
 
-  /** The dial or the connection failed; `known` is the run of the peer that was known when it was dialled. */
-  #failed({ code, message }: NodeJS.ErrnoException, known: number | null): void {
+  /** Failures that a restart or a broken connection causes are not logged: the link dials again. */
+  #failed({ code, message }: NodeJS.ErrnoException): void {
     const { peer, log } = this.#options;
-    if (code === "ECONNREFUSED") {
-      // Nobody listens there: the process that we knew has ended. Unless another has made itself known since.
-      if (known !== null && known === this.#incarnation) this.#lose("crashed");
-    } else if (code !== "ECONNRESET" && code !== "EPIPE")
-      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${inPlainWords(message)}`, {
-        event: "link-failed",
-        peer,
-      });
+    if (code === "ECONNREFUSED" || code === "ECONNRESET" || code === "EPIPE") return;
+    const fields = { event: "link-failed", peer };
+    log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${inPlainWords(message)}`, fields);
   }
 
   #abandon(): void {

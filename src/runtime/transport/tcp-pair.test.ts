@@ -96,10 +96,10 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
         await ground.until(() => expect(sender.transport.peers[0]?.queuedBytes).toBe(0));
         await old.close();
         const names = [2, 3, 4].map((value) => sender.transport.send(1, numbered(value)).id());
+        const again = await opened(ground, 1);
         await ground.until(() => expect(sender.lost.flatMap(({ ids }) => ids)).toEqual(names));
         expect(sender.lost.every(({ to, why }) => to === 1 && why === "crashed")).toBe(true);
         expect(sender.counts.lost).toEqual({ crashed: 3 });
-        const again = await opened(ground, 1);
         await linked(ground, sender);
         sender.transport.send(1, numbered(5));
         await ground.until(() => expect(again.from(0)).toEqual([5]));
@@ -114,6 +114,48 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
         await sender.transport.tried();
         const receiver = await opened(ground, 1);
         await ground.until(() => expect(receiver.from(0)).toEqual(upTo(100)));
+      }),
+    );
+  });
+
+  describe("a running peer whose address refuses connections for a while", () => {
+    /** Both have met; then node 0 dials an address that refuses, and has been refused several times. */
+    async function refused(ground: Ground, limits?: Partial<Limits>) {
+      const [sender, receiver] = await pair(ground, limits);
+      await linked(ground, sender);
+      await linked(ground, receiver);
+      for (const value of upTo(3)) sender.transport.send(1, numbered(value));
+      sender.transport.setPeer(1, ground.refusing);
+      return { sender, receiver, reconnect: () => sender.transport.setPeer(1, ground.addresses[1]) };
+    }
+
+    test(
+      "receives every message in order",
+      on(async (ground) => {
+        const { sender, receiver, reconnect } = await refused(ground);
+        for (const value of [4, 5, 6]) sender.transport.send(1, numbered(value));
+        await ground.sleep(200);
+        for (const value of [7, 8, 9]) sender.transport.send(1, numbered(value));
+        reconnect();
+        sender.transport.send(1, numbered(10));
+        await ground.until(() => expect(receiver.from(0)).toEqual(upTo(10)));
+        expect(sender.lost).toEqual([]);
+        expect(sender.counts.lost).toEqual({});
+      }),
+    );
+
+    test(
+      "receives every message that the bounded queue has accepted; the others are refused when they are sent",
+      on(async (ground) => {
+        const { sender, receiver, reconnect } = await refused(ground, { maxQueueBytes: 20_000 });
+        await ground.sleep(200);
+        const sent = upTo(40).map((i) => [3 + i, sender.transport.send(1, numbered(3 + i, "x".repeat(1_000))).lost]);
+        expect(new Set(sent.map(([, lost]) => lost))).toEqual(new Set([null, "overflow"]));
+        expect(sender.transport.peers[0]?.queuedBytes).toBeLessThan(22_000);
+        reconnect();
+        const accepted = sent.filter(([, lost]) => lost === null).map(([value]) => value);
+        await ground.until(() => expect(receiver.from(0)).toEqual([1, 2, 3, ...accepted]));
+        expect(sender.lost).toEqual([]);
       }),
     );
   });
