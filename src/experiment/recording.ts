@@ -6,7 +6,7 @@ import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/inde
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
-import { type Replay, replay } from "../trace/replay.ts";
+import { type Replay, Replaying, replay } from "../trace/replay.ts";
 import { ReplayMoments } from "../trace/replay-moments.ts";
 import type { Snapshot } from "../trace/snapshot.ts";
 import type { Read } from "./written-values.ts";
@@ -64,6 +64,29 @@ export function replayed(
     until: entriesUntil(trace, until),
     ...at,
   });
+}
+
+/** Entries between two calls of `continues`. */
+const CHECKED_ENTRIES = 1_000;
+
+/** The same for the whole trace, until `continues` returns false: what holds until there is `unknown` then. */
+export function checkedWithin(
+  { header, entries }: Trace,
+  continues: (entries: number) => boolean,
+): Pick<Replay<Vocabulary>, "findings"> {
+  const protocol = protocolOf(header);
+  const run = new Replaying<Vocabulary>(protocol, header.nodes, entries as never[], beginningOf(header));
+  let count = 0;
+  while (count < entries.length && (count % CHECKED_ENTRIES !== 0 || count === 0 || continues(count)))
+    run.walk(count++);
+  const { findings } = run.conclude(entries[count - 1]?.at ?? 0);
+  if (count === entries.length) return { findings };
+  const why = `only the first ${count} of ${entries.length} entries were checked`;
+  return {
+    findings: findings.map((finding) =>
+      finding.verdict === "violated" ? finding : { ...finding, verdict: "unknown", why },
+    ),
+  };
 }
 
 const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatures: madeBy === "cluster", states });

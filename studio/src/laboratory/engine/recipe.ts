@@ -8,7 +8,7 @@ export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live"
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
  * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `branches`:
  * what was done to it otherwise, and left; `at`: the cursor;
- * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser.
+ * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser; `part`: which part of a long one, from 1.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -27,6 +27,7 @@ export const ownWords: readonly string[] = [
   "at",
   "with",
   "recording",
+  "part",
 ];
 
 /** More acts than this nobody follows, and each makes the run anew. */
