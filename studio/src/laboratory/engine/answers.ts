@@ -88,7 +88,7 @@ export interface ShownRun {
   readonly beyond: number;
   readonly forks: readonly Fork[];
   /** What is left out, in sentences. */
-  readonly notices: readonly string[];
+  readonly omissions: readonly string[];
   /** Of a recording that is opened in parts. */
   readonly part: Part | null;
   /** Those that were given, and what was added. */

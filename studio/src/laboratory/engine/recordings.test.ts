@@ -63,17 +63,17 @@ describe("a trace file", () => {
     const text = await laboratory.export();
     const whole = opened("idle.jsonl", text, 0, (entries) => reported.push(entries));
     expect(reported).toEqual(Array.from({ length: Math.floor(total / 10_000) }, (_, place) => 10_000 * (place + 1)));
-    expect(partOf(whole, "", total)).toEqual({ trace: whole, part: null, notices: [] });
+    expect(partOf(whole, "", total)).toEqual({ trace: whole, part: null, omissions: [] });
 
     const most = Math.ceil(total / 2.5);
     const parts = ["1", "2", "3"].map((part) => partOf(whole, part, most));
     expect(parts.flatMap(({ trace }) => trace.entries)).toEqual(whole.entries);
     expect(parts.map(({ part }) => part)).toEqual([1, 2, 3].map((number) => ({ number, of: 3 })));
     const figure = (count: number) => count.toLocaleString("en");
-    expect(parts[0]?.notices).toEqual([
+    expect(parts[0]?.omissions).toEqual([
       `Entries 1 to ${figure(most)} of ${figure(total)} are shown, from minute 0.0 to 0.4.`,
     ]);
-    expect(parts[2]?.notices[0]).toMatch(
+    expect(parts[2]?.omissions[0]).toMatch(
       `Entries ${figure(2 * most + 1)} to ${figure(total)} of ${figure(total)} are shown, from minute 0.8 to 1.0. The states`,
     );
     expect(partOf(whole, "", most)).toEqual(parts[0]);
@@ -88,7 +88,7 @@ describe("a trace file", () => {
     const recording = () => last;
     const run = await runOf({ recording: "crash.jsonl", part: "2" }, { ...NO_SOURCES, recording });
     const drawn = shown(run);
-    expect(drawn).toMatchObject({ part: { number: 2 }, notices: last.notices });
+    expect(drawn).toMatchObject({ part: { number: 2 }, omissions: last.omissions });
     expect(drawn.steps.flatMap(({ lines }) => lines)).toContain("crashes");
     expect(new Set(drawn.properties.map(({ verdict, why }) => `${verdict}: ${why}`))).toEqual(
       new Set(["unknown: not every state is known"]),
@@ -114,7 +114,7 @@ describe("a trace file", () => {
     const beginning = opened("large.jsonl", text.slice(0, 5_000), 3_000_000, () => {}, 4_000);
     expect(beginning.entries.length).toBeGreaterThan(10);
     expect(beginning.entries.length).toBeLessThan(opened("large.jsonl", text).entries.length);
-    expect(partOf(beginning, "").notices).toEqual([
+    expect(partOf(beginning, "").omissions).toEqual([
       expect.stringMatching(/^Only the first 0 MB of the file's 3 MB are opened\. To open its end, run: .*tail -n/),
     ]);
   });
@@ -124,12 +124,12 @@ describe("a trace file", () => {
     const text = await laboratory.export();
     await laboratory.open("torn.jsonl", text.slice(0, -30));
     const torn = await laboratory.run({ recording: "torn.jsonl" });
-    expect(torn.notices).toEqual([
+    expect(torn.omissions).toEqual([
       "The file ends within a line, as if it were still being written. The rest is shown.",
     ]);
     await laboratory.open("whole.jsonl", text);
     const whole = await laboratory.run({ recording: "whole.jsonl" });
-    expect(whole.notices).toEqual([]);
+    expect(whole.omissions).toEqual([]);
     expect(torn.entries).toBe(whole.entries - 1);
   });
 
@@ -142,7 +142,7 @@ describe("a trace file", () => {
     expect(entries).toBeGreaterThan(240_000);
     await laboratory.open("idle.jsonl", await laboratory.export());
     const run = await laboratory.run({ recording: "idle.jsonl" });
-    expect(run).toMatchObject({ entries, part: null, notices: [], beyond: 0 });
+    expect(run).toMatchObject({ entries, part: null, omissions: [], beyond: 0 });
     expect(run.steps.map(({ lines }) => lines)).toEqual(steps.map(({ lines }) => lines));
     expect((await laboratory.look(run.steps.length - 1)).headline).toBe("Epoch 1: node 4 leads.");
   });

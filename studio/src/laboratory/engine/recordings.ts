@@ -43,7 +43,7 @@ export interface OpenedPart {
   readonly trace: Trace;
   readonly part: Part | null;
   /** What is not shown of the file, and why. */
-  readonly notices: readonly string[];
+  readonly omissions: readonly string[];
 }
 
 /** The part of a recording that a link names. @throws UsageError if there is no such part */
@@ -63,7 +63,7 @@ export function partOf(recording: Recording, named: string, most = MAX_OPENED): 
   return {
     trace: of === 1 ? recording : { header, entries: entries.slice(from, to), clocks: clocks.slice(from, to) },
     part: of === 1 ? null : { number, of },
-    notices: [
+    omissions: [
       ...(left === "" ? [] : [left]),
       ...cut,
       ...(of === 1 ? [] : [number === 1 ? shown : `${shown} ${unknown}`]),

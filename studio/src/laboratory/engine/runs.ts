@@ -24,7 +24,7 @@ import { recordedTurns } from "./recorded-turns.ts";
 import type { OpenedPart } from "./recordings.ts";
 
 /** Nothing is left out. */
-const WHOLE = { notices: [], part: null } as const;
+const WHOLE = { omissions: [], part: null } as const;
 /** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
 const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [], ...WHOLE } as const;
 
@@ -44,7 +44,7 @@ export interface Run {
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
   /** What is left out of it, in sentences. */
-  readonly notices: readonly string[];
+  readonly omissions: readonly string[];
   readonly part: Part | null;
   /** Those that were given, and what was added. */
   readonly words: Words;
@@ -132,7 +132,7 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
   };
 }
 
-function recorded(name: string, { trace, part, notices }: OpenedPart, words: Words): Run {
+function recorded(name: string, { trace, part, omissions }: OpenedPart, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
   const turns = recordedTurns(trace);
@@ -141,7 +141,7 @@ function recorded(name: string, { trace, part, notices }: OpenedPart, words: Wor
     about,
     trace,
     ...ONLY_READ,
-    notices,
+    omissions,
     part,
     turns,
     networks: networksOf({}, turns, nodes),

@@ -52,7 +52,7 @@ export function shown(run: Run, onChecked: (entries: number) => void = () => {})
     folded: trace.entries.length - small.kept.length,
     beyond: small.kept.length - excerpt.entries.length,
     forks: run.forks,
-    notices: run.notices,
+    omissions: run.omissions,
     part: run.part,
     words: run.words,
   };
