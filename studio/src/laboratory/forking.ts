@@ -3,11 +3,10 @@
  * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
  */
 import type { ShownRun } from "./engine/answers.ts";
-import { type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
+import { BETWEEN_BRANCHES, type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
 
 /** More branches than these are not kept; the oldest go first. */
 const MOST_BRANCHES = 12;
-const BETWEEN = "|";
 
 export function afterAct(words: Words, { steps, forks }: ShownRun, step: number, done: Omit<Fork, "entries">): Words {
   const entries = steps[step]?.entries ?? 0;
@@ -54,7 +53,7 @@ function keepingPlace(before: Words, after: Words, cursor: AtStep | null): Words
 }
 
 const branchesOf = ({ branches = "" }: Words): string[] =>
-  branches.split(BETWEEN).map((text) => forksText(forksOf(text)));
+  branches.split(BETWEEN_BRANCHES).map((text) => forksText(forksOf(text)));
 
 const isWithin = (inner: string, outer: string): boolean =>
   outer === inner || inner === "" || outer.startsWith(`${inner};`);
@@ -69,7 +68,7 @@ function withBranches(words: Words, fork: string, branches: readonly string[]): 
   const made = (some: readonly string[]): Words => ({
     ...rest,
     ...(fork === "" ? {} : { fork }),
-    ...(some.length === 0 ? {} : { branches: some.join(BETWEEN) }),
+    ...(some.length === 0 ? {} : { branches: some.join(BETWEEN_BRANCHES) }),
   });
   let some = kept.slice(-MOST_BRANCHES);
   while (some.length > 0 && linkLength(made(some)) > MAX_LINK) some = some.slice(1);

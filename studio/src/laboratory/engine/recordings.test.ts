@@ -1,11 +1,20 @@
 /** Runs as files, and the limits of what a link holds. */
+
 import { existsSync, readFileSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { UsageError } from "../../../../src/core/errors.ts";
 import { checkedWithin, replayed } from "../../../../src/experiment/recording.ts";
+import { scenarioOf } from "../../../../src/experiment/simulation.ts";
+import { forkTreeOf } from "../forking.ts";
+import { nodesIn, offeredNodes } from "../option-values.ts";
+import { formOf } from "./form.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
-import { forksText, hashOf, MAX_FORKS, MAX_LINK, placeOf, type Words } from "./recipe.ts";
+import { MAX_NODES } from "./limits.ts";
+import { actProblem, forksText, hashOf, MAX_FORKS, MAX_LINK, pageProblem, placeOf, type Words } from "./recipe.ts";
 import { opened, partOf } from "./recordings.ts";
-import { runOf } from "./runs.ts";
+import { experimentOf, runOf } from "./runs.ts";
+import { scenarioText } from "./scenarios.ts";
 import { shown } from "./show.ts";
 
 const laboratory = new TestedLaboratory();
@@ -154,6 +163,77 @@ describe("a trace file", () => {
 });
 
 describe("a link", () => {
+  it("with an unknown page or act says what there is", async () => {
+    for (const hash of ["", "#", "#/", "#/gallery", "#/run?protocol=bully&nodes=3", "#/tour?tour=silence"])
+      expect(pageProblem(hash)).toBe("");
+    expect(pageProblem("#/fork?protocol=bully")).toBe(
+      "No page is called “fork”. The pages are gallery, run, check, compare, tour, live and embed.",
+    );
+    expect(pageProblem("#/run/bully")).toMatch(/^No page is called “\/run\/bully”/);
+    await expect(laboratory.run({ protocol: "bully", fork: "12 explode 3" })).rejects.toThrow(
+      /^No act is called “explode”\. The acts are crash, start, .* and heal\.$/,
+    );
+    await expect(laboratory.run({ protocol: "bully", fork: "12 crash 3;crash 2" })).rejects.toThrow(
+      "expected acts such as “57 crash 2” in the link, got “crash 2”",
+    );
+    const branches = "12 crash 3|20 explode 1";
+    await expect(laboratory.run({ protocol: "bully", branches })).rejects.toThrow(/^No act is called “explode”/);
+    expect(() => scenarioText("bully-z")).toThrow("No scenario is called “bully-z”. The gallery lists the scenarios.");
+  });
+
+  it("with any numbers makes a run, or names the word that makes no sense", async () => {
+    await expect(laboratory.run({ protocol: "raft", nodes: "1000000000" })).rejects.toThrow(
+      'expected --nodes to be a whole number from 1 to 100 in the laboratory, got "1000000000"',
+    );
+    const number = fc.oneof(
+      fc.constantFrom(
+        "",
+        "-1",
+        "1e9",
+        "1000000000",
+        "999999999999999",
+        "Infinity",
+        "NaN",
+        "0x10",
+        "1,1",
+        "0.5",
+        "all",
+        "{}",
+      ),
+      fc.integer({ min: -2, max: 10 ** 9 }).map(String),
+      fc.string({ maxLength: 12 }),
+    );
+    const form = formOf("bully", "");
+    const numeric = [...form.run, ...form.check].map(({ word }) => word);
+    fc.assert(
+      fc.property(
+        fc.constantFrom("bully", "raft", "ricart-agrawala", "isis", "two-phase-commit"),
+        fc.dictionary(fc.constantFrom(...numeric, "fork", "branches", "at", "part", "with"), number, { maxKeys: 4 }),
+        (protocol, words) => {
+          const { words: read } = placeOf(hashOf({ page: "run", words: { ...words, protocol } }));
+          expect(offeredNodes(read.nodes ?? "5").length).toBeLessThanOrEqual(MAX_NODES);
+          forkTreeOf(read);
+          expect(new Set(nodesIn(read.crash ?? "")).size).toBe(nodesIn(read.crash ?? "").length);
+          const problem = actProblem(read);
+          try {
+            if (problem !== "") throw new UsageError("bad-argument", problem);
+            scenarioOf(experimentOf(read));
+          } catch (error) {
+            expect(error).toBeInstanceOf(UsageError);
+            expect((error as Error).message).not.toBe("");
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("whose run never ends in reasonable time is refused with a way to shorten it", { tags: ["long"] }, async () => {
+    await expect(laboratory.run({ protocol: "heartbeat", nodes: "40", until: "999999999" })).rejects.toThrow(
+      /^expected a run of at most 500000 events, got more: end it earlier with --until/,
+    );
+  });
+
   it("holds so many acts, and so many characters", async () => {
     const fork = { entries: 1, act: "crash", node: 0, what: "" } as const;
     const words = { protocol: "bully", fork: forksText(Array(MAX_FORKS + 1).fill(fork)) };

@@ -8,6 +8,7 @@ import { play, type Staged, staged } from "../../../../src/experiment/simulate.t
 import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
 import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
 import { flagOf, words as known } from "../../../../src/experiment/words.ts";
+import { wholeNumber } from "../../../../src/experiment/written-values.ts";
 import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { Draws } from "../../../../src/sim/draws.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
@@ -19,7 +20,7 @@ import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
 import { MAX_MADE, MAX_NODES } from "./limits.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
-import { type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import { actProblem, type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 import { recordedTurns } from "./recorded-turns.ts";
 import type { OpenedPart } from "./recordings.ts";
 
@@ -62,19 +63,16 @@ interface Turn {
 /** So long a fork goes on, in milliseconds. */
 const FORK_MS = 1_000;
 
+const fewNodes = wholeNumber(1, MAX_NODES, `a whole number from 1 to ${MAX_NODES} in the laboratory`);
+
 /** @throws UsageError that names the word. */
 export function experimentOf(words: Words): Experiment {
   const given = Object.entries(words).filter(([word, text]) => !ownWords.includes(word) && text !== "");
   const read = given.map(([word, text]) => {
     const found = Object.hasOwn(known, word) ? known[word as keyof typeof known] : undefined;
     if (found === undefined) throw new UsageError("bad-argument", `expected a word of an experiment, got ${word}`);
-    const value = found.read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word));
-    if (word === "nodes" && (value as number) > MAX_NODES)
-      throw new UsageError(
-        "bad-argument",
-        `expected --nodes to be at most ${MAX_NODES} in the laboratory, got ${text}`,
-      );
-    return [word, value];
+    const read = word === "nodes" ? fewNodes : found.read;
+    return [word, read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
   });
   return { protocol: words.protocol ?? "", ...Object.fromEntries(read) };
 }
@@ -99,6 +97,8 @@ export async function runOf(words: Words, sources: Sources, onEvents: OnEvents =
       "bad-argument",
       `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`,
     );
+  const problem = actProblem(words);
+  if (problem !== "") throw new UsageError("bad-argument", problem);
   const forks = forksOf(words.fork ?? "");
   if (forks.length > MAX_FORKS)
     throw new UsageError(
