@@ -6,6 +6,7 @@ import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { messageInksOf } from "../../../../src/protocols/message-inks.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
+import { faultText } from "../../../../src/trace/link-faults.ts";
 import { actionText } from "../../../../src/trace/log.ts";
 import type { ShownProperty, ShownRun, ShownStep } from "./answers.ts";
 import { drawingOf } from "./drawing.ts";
@@ -15,6 +16,9 @@ import type { Run } from "./runs.ts";
 /** In characters; a message can hold all that its sender knows. */
 const MAX_LINE = 240;
 const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
+
+const lineOf = (entry: TraceEntry): string =>
+  actionText(entry.kind === "fault" ? { ...entry, what: faultText(entry.what) } : entry);
 
 /** @param onChecked is called now and then with the number of entries after which properties were checked */
 export function shown(run: Run, onChecked: (entries: number) => void = () => {}): ShownRun {
@@ -32,7 +36,7 @@ export function shown(run: Run, onChecked: (entries: number) => void = () => {})
     return {
       node,
       at: first.at - origin,
-      lines: own.map((index) => shortened(actionText(trace.entries[index] as TraceEntry))),
+      lines: own.map((index) => shortened(lineOf(trace.entries[index] as TraceEntry))),
       entries: own.reduce((most, index) => Math.max(most, index), 0) + 1,
     };
   });

@@ -18,13 +18,19 @@ export function spoken<M extends Message>(picture: Picture<M>, say: Say): Pictur
 /** One fault of links, such as `0 – 1: 20 % of the messages dropped, 100 ms of delay`. */
 export function faultIn(title: string, say: Say): string {
   const [, ends, conditions] = /^([\d, –→]+: )(.*)$/.exec(title) ?? [];
-  return ends === undefined || conditions === undefined
-    ? say(title)
-    : ends + conditions.split(", ").map(say).join(", ");
+  const said = (text: string): string => text.split(", ").map(say).join(", ");
+  return ends === undefined || conditions === undefined ? said(title) : ends + said(conditions);
 }
 
-/** What stands at a mark: `timeout: answer · deferring`. */
-export const markIn = (label: string, say: Say): string => label.split(SEPARATOR).map(say).join(SEPARATOR);
+/** What is written at a mark: `timeout: answer · deferring`, `link to 1: 100 ms of delay`. */
+export const markIn = (label: string, say: Say): string =>
+  label
+    .split(SEPARATOR)
+    .map((part) => {
+      const [, link, conditions] = /^(link to \d+): (.*)$/.exec(part) ?? [];
+      return link === undefined || conditions === undefined ? say(part) : `${say(link)}: ${faultIn(conditions, say)}`;
+    })
+    .join(SEPARATOR);
 
 const SEPARATOR = " · ";
 
