@@ -14,7 +14,7 @@ test("all agree", () => {
 
 test("some do not know yet", () => {
   const { leader, detail } = leadershipOf(clusterOf([null, 2, 2]));
-  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows of none."]);
+  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows no leader."]);
 });
 
 test("two sides of a split", () => {
