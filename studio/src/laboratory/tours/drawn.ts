@@ -6,7 +6,6 @@ import type { Say } from "./saying.ts";
 export function spoken<M extends Message>(picture: Picture<M>, say: Say): Picture<M> {
   return {
     ...picture,
-    letters: picture.letters.map((letter) => ({ ...letter, text: letterIn(letter, say) })),
     spans: picture.spans.map((span) => {
       const title = faultIn(span.title, say);
       return { ...span, title, text: fitting(title, span.x2 - span.x1) };
@@ -34,7 +33,9 @@ export const markIn = (label: string, say: Say): string =>
 
 const SEPARATOR = " · ";
 
-function letterIn({ text, style }: { readonly text: string; readonly style: string }, say: Say): string {
+/** What is written at a place of the diagram. */
+export function letterIn(text: string, style: string, say: Say): string {
+  if (style === "arrow" || style === "clock") return text;
   if (style === "state") return text.split(", ").map(say).join(", ");
   return style === "role" ? say(text) : markIn(text, say);
 }
