@@ -95,6 +95,14 @@ const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatur
 export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
   new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], beginningOf(header));
 
+/** A run may be continued several times at one moment: each time its messages get ids of their own. */
+function freshMark(at: number, entries: Trace["entries"]): string {
+  const marks = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [/@.*-/.exec(entry.id)?.[0] ?? ""] : [])));
+  let mark = `@${at}-`;
+  for (let time = 2; marks.has(mark); time++) mark = `@${at}_${time}-`;
+  return mark;
+}
+
 export interface RecordedPoint {
   readonly header: TraceHeader;
   readonly protocol: AnyProtocol;
@@ -126,7 +134,7 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   return {
     header: trace.header,
     protocol,
-    snapshot,
+    snapshot: { ...snapshot, idMark: freshMark(snapshot.at, trace.entries.slice(0, entriesUntil(trace, until))) },
     origin: originOf(trace.header, trace.entries),
   };
 }
