@@ -6,7 +6,7 @@ import { inscriptionOf } from "./marks.ts";
 const nested = { type: "done", plan: { delay: 1, links: [{ to: 2 }] }, none: null };
 
 /** By kind, so that a new one is not forgotten here. */
-const entries: { readonly [K in TraceEntry["kind"]]: Extract<TraceEntry, { kind: K }> } = {
+const entries: { readonly [K in TraceEntry["kind"]]: TraceEntry & { readonly kind: K } } = {
   start: { at: 1, node: 0, kind: "start", journal: [nested] },
   crash: { at: 1, node: 0, kind: "crash", journal: [nested] },
   send: { at: 1, node: 0, kind: "send", id: "0-1", to: 1, message: nested },
