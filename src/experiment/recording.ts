@@ -6,7 +6,7 @@ import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/inde
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
-import { type Replay, replay } from "../trace/replay.ts";
+import { type Replay, Replaying, replay } from "../trace/replay.ts";
 import { ReplayMoments } from "../trace/replay-moments.ts";
 import type { Snapshot } from "../trace/snapshot.ts";
 import type { Read } from "./written-values.ts";
@@ -66,11 +66,42 @@ export function replayed(
   });
 }
 
+/** Entries between two calls of `continues`. */
+const CHECKED_ENTRIES = 1_000;
+
+/** The same for the whole trace, until `continues` returns false: what holds until there is `unknown` then. */
+export function checkedWithin(
+  { header, entries }: Trace,
+  continues: (entries: number) => boolean,
+): Pick<Replay<Vocabulary>, "findings"> {
+  const protocol = protocolOf(header);
+  const run = new Replaying<Vocabulary>(protocol, header.nodes, entries as never[], beginningOf(header));
+  let count = 0;
+  while (count < entries.length && (count % CHECKED_ENTRIES !== 0 || count === 0 || continues(count)))
+    run.walk(count++);
+  const { findings } = run.conclude(entries[count - 1]?.at ?? 0);
+  if (count === entries.length) return { findings };
+  const why = `only the first ${count} of ${entries.length} entries were checked`;
+  return {
+    findings: findings.map((finding) =>
+      finding.verdict === "violated" ? finding : { ...finding, verdict: "unknown", why },
+    ),
+  };
+}
+
 const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatures: madeBy === "cluster", states });
 
 /** For looking at many points: properties are left out. */
 export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
   new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], beginningOf(header));
+
+/** A run may be continued several times at one moment: each time its messages get ids of their own. */
+function freshMark(at: number, entries: Trace["entries"]): string {
+  const marks = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [/@.*-/.exec(entry.id)?.[0] ?? ""] : [])));
+  let mark = `@${at}-`;
+  for (let time = 2; marks.has(mark); time++) mark = `@${at}_${time}-`;
+  return mark;
+}
 
 export interface RecordedPoint {
   readonly header: TraceHeader;
@@ -103,7 +134,7 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   return {
     header: trace.header,
     protocol,
-    snapshot,
+    snapshot: { ...snapshot, idMark: freshMark(snapshot.at, trace.entries.slice(0, entriesUntil(trace, until))) },
     origin: originOf(trace.header, trace.entries),
   };
 }

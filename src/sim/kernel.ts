@@ -449,8 +449,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   /** Ids of messages that are sent from now on are not those of the run that is continued. */
-  continueFrom(at: number): void {
+  continueFrom(at: number, idMark = `@${at}-`): void {
     this.now = at;
-    this.idMark = `@${at}-`;
+    this.idMark = idMark;
   }
 }

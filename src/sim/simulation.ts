@@ -280,13 +280,13 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   }
 
   adopt(snapshot: Snapshot<V>): void {
-    const { at, inFlight } = snapshot;
+    const { at, inFlight, idMark } = snapshot;
     if (this.now !== 0 || this.world.alive.length > 0)
       throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
     const known = snapshot.nodes.map(({ id }) => id);
     if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));
-    this.#kernel.continueFrom(at);
+    this.#kernel.continueFrom(at, idMark);
     const planned: Planned[] = [];
     for (const each of snapshot.nodes) planned.push(...this.#adoptNode(each));
     for (const { id, from, to, message, delayMs, isDoomed, order = Infinity } of inFlight) {

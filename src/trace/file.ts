@@ -28,7 +28,12 @@ export interface ReadLimits {
   readonly maxEntries?: number;
   /** In characters. 1,000,000 unless told. */
   readonly maxLineLength?: number;
+  /** Is called now and then with the number of entries read so far. */
+  readonly onEntries?: (entries: number) => void;
 }
+
+/** Entries between two calls of `onEntries`. */
+const REPORTED_ENTRIES = 10_000;
 
 /** Lines of a trace file, each with its line feed. `entry` takes the entries in order, as `orderOf` has it. */
 export interface TraceLines {
@@ -66,7 +71,7 @@ type Written = TraceEntry & { readonly clock?: VectorClock };
  */
 export function readTrace(
   text: string,
-  { maxEntries = 1_000_000, maxLineLength = 1_000_000 }: ReadLimits = {},
+  { maxEntries = 1_000_000, maxLineLength = 1_000_000, onEntries }: ReadLimits = {},
 ): ReadTrace {
   let header: TraceHeader | undefined;
   let problemOf: (value: unknown) => string | null = headerProblem;
@@ -87,8 +92,10 @@ export function readTrace(
     if (header === undefined) {
       header = value as TraceHeader;
       problemOf = entryProblems(header.nodes);
-    } else if (written.length < maxEntries) written.push(value as Written);
-    else throw refusal(number, `expected at most ${maxEntries} entries, got more`);
+    } else if (written.length < maxEntries) {
+      written.push(value as Written);
+      if (written.length % REPORTED_ENTRIES === 0) onEntries?.(written.length);
+    } else throw refusal(number, `expected at most ${maxEntries} entries, got more`);
   }
   if (header === undefined) throw refusal(1, "expected the header of a trace, got an empty file");
   return { header, torn, ...settled(written) };

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import {
   ALL_MENDED,
+  faultText,
   type LinkFault,
   linkChanged,
   linkCut,
@@ -58,4 +59,19 @@ test.each([
   "",
 ])("%j is no fault of links", (words) => {
   expect(linkFaultIn(words)).toBeNull();
+});
+
+test.each([
+  [linkChanged(1, { delay: 100 }), "link to 1: 100 ms of delay"],
+  [linkChanged(1, { delay: [1, 9], lossRate: 0.1 }), "link to 1: 10 % of the messages dropped, 1 to 9 ms of delay"],
+  [
+    linkChanged(2, { delay: { normal: { meanMs: 40, deviationMs: 2 } }, order: "none" }),
+    "link to 2: about 40 ms of delay, messages overtake each other",
+  ],
+  [linkChanged(2, { duplicateRate: 0.5, bytesPerMs: 20 }), "link to 2: 50 % of the messages twice, 20 bytes per ms"],
+  [linkChanged(0, { lossRate: 0, bytesPerMs: Number.POSITIVE_INFINITY }), "link to 0: no faults"],
+  [linkCut(1), linkCut(1)],
+  ["journal lost", "journal lost"],
+])("%s is shown in words", (what, text) => {
+  expect(faultText(what)).toBe(text);
 });

@@ -1,6 +1,6 @@
 /** What was done to the links of a node, in the words of a trace: written and read here alone. */
 import type { NodeId } from "../core/protocol.ts";
-import { type LinkModel, requireLinkModel } from "./link-model.ts";
+import { type Delay, type LinkModel, requireLinkModel } from "./link-model.ts";
 
 export const linkCut = (to: NodeId): string => `link to ${to} cut`;
 export const linkMended = (to: NodeId): string => `link to ${to} mended`;
@@ -44,6 +44,33 @@ export function linkFaultIn(what: string): LinkFault | null {
     [];
   if (percent === undefined) return null;
   return { kind: "sending", dropRate: Number(percent) / 100, delayMs: { min: Number(min), max: Number(max) } };
+}
+
+/** A fault as it is written beside a mark: `link to 1: 100 ms of delay`. */
+export function faultText(what: string): string {
+  const fault = linkFaultIn(what);
+  if (fault?.kind !== "changed") return what;
+  return `link to ${fault.to}: ${linkTexts(fault.model).join(", ") || "no faults"}`;
+}
+
+/** What differs on a link from one that delivers every message once and in order. */
+export function linkTexts({ delay, lossRate = 0, duplicateRate = 0, order, bytesPerMs }: Partial<LinkModel>): string[] {
+  const isLimited = bytesPerMs !== undefined && Number.isFinite(bytesPerMs);
+  return [
+    ...(lossRate > 0 ? [`${percent(lossRate)} dropped`] : []),
+    ...(duplicateRate > 0 ? [`${percent(duplicateRate)} twice`] : []),
+    ...(delay === undefined ? [] : [`${delayText(delay)} of delay`]),
+    ...(order === "none" ? ["messages overtake each other"] : []),
+    ...(isLimited ? [`${bytesPerMs} bytes per ms`] : []),
+  ];
+}
+
+const percent = (rate: number): string => `${Number((100 * rate).toFixed(1))} % of the messages`;
+
+function delayText(delay: Delay): string {
+  if (typeof delay === "number") return `${delay} ms`;
+  if ("normal" in delay) return `about ${delay.normal.meanMs} ms`;
+  return "logNormal" in delay ? `about ${delay.logNormal.medianMs} ms` : `${delay.join(" to ")} ms`;
 }
 
 function changedIn(to: NodeId, text: string): LinkFault | null {

@@ -55,7 +55,7 @@ const unitsOf = (letters: number): number => 2 * (letters + 1);
 export const lossWords = (why: LossReason): string => (why === "down" ? "not running" : why);
 
 /** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. Of a long text the beginning. */
-function valueText(value: unknown, most: number): string {
+export function valueText(value: unknown, most: number): string {
   if (value === null || value === undefined) return "–";
   const inner = (part: unknown): string => valueText(part, most);
   if (Array.isArray(value)) return `[${value.map(inner).join(" ")}]`;

@@ -83,7 +83,7 @@ export class Findings<V extends Vocabulary> {
     world: World<StateOf<V>>,
   ): Partial<ReplayFinding<V>> & { verdict: ReplayVerdict } {
     if (violatedAt !== null) return { verdict: "violated", entry: violatedAt };
-    if (!this.#hasLooked) return unknown("nothing happens in this recording");
+    if (!this.#hasLooked && this.#blindSince === null) return unknown("nothing happens in this recording");
     if (property.when === "sometimes" && seen) return { verdict: "holds" };
     if (this.#blindSince !== null) return unknown("not every state is known", this.#blindSince);
     if (property.when === "sometimes") return unknown("it was not seen in this run");

@@ -9,6 +9,8 @@ export interface Snapshot<V extends Vocabulary> {
   readonly nodes: readonly NodeSnapshot<V>[];
   /** In the order of sending. */
   readonly inFlight: readonly MessageInFlight<V>[];
+  /** Between sender and count in the ids of messages that are sent from here on; `@` and the time unless told. */
+  readonly idMark?: string;
 }
 
 export interface NodeSnapshot<V extends Vocabulary> {

@@ -22,7 +22,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
   test("an option of the algorithm is a field, a node that is down a chip; both go into the link", async () => {
     const page = await laboratory.open("#/run?protocol=epoch-token-ring&nodes=3&request=0&crash=1,2");
     await ready(page);
-    await page.getByRole("button", { name: "Take node 1 back" }).click();
+    await page.getByRole("button", { name: "Undo crash of node 1" }).click();
     await page.getByText("Options of the algorithm").click();
     await page.getByLabel(/^lease/).fill("900");
     await page.getByLabel(/^lease/).press("Tab");
@@ -38,7 +38,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
     const fork = await crashOf3();
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
     await ready(page);
-    await page.getByRole("button", { name: "Take back: crash node 3" }).click();
+    await page.getByRole("button", { name: "Undo: crash node 3" }).click();
     await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).not.toMatch(/fork=/);
     expect(decodeURIComponent(await hashOf(page)).replaceAll("+", " ")).toContain(`branches=${fork}`);
     await page.waitForSelector(`button[data-fork="${fork}"]`);

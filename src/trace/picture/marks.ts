@@ -1,7 +1,8 @@
 /** What is drawn at a step on the life line of its node, and what is written beside it. */
 import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
-import { deliveredId, labelOf, nameOfWord, shortened } from "../naming.ts";
+import { faultText } from "../link-faults.ts";
+import { deliveredId, labelOf, nameOfWord, shortened, valueText } from "../naming.ts";
 
 export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "delivery" | "choice" | "fault" | "gap";
 
@@ -59,7 +60,7 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
     case "choice":
       return { kind: "choice", word: shortened(`${entry.label}: ${optionText(entry.option)}`, MAX_WORD) };
     case "fault":
-      return { kind: "fault", word: shortened(entry.what, MAX_WORD) };
+      return { kind: "fault", word: shortened(faultText(entry.what), MAX_WORD) };
     case "gap":
       return { kind: "gap", word: `${entry.dropped} entries missing` };
     default:
@@ -85,7 +86,7 @@ export function partsOf({
 /** Between the parts. */
 export const SEPARATOR = " · ";
 
-const optionText = (option: unknown): string => (typeof option === "string" ? option : JSON.stringify(option));
+const optionText = (option: unknown): string => (typeof option === "string" ? option : valueText(option, MAX_WORD));
 
 /** Says what is new of a view: a role, a term, or the leader that the node follows if nothing else says that. */
 export function becoming(before: View | null, after: View, node: NodeId, isTold: boolean): string {

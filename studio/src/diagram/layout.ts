@@ -71,7 +71,11 @@ export function layOut<M extends Message>(
     breaks: (history.axis?.breaks ?? []).map((at) => xOf(at, frame)).filter((x) => x >= 0 && x <= frame.width),
   };
   const clocks = showing.clockOf === undefined ? [] : placeClocks(bare.arrows, showing.clockOf, frame);
-  return { ...bare, clocks, letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink")) };
+  return {
+    ...bare,
+    clocks,
+    letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink"), showing.said),
+  };
 }
 
 /** Room that one label of an axis wants that is not time itself. */

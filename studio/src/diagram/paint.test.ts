@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Letter } from "./lettering.ts";
-import { paintWords, VEIL } from "./paint.ts";
+import { paintThings, paintWords, VEIL } from "./paint.ts";
+import type { Picture } from "./picture.ts";
 import type { Surface } from "./surface.ts";
 
 /** Words at the middle of an arrow that begins before the cursor, at 100, and ends after it; before it; and after it. */
@@ -20,4 +21,31 @@ function wordsUnder(veil: number): string[] {
 test("words of what is still to come are not there; where all of it is hidden, neither are those beside an arrow's hidden part", () => {
   expect(wordsUnder(VEIL)).toEqual(["under way", "arrived"]);
   expect(wordsUnder(1)).toEqual(["arrived"]);
+});
+
+/** Times at the axis of a window 400 wide, of which what comes after the cursor, at 200, is under a veil. */
+function timesUnder(veil: number): string[] {
+  const shown: string[] = [];
+  const surface = { words: (text: string) => void shown.push(text), lines: () => {} } as unknown as Surface;
+  const ticks = [3, 100, 195, 300].map((at) => ({ at, text: `${at} мс` }));
+  const frame = { from: 0, to: 400, width: 400, nodes: [], rowHeight: 10, top: 10, origin: null, still: true };
+  const nothing = {
+    breaks: [],
+    spans: [],
+    states: [],
+    tracks: [],
+    lines: [],
+    arrows: [],
+    crowd: null,
+    clocks: [],
+    marks: [],
+  };
+  const picture = { ...nothing, frame, height: 100, axis: { ticks, origin: null } } as unknown as Picture;
+  paintThings(surface, picture, { theme: () => "", inkOf: () => ({ slot: 0 }) as never, until: 200, veil });
+  return shown;
+}
+
+test("no time at the axis is cut by the edge, or by a veil that hides all", () => {
+  expect(timesUnder(VEIL)).toEqual(["100 мс", "195 мс", "300 мс"]);
+  expect(timesUnder(1)).toEqual(["100 мс"]);
 });

@@ -1,6 +1,7 @@
 /** Draws a picture on a surface: the ground, what lasts, messages, marks and words, in this order. */
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
+import { textWidth } from "../../../src/trace/picture/text-width.ts";
 import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
 import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
@@ -33,8 +34,12 @@ export function paint(surface: Surface, picture: Picture, how: Paint): void {
 export const VEIL = 0.84;
 
 /** All that lies below the veil. */
-export function paintThings(surface: Surface, picture: Picture, { theme, inkOf }: Omit<Paint, "until">): void {
-  paintGround(surface, picture, theme);
+export function paintThings(
+  surface: Surface,
+  picture: Picture,
+  { theme, inkOf, until = Number.POSITIVE_INFINITY, veil = VEIL }: Paint,
+): void {
+  paintGround(surface, picture, theme, veil < 1 ? Number.POSITIVE_INFINITY : until);
   for (const state of picture.states) paintState(surface, state, theme);
   paintTracks(surface, picture, theme);
   for (const line of picture.lines) paintLife(surface, line, theme);
@@ -52,16 +57,28 @@ export function paintWords(
     if (letter.of <= until && (veil < 1 || letter.x <= until)) paintLetter(surface, letter, theme);
 }
 
-const HALF_TICK_PX = 30;
+const TICK_PX = 12;
 
-function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: Picture, theme: Theme): void {
+/** @param hiddenFrom no time is written that reaches beyond this x, where all is hidden */
+function paintGround(
+  surface: Surface,
+  { frame, axis, height, spans, breaks }: Picture,
+  theme: Theme,
+  hiddenFrom: number,
+): void {
   const [top, bottom] = [frame.top - 4, height - AXIS_PX];
   for (const { at, text } of axis.ticks) {
     const x = Math.round(xOf(at, frame)) + 0.5;
     surface.lines([x, top, x, bottom], { stroke: { colour: theme("--rule"), width: 1 }, opacity: 0.7 });
-    const isCut = frame.still && (x < HALF_TICK_PX || x > frame.width - HALF_TICK_PX);
+    const half = textWidth(text, TICK_PX) / 2;
+    const isCut = (frame.still && (x < half || x > frame.width - half)) || x + half > hiddenFrom;
     if (!isCut)
-      surface.words(text, x, bottom + 19, { colour: theme("--ink-soft"), px: 12, family: "sans", anchor: "middle" });
+      surface.words(text, x, bottom + 19, {
+        colour: theme("--ink-soft"),
+        px: TICK_PX,
+        family: "sans",
+        anchor: "middle",
+      });
   }
   for (const x of breaks) {
     surface.box(x - 5, top, 10, bottom - top, { fill: theme("--rule"), opacity: 0.3 });

@@ -26,6 +26,10 @@ const events: Record<string, Tell> = {
     leader === node
       ? { topic: "leadership", one: "leads", many: "lead" }
       : { topic: "leadership", one: `follows node ${leader}`, many: `follow node ${leader}`, whom: Number(leader) },
+  deposed({ epoch }) {
+    const when = typeof epoch === "number" ? ` (epoch ${epoch})` : "";
+    return { topic: "leadership", one: `steps down${when}`, many: `step down${when}` };
+  },
   suspected: ({ node: whom }) => ({
     topic: "suspicion",
     one: `suspects node ${whom}`,

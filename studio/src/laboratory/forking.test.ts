@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ShownRun } from "./engine/answers.ts";
-import { forksOf, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
+import { forksOf, forksText, hashOf, MAX_LINK, type Words } from "./engine/recipe.ts";
 import { actText, afterAct, forkTreeOf, listed, onBranch, withoutFork, withoutLastFork } from "./forking.ts";
 
 /** A run whose step i is over after i + 1 entries, at the acts of these words. */
@@ -53,6 +53,36 @@ describe("branches", () => {
     expect(withoutLastFork(withoutLastFork(second))).toEqual({ protocol: "bully" });
   });
 
+  test("Undo returns to the step of the act, or leaves the cursor where it stands before that", () => {
+    const place = (step: number) => ({ run: runOf(second), step });
+    expect(withoutLastFork(second, place(20)).at).toBe("19");
+    expect(withoutLastFork(second, place(60)).at).toBe("19");
+    expect(withoutLastFork(second, place(12)).at).toBe("12");
+    expect(withoutLastFork(first, { run: runOf(first), step: 10 }).at).toBe("9");
+  });
+
+  test("an act taken back from the middle, and a return to the run without it, keep the place, too", () => {
+    const place = { run: runOf(second), step: 40 };
+    expect(withoutFork(second, 0, place).at).toBe("9");
+    expect(onBranch(second, "", place).at).toBe("9");
+    expect(onBranch(second, first.fork ?? "", place).at).toBe("19");
+    expect(onBranch(second, first.fork ?? "", { ...place, step: 5 }).at).toBe("5");
+    expect(onBranch(second, "10 crash 2;30 crash 4", place).at).toBeUndefined(); // After its own last act.
+  });
+
+  test("only alternatives are indented, and no run further than the column allows", () => {
+    let words: Words = { protocol: "bully" };
+    for (let step = 4; step < 24; step++) words = crash(words, step, step);
+    expect(new Set(listed(forkTreeOf(words)).map(({ depth }) => depth))).toEqual(new Set([0, 1]));
+    // Each act is done again one step later.
+    for (let length = 18; length > 0; length--) {
+      const before = forksOf(words.fork ?? "").slice(0, length);
+      words = onBranch(words, forksText([...before, { entries: length + 6, act: "pause", node: 1, what: "" }]));
+    }
+    const depths = listed(forkTreeOf(words)).map(({ depth }) => depth);
+    expect(Math.max(...depths)).toBe(4);
+  });
+
   test("no branch is kept twice, and a link stays within its limits", () => {
     let words: Words = { protocol: "bully" };
     for (let round = 0; round < 400; round++) words = onBranch(crash(words, round % 90, round % 7), "");
@@ -63,7 +93,10 @@ describe("branches", () => {
       { length: 20 },
       (_, place) => `${place + 1000} timer 3 a-timer-with-quite-a-long-name`,
     ).join(";");
-    const deep = Array.from({ length: 12 }, (_, place) => `${place} crash 1;${long}`).reduce(onBranch, words);
+    const deep = Array.from({ length: 12 }, (_, place) => `${place} crash 1;${long}`).reduce(
+      (before: Words, fork) => onBranch(before, fork),
+      words,
+    );
     expect(hashOf({ page: "run", words: deep }).length).toBeLessThanOrEqual(MAX_LINK);
     expect(deep.branches ?? "").not.toBe("");
   });

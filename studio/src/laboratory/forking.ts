@@ -3,11 +3,10 @@
  * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
  */
 import type { ShownRun } from "./engine/answers.ts";
-import { type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
+import { BETWEEN_BRANCHES, type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
 
 /** More branches than these are not kept; the oldest go first. */
 const MOST_BRANCHES = 12;
-const BETWEEN = "|";
 
 export function afterAct(words: Words, { steps, forks }: ShownRun, step: number, done: Omit<Fork, "entries">): Words {
   const entries = steps[step]?.entries ?? 0;
@@ -16,24 +15,45 @@ export function afterAct(words: Words, { steps, forks }: ShownRun, step: number,
   return onBranch(words, forksText([...kept, { entries, ...done }]));
 }
 
-/** The act is taken back, and not kept as a branch. */
-export function withoutLastFork(words: Words): Words {
-  const left = forksOf(words.fork ?? "").slice(0, -1);
-  return withBranches(words, forksText(left), branchesOf(words));
+/** A run, and the step of it at which the cursor stands. */
+export interface AtStep {
+  readonly run: Pick<ShownRun, "steps">;
+  readonly step: number;
+}
+
+/** The act is taken back, and not kept as a branch. The cursor returns to the step at which it was done. */
+export function withoutLastFork(words: Words, cursor: AtStep | null = null): Words {
+  const left = forksText(forksOf(words.fork ?? "").slice(0, -1));
+  return keepingPlace(words, withBranches(words, left, branchesOf(words)), cursor);
 }
 
 /** One of the acts is taken back and the others are left; the run with it is kept as a branch. */
-export function withoutFork(words: Words, place: number): Words {
-  return onBranch(words, forksText(forksOf(words.fork ?? "").filter((_fork, index) => index !== place)));
+export function withoutFork(words: Words, place: number, cursor: AtStep | null = null): Words {
+  const left = forksText(forksOf(words.fork ?? "").filter((_fork, index) => index !== place));
+  return keepingPlace(words, onBranch(words, left), cursor);
 }
 
 /** The same run's branch with these acts; the one that is left is kept. */
-export function onBranch(words: Words, fork: string): Words {
-  return withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);
+export function onBranch(words: Words, fork: string, cursor: AtStep | null = null): Words {
+  const there = withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);
+  // A branch with acts of its own begins where the last of them was done.
+  const isEarlier = isWithin(forksText(forksOf(fork)), forksText(forksOf(words.fork ?? "")));
+  return isEarlier ? keepingPlace(words, there, cursor) : there;
+}
+
+/** Both runs are alike up to the first act that differs: there the cursor stands, or where it stood, if that is earlier. */
+function keepingPlace(before: Words, after: Words, cursor: AtStep | null): Words {
+  if (cursor === null) return after;
+  const { run, step } = cursor;
+  const [old, left] = [forksOf(before.fork ?? ""), forksOf(after.fork ?? "")];
+  const changed = old.find((act, place) => forksText([act]) !== forksText(left.slice(place, place + 1)));
+  if (changed === undefined) return { ...after, at: String(step) };
+  const done = run.steps.findLastIndex(({ entries }) => entries <= changed.entries);
+  return { ...after, at: String(Math.min(step, done)) };
 }
 
 const branchesOf = ({ branches = "" }: Words): string[] =>
-  branches.split(BETWEEN).map((text) => forksText(forksOf(text)));
+  branches.split(BETWEEN_BRANCHES).map((text) => forksText(forksOf(text)));
 
 const isWithin = (inner: string, outer: string): boolean =>
   outer === inner || inner === "" || outer.startsWith(`${inner};`);
@@ -48,7 +68,7 @@ function withBranches(words: Words, fork: string, branches: readonly string[]): 
   const made = (some: readonly string[]): Words => ({
     ...rest,
     ...(fork === "" ? {} : { fork }),
-    ...(some.length === 0 ? {} : { branches: some.join(BETWEEN) }),
+    ...(some.length === 0 ? {} : { branches: some.join(BETWEEN_BRANCHES) }),
   });
   let some = kept.slice(-MOST_BRANCHES);
   while (some.length > 0 && linkLength(made(some)) > MAX_LINK) some = some.slice(1);
@@ -82,9 +102,22 @@ export function forkTreeOf(words: Words): ForkNode {
   return made("", null);
 }
 
-/** All runs of a tree as they are listed, from top to bottom, each with how deep it is. */
-export function listed(root: ForkNode, depth = 0): { readonly node: ForkNode; readonly depth: number }[] {
-  return [{ node: root, depth }, ...root.children.flatMap((child) => listed(child, depth + 1))];
+/** The column is narrow, so deeper runs are not indented further. */
+const MAX_DEPTH = 4;
+
+interface ListedRun {
+  readonly node: ForkNode;
+  /** Only alternatives are indented; acts done one after the other are listed below each other. */
+  readonly depth: number;
+  /** Whether it continues a run that is listed above it at the same depth. */
+  readonly continues: boolean;
+}
+
+/** All runs of a tree as they are listed, from top to bottom. */
+export function listed(node: ForkNode, depth = 0, continues = false): ListedRun[] {
+  const hasAlternatives = node.act === null || node.children.length > 1;
+  const below = hasAlternatives ? Math.min(depth + 1, MAX_DEPTH) : depth;
+  return [{ node, depth, continues }, ...node.children.flatMap((child) => listed(child, below, below === depth))];
 }
 
 /** An act in words. */

@@ -1,5 +1,6 @@
 /** The options of an algorithm as their fields read and write them: in the link they are one JSON object. */
 import type { OptionField } from "./engine/answers.ts";
+import { MAX_NODES } from "./engine/limits.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -15,6 +16,18 @@ function optionsIn(text: string): Options {
     return {};
   }
 }
+
+/** Nodes that a form offers for a written number of nodes; none if the laboratory does not run so many. */
+export function offeredNodes(count: string | number): number[] {
+  const length = Number(count);
+  const isCount = Number.isInteger(length) && length >= 0 && length <= MAX_NODES;
+  return isCount ? Array.from({ length }, (_, node) => node) : [];
+}
+
+/** The nodes of a list such as `0,2`, each once. What is no node is left out. */
+export const nodesIn = (text: string): number[] => [
+  ...new Set(text.split(",").flatMap((part) => (/^\s*\d+\s*$/.test(part) ? [Number(part)] : []))),
+];
 
 /** What is given at a place; undefined: nothing. */
 export function optionAt(text: string, path: readonly string[]): unknown {
@@ -53,7 +66,7 @@ export function fieldValue({ kind }: Pick<OptionField, "kind">, text: string): u
     case "switch":
       return text === "true";
     case "nodes":
-      return text.split(",").flatMap((part) => (/^\s*\d+\s*$/.test(part) ? [Number(part)] : []));
+      return nodesIn(text);
     case "json":
       try {
         return JSON.parse(text) as unknown;

@@ -1,13 +1,24 @@
 import { describe, expect, test } from "vitest";
 import type { Catalogue } from "./catalogue.ts";
 import { placeOf } from "./engine/recipe.ts";
-import { algorithmOf, presetOf, withPreset, withProtocol } from "./scenario-words.ts";
+import { algorithmOf, presetOf, runProblem, withPreset, withProtocol } from "./scenario-words.ts";
 
 const bare = { summary: "", family: "", topology: "", guarantees: [], costs: [] };
 const catalogue: Catalogue = [
   { ...bare, name: "bully", scenarios: [{ file: "bully-a", title: "" }] },
   { ...bare, name: "raft", scenarios: [{ file: "raft-as-lectured", title: "", variant: "lecture" }] },
 ];
+
+test("a link that names no protocol or scenario that there is says so", () => {
+  expect(runProblem({ protocol: "raft", scenario: "bully-a" }, catalogue)).toBe("");
+  expect(runProblem({}, catalogue)).toBe("");
+  expect(runProblem({ protocol: "rafts" }, catalogue)).toBe(
+    "No protocol is called “rafts”. The gallery lists the protocols.",
+  );
+  expect(runProblem({ protocol: "raft", scenario: "bully-b" }, catalogue)).toBe(
+    "No scenario is called “bully-b”. The gallery lists the scenarios.",
+  );
+});
 
 describe("a link with a scenario alone", () => {
   test("has the protocol of the scenario", () => {

@@ -18,6 +18,15 @@ export function withProtocol(words: Words, catalogue: Catalogue): Words {
   return protocol === undefined ? words : { ...words, protocol };
 }
 
+/** Why the words name no run; empty if they name one. */
+export function runProblem({ protocol = "", scenario }: Words, catalogue: Catalogue): string {
+  if (protocol !== "" && !catalogue.some(({ name }) => name === protocol))
+    return `No protocol is called “${protocol}”. The gallery lists the protocols.`;
+  const isKnown =
+    scenario === undefined || catalogue.some(({ scenarios }) => scenarios.some(({ file }) => file === scenario));
+  return isKnown ? "" : `No scenario is called “${scenario}”. The gallery lists the scenarios.`;
+}
+
 /** What a page shows if its link names no run. */
 export function presetOf(page: PageName): Words {
   if (page === "compare") return { protocol: "bully", with: "ring,chang-roberts", nodes: "6" };

@@ -1,8 +1,10 @@
 /** The place that the address names, and ways to another. */
-import { hashOf, type Place, placeOf, type Words } from "./engine/recipe.ts";
+import { hashOf, type Place, pageProblem, placeOf, type Words } from "./engine/recipe.ts";
 
 class Where {
   place = $state.raw<Place>(placeOf(location.hash));
+  /** Why the address names no page; empty if it names one. */
+  problem = $state(pageProblem(location.hash));
   /** Where the cursor has gone since; it makes no run anew, so it is no part of the place. */
   #noted = $state.raw<Words>({});
   /** What was read of the address: browsers tell of a change only later. */
@@ -38,6 +40,7 @@ class Where {
     this.#hash = location.hash;
     this.#noted = {};
     this.place = placeOf(location.hash);
+    this.problem = pageProblem(location.hash);
   }
 }
 

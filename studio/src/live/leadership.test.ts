@@ -14,7 +14,7 @@ test("all agree", () => {
 
 test("some do not know yet", () => {
   const { leader, detail } = leadershipOf(clusterOf([null, 2, 2]));
-  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows of none."]);
+  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows no leader."]);
 });
 
 test("two sides of a split", () => {
@@ -93,4 +93,31 @@ test("a takeover lasts from the leader's crash until another leads", () => {
   );
   expect(takeover).toEqual({ from: 1, to: 0, fate: "gone", tookMs: 352, at: 1_000 });
   expect(takeover && takeoverInWords(takeover)).toBe("Last takeover: node 0, 352 ms after node 1 died.");
+});
+
+test("a takeover is replaced by a later change of the leader", () => {
+  const spans = { spans: "leadership", term: "term" } as const;
+  const [low, high] = [new Life(2, spans), new Life(3, spans)];
+  const lives = new Map([
+    [2, low],
+    [3, high],
+  ]);
+  const sentence = () => {
+    const takeover = lastTakeover(lives);
+    return takeover && takeoverInWords(takeover);
+  };
+  low.supposeBefore(nodePicture(2, { role: "follower", leader: 3 }));
+  high.supposeBefore(nodePicture(3, { role: "leader", leader: 3 }));
+  expect(sentence()).toBeNull();
+  high.paused(1_000);
+  expect(sentence()).toBeNull();
+  low.viewed(1_513, { role: "leader", leader: 2 });
+  expect(sentence()).toBe("Last takeover: node 2, 513 ms after node 3 was paused.");
+  high.resumed(9_000);
+  high.viewed(9_020, { role: "leader", leader: 3 });
+  low.viewed(9_021, { role: "follower", leader: 3 });
+  expect(sentence()).toBe("Last change of leader: from node 2 to node 3.");
+  high.crashed(12_000);
+  low.viewed(12_400, { role: "leader", leader: 2 });
+  expect(sentence()).toBe("Last takeover: node 2, 400 ms after node 3 died.");
 });

@@ -96,7 +96,7 @@ function agreement(count: number): string {
 function dissentInWords(dissent: readonly NodePicture[]): string {
   const lost = dissent.filter((node) => (node.view?.leader ?? null) === null).map((node) => node.id);
   const loyal = followingsOf(dissent).map(follow);
-  const unaware = lost.length === 0 ? [] : [`${nodesInWords(lost)} ${lost.length === 1 ? "knows" : "know"} of none`];
+  const unaware = lost.length === 0 ? [] : [`${nodesInWords(lost)} ${lost.length === 1 ? "knows" : "know"} no leader`];
   return [...unaware, ...loyal].join("; ");
 }
 

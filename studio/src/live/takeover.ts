@@ -1,15 +1,16 @@
-/** How long the cluster was without a leader the last time it lost one. */
+/** The last change of the leader, and how long the cluster had none if the leader's process stopped. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Life } from "../history/life.ts";
 
 export interface Takeover {
   readonly from: NodeId;
   readonly to: NodeId;
-  readonly fate: "gone" | "paused";
+  /** What stopped the leader before; `running` if nothing did. */
+  readonly fate: "gone" | "paused" | "running";
   readonly tookMs: number;
 }
 
-/** The last time that a leader's process fell silent and another node led afterwards; null if that is not remembered. */
+/** Null if no change is remembered. */
 export function lastTakeover(lives: ReadonlyMap<NodeId, Life>): Takeover | null {
   const all = [...lives.values()].map((life) => ({ node: life.node, stretches: life.stretches() }));
   const losses = all.flatMap(({ node, stretches }) =>
@@ -20,21 +21,28 @@ export function lastTakeover(lives: ReadonlyMap<NodeId, Life>): Takeover | null 
         : [];
     }),
   );
-  const gains = all.flatMap(({ node, stretches }) =>
-    stretches
-      .filter(({ leads, condition }) => leads && condition === "running")
-      .map(({ from }) => ({ node, at: from })),
-  );
+  const gains = all
+    .flatMap(({ node, stretches }) =>
+      stretches
+        .filter(({ leads, condition }) => leads && condition === "running")
+        .map(({ from }) => ({ node, at: from })),
+    )
+    .toSorted((a, b) => a.at - b.at);
   const takeovers = losses.flatMap((loss): (Takeover & { at: number })[] => {
-    const later = gains.filter(({ node, at }) => node !== loss.node && at > loss.at);
-    if (later.length === 0) return [];
-    const gain = later.reduce((first, each) => (each.at < first.at ? each : first));
+    const gain = gains.find(({ node, at }) => node !== loss.node && at > loss.at);
+    if (gain === undefined) return [];
     return [{ from: loss.node, to: gain.node, fate: loss.fate, tookMs: gain.at - loss.at, at: loss.at }];
   });
-  return takeovers.sort((a, b) => a.at - b.at).at(-1) ?? null;
+  const takeover = takeovers.sort((a, b) => a.at - b.at).at(-1) ?? null;
+  const place = gains.findLastIndex(({ node }, index) => index > 0 && gains[index - 1]?.node !== node);
+  const [before, change] = [gains[place - 1], gains[place]];
+  if (before === undefined || change === undefined) return takeover;
+  if (takeover !== null && change.at <= takeover.at + takeover.tookMs) return takeover;
+  return { from: before.node, to: change.node, fate: "running", tookMs: 0 };
 }
 
 export function takeoverInWords({ from, to, fate, tookMs }: Takeover): string {
+  if (fate === "running") return `Last change of leader: from node ${from} to node ${to}.`;
   const fall = fate === "gone" ? "died" : "was paused";
   const duration = tookMs < 10_000 ? `${Math.round(tookMs)} ms` : `${(tookMs / 1_000).toFixed(1)} s`;
   return `Last takeover: node ${to}, ${duration} after node ${from} ${fall}.`;

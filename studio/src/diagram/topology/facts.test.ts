@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { textWidth } from "../../../../src/trace/picture/text-width.ts";
 import { TestedLaboratory } from "../../laboratory/engine/laboratory-under-test.ts";
 import { factsOf } from "./facts.ts";
 import { hullPath } from "./hulls.ts";
@@ -93,5 +94,18 @@ test("the outline of a set goes round all of it, with room", () => {
 test("words at lines do not run over each other, nor over nodes", () => {
   const word = (text: string, x: number, y: number) => ({ text, at: { x, y } });
   const words = [word("request", 100, 50), word("request", 110, 52), word("reply", 200, 50), word("reply", 300, 100)];
-  expect(standing(words, [{ x: 300, y: 100 }], 15)).toEqual([words[0], words[2]]);
+  expect(standing(words, [{ x: 300, y: 100 }], 15, 400)).toEqual([words[0], words[2]]);
+});
+
+test("words at the edge of a topology are moved inwards, so that none is cut", () => {
+  const [left, right] = ["voteGranted", "requestVote 12"];
+  const words = [
+    { text: left, at: { x: 12, y: 50 } },
+    { text: right, at: { x: 395, y: 90 } },
+  ];
+  for (const { text, at } of standing(words, [], 15, 400)) {
+    const half = textWidth(text, 11) / 2;
+    expect(at.x - half).toBeGreaterThanOrEqual(0);
+    expect(at.x + half).toBeLessThanOrEqual(400);
+  }
 });

@@ -1,4 +1,5 @@
 /** Which of the words at the lines of a topology stand: those that run over nothing. */
+import { textWidth } from "../../../../src/trace/picture/text-width.ts";
 import type { Place } from "./places.ts";
 
 export interface Word {
@@ -6,12 +7,28 @@ export interface Word {
   readonly at: Place;
 }
 
+const [EDGE_PX, FONT_PX] = [2, 11];
+
+/** The nearest middle of words with which none of them is cut; of what is wider than the picture the beginning is seen. */
+export const inside = (middle: number, half: number, room: number): number =>
+  Math.max(half + EDGE_PX, Math.min(middle, room - half - EDGE_PX));
+
 const [LETTER_PX, LINE_PX] = [6, 13];
 
-/** In their order: what comes first stands. @param nodes whose circles stay free, all of this radius */
-export function standing<T extends Word>(words: readonly T[], nodes: readonly Place[], radius: number): T[] {
+/**
+ * In their order: what comes first stands. Words that would reach over an edge are moved inwards.
+ * @param nodes whose circles stay free, all of this radius
+ * @param room how wide the picture is
+ */
+export function standing<T extends Word>(
+  words: readonly T[],
+  nodes: readonly Place[],
+  radius: number,
+  room: number,
+): T[] {
   const kept: T[] = [];
-  for (const word of words) {
+  for (const given of words) {
+    const word = { ...given, at: { x: inside(given.at.x, textWidth(given.text, FONT_PX) / 2, room), y: given.at.y } };
     const width = (of: Word) => of.text.length * LETTER_PX;
     const isFree =
       nodes.every(

@@ -1,5 +1,6 @@
 /** What is done at the cursor makes another run: the same up to there, and from there on what was asked for. */
 import { describe, expect, test } from "vitest";
+import { readTrace } from "../../../../src/trace/file.ts";
 import type { ShownRun } from "./answers.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
 import type { ActKind } from "./recipe.ts";
@@ -15,6 +16,18 @@ const cases = [
   ["raft", 3],
   ["chang-roberts", 4],
 ] as const;
+
+test("after several acts at one moment each message is on its way once, as in the run without them", async () => {
+  // The last two at the same time: node 3 requests votes after each of them.
+  const fork = "22 cut 4 1;24 timer 4 log.election;35 slow 4 3;38 crash 0;46 isolate 4";
+  const { steps } = await laboratory.run({ protocol: "raft", nodes: "5", fork });
+  const sent = readTrace(await laboratory.export()).entries.flatMap((each) => (each.kind === "send" ? [each.id] : []));
+  expect(sent.filter((id, place) => sent.indexOf(id) < place)).toEqual([]);
+  const isVoting = (line: string): boolean => line.startsWith("sends log.requestVote");
+  const { inFlight } = await laboratory.look(steps.findIndex(({ lines }) => lines.some(isVoting)));
+  const requests = inFlight.filter(({ name }) => name.endsWith("requestVote")).map(({ to }) => to);
+  expect(new Set(requests).size).toBe(requests.length);
+});
 
 describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
   const words = { protocol, nodes: String(nodes) };

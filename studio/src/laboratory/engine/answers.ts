@@ -8,7 +8,7 @@ export type Question =
   | { readonly do: "form"; readonly protocol: string; readonly variant: string }
   | { readonly do: "run"; readonly words: Words }
   | { readonly do: "look"; readonly step: number }
-  | { readonly do: "open"; readonly name: string; readonly text: string }
+  | { readonly do: "open"; readonly name: string; readonly text: string; readonly bytes: number }
   | { readonly do: "export" }
   | { readonly do: "compare"; readonly words: Words }
   | { readonly do: "looks"; readonly steps: readonly number[] }
@@ -87,8 +87,19 @@ export interface ShownRun {
   /** Entries that come after what is drawn. */
   readonly beyond: number;
   readonly forks: readonly Fork[];
+  /** What is left out, in sentences. */
+  readonly omissions: readonly string[];
+  /** Of a recording that is opened in parts. */
+  readonly part: Part | null;
   /** Those that were given, and what was added. */
   readonly words: Words;
+}
+
+/** Which part of a recording is shown. */
+export interface Part {
+  /** From 1. */
+  readonly number: number;
+  readonly of: number;
 }
 
 /** The same steps under one of several protocols. */

@@ -87,7 +87,7 @@ test("what a worker says of its failure is told", async () => {
 
 test("a worker that takes the place of another is given the recordings first", async () => {
   const asking = new Asking();
-  const opened = asking.open("a.jsonl", "text");
+  const opened = asking.open("a.jsonl", { text: "text", bytes: 4 });
   worker(0).answer({ id: worker(0).asked[0]?.id ?? -1, value: { protocol: "bully" } });
   await opened;
   const stopped = asking.run({ recording: "a.jsonl" });

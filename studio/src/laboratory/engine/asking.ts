@@ -13,7 +13,7 @@ export class Asking {
   #worker: Worker | null = null;
   #asked = 0;
   /** A new worker has to be given them again. */
-  readonly #recordings = new Map<string, string>();
+  readonly #recordings = new Map<string, { readonly text: string; readonly bytes: number }>();
   readonly #open = new Map<number, Open>();
 
   form(protocol: string, variant: string): Promise<Form> {
@@ -29,9 +29,13 @@ export class Asking {
   }
 
   /** Gives it to be run by its name. */
-  async open(name: string, text: string): Promise<{ readonly protocol: string }> {
-    const opened = await this.#ask({ do: "open", name, text });
-    this.#recordings.set(name, text);
+  async open(
+    name: string,
+    file: { readonly text: string; readonly bytes: number },
+    onProgress: (progress: Progress) => void = () => {},
+  ): Promise<{ readonly protocol: string }> {
+    const opened = await this.#ask({ do: "open", name, ...file }, onProgress);
+    this.#recordings.set(name, file);
     return opened as { readonly protocol: string };
   }
 
@@ -88,8 +92,8 @@ export class Asking {
       if (worker === this.#worker) this.#end(message || "the worker could not be loaded");
     });
     this.#worker = worker;
-    for (const [name, text] of this.#recordings)
-      worker.postMessage({ do: "open", name, text, id: this.#asked++ } satisfies Asked);
+    for (const [name, file] of this.#recordings)
+      worker.postMessage({ do: "open", name, ...file, id: this.#asked++ } satisfies Asked);
     return worker;
   }
 

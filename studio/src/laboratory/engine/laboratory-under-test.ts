@@ -18,7 +18,7 @@ export class TestedLaboratory {
   looks = (steps: readonly number[]): Promise<readonly (Look | null)[]> =>
     this.#ask<readonly (Look | null)[]>({ do: "looks", steps });
   open = (name: string, text: string): Promise<{ protocol: string }> =>
-    this.#ask<{ protocol: string }>({ do: "open", name, text });
+    this.#ask<{ protocol: string }>({ do: "open", name, text, bytes: text.length });
   export = (): Promise<string> => this.#ask<string>({ do: "export" });
 
   #ask<T>(question: Question, onProgress: (progress: Progress) => void = () => {}): Promise<T> {

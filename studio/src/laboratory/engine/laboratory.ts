@@ -9,7 +9,7 @@ import type { CheckShown, Compared, Look, Progress, Question, ShownRun } from ".
 import { formOf } from "./form.ts";
 import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
-import { opened } from "./recordings.ts";
+import { type OpenedPart, opened, partOf, type Recording } from "./recordings.ts";
 import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
 import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
@@ -29,12 +29,15 @@ interface Explored {
   readonly trace: Trace | null;
 }
 
+const reporting = (phase: string, onProgress: (progress: Progress) => void) => (events: number) =>
+  onProgress({ phase, states: 0, transitions: 0, depth: 0, events });
+
 export class Laboratory {
   readonly #scenarios: Scenarios;
   #made: Made | null = null;
   #explored: (Explored & { readonly key: string }) | null = null;
   #compared: readonly (Made | null)[] = [];
-  readonly #recordings = new Map<string, Trace>();
+  readonly #recordings = new Map<string, Recording>();
 
   constructor(scenarios: Scenarios) {
     this.#scenarios = scenarios;
@@ -50,9 +53,10 @@ export class Laboratory {
       case "look":
         return this.#look(question.step);
       case "open": {
-        const trace = opened(question.name, question.text);
-        this.#recordings.set(question.name, trace);
-        return { protocol: trace.header.protocol };
+        const { name, text, bytes } = question;
+        const recording = opened(name, text, bytes, reporting("read", onProgress));
+        this.#recordings.set(name, recording);
+        return { protocol: recording.header.protocol };
       }
       case "export":
         return this.#export();
@@ -76,14 +80,12 @@ export class Laboratory {
     const sources: Sources = {
       scenario: (name) => this.#scenario(name, words),
       counterexample: async (asked) => (await this.#explore(asked, onProgress)).trace,
-      recording: (name) => this.#recording(name),
+      recording: (name, part) => this.#recording(name, part),
     };
-    const told = (phase: string) => (events: number) =>
-      onProgress({ phase, states: 0, transitions: 0, depth: 0, events });
-    const run = await runOf(words, sources, told("simulated"));
-    const drawn = shown(run);
+    const run = await runOf(words, sources, reporting("simulated", onProgress));
+    const drawn = shown(run, reporting("checked", onProgress));
     const moments = momentsOf(run.trace);
-    moments.keepAll(told("ready to be looked into"));
+    moments.keepAll(reporting("ready to be looked into", onProgress));
     return { run, shown: drawn, moments, scenes: new Scenes(run.trace.header.nodes, run.trace.entries) };
   }
 
@@ -129,9 +131,9 @@ export class Laboratory {
     return explored;
   }
 
-  #recording(name: string): Trace {
-    const trace = this.#recordings.get(name);
-    if (trace !== undefined) return trace;
+  #recording(name: string, part: string): OpenedPart {
+    const recording = this.#recordings.get(name);
+    if (recording !== undefined) return partOf(recording, part);
     throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not hold a recording`);
   }
 

@@ -1,5 +1,7 @@
 /** What the network of a scenario is like, and what its steps do to it, in words: one fault after the other, with `; ` between them. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
+import { linkTexts as textsOf } from "../../../../src/trace/link-faults.ts";
+import type { Delay, LinkModel } from "../../../../src/trace/link-model.ts";
 import type { NetworkTurn } from "./drawing.ts";
 
 type Step = Scenario["steps"][number];
@@ -68,19 +70,5 @@ export function linkTexts({ from, to, ...conditions }: NonNullable<Step["link"]>
 const endsText = ({ from, to }: Pick<NonNullable<Step["link"]>, "from" | "to">): string =>
   `${listText(from)} → ${listText(to)}`;
 
-const percent = (rate: number): string => `${Number((100 * rate).toFixed(1))} % of the messages`;
-
-export function conditionTexts({ delayMs, lossRate = 0, duplicateRate = 0, order }: Conditions): string[] {
-  return [
-    ...(lossRate > 0 ? [`${percent(lossRate)} dropped`] : []),
-    ...(duplicateRate > 0 ? [`${percent(duplicateRate)} twice`] : []),
-    ...(delayMs === undefined ? [] : [`${delayText(delayMs)} of delay`]),
-    ...(order === "none" ? ["messages overtake each other"] : []),
-  ];
-}
-
-function delayText(delayMs: NonNullable<Conditions["delayMs"]>): string {
-  if (typeof delayMs === "number") return `${delayMs} ms`;
-  if (Array.isArray(delayMs)) return `${delayMs.join(" to ")} ms`;
-  return "normal" in delayMs ? `about ${delayMs.normal.meanMs} ms` : `about ${delayMs.logNormal.medianMs} ms`;
-}
+export const conditionTexts = ({ delayMs, ...conditions }: Conditions): string[] =>
+  textsOf({ ...conditions, ...(delayMs === undefined ? {} : { delay: delayMs as Delay }) } as Partial<LinkModel>);

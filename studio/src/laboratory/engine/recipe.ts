@@ -8,7 +8,7 @@ export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live"
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
  * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `branches`:
  * what was done to it otherwise, and left; `at`: the cursor;
- * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser.
+ * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser; `part`: which part of a long one, from 1.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -27,6 +27,7 @@ export const ownWords: readonly string[] = [
   "at",
   "with",
   "recording",
+  "part",
 ];
 
 /** More acts than this nobody follows, and each makes the run anew. */
@@ -45,8 +46,18 @@ export function hashOf({ page, words }: Place): string {
 export const linkLength = (words: Words): number =>
   hashOf({ page: "run", words: { ...words, at: String(MAX_DRAWN) } }).length;
 
+const partsOf = (hash: string): string[] => /^#\/([a-z]*)(?:\?(.*))?$/.exec(hash)?.slice(1) ?? [];
+
+/** Why a link leads to no page; empty if it leads to one. */
+export function pageProblem(hash: string): string {
+  const [name] = partsOf(hash);
+  if (/^#?\/?$/.test(hash) || pages.some((page) => page === name)) return "";
+  const given = name ?? hash.slice(1);
+  return `No page is called “${given}”. The pages are ${pages.slice(0, -1).join(", ")} and ${pages.at(-1)}.`;
+}
+
 export function placeOf(hash: string): Place {
-  const [, name = "", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/.exec(hash) ?? [];
+  const [name = "", query = ""] = partsOf(hash);
   const page = pages.find((each) => each === name) ?? "gallery";
   return { page, words: Object.fromEntries(new URLSearchParams(query)) };
 }
@@ -73,14 +84,31 @@ export interface Fork {
 export const forksText = (forks: readonly Fork[]): string =>
   forks.map(({ entries, act, node, what }) => `${entries} ${act} ${node} ${what}`.trim()).join(";");
 
-/** What cannot be read is left out. */
+/** What cannot be read is left out: `actProblem` says what that is. */
 export function forksOf(text: string): Fork[] {
-  return text.split(";").flatMap((part) => {
-    const [, entries, name, node, what = ""] = /^(\d{1,9}) ([a-z]+) (\d{1,9})(?: (.+))?$/.exec(part) ?? [];
-    const act = acts.find((each) => each === name);
-    return act === undefined ? [] : [{ entries: Number(entries), act, node: Number(node), what }];
-  });
+  return text.split(";").flatMap((part) => forkIn(part) ?? []);
 }
+
+const WRITTEN_ACT = /^(\d{1,9}) ([a-z]+) (\d{1,9})(?: (.+))?$/;
+
+function forkIn(part: string): Fork | null {
+  const [, entries, name, node, what = ""] = WRITTEN_ACT.exec(part) ?? [];
+  const act = acts.find((each) => each === name);
+  return act === undefined ? null : { entries: Number(entries), act, node: Number(node), what };
+}
+
+/** Why acts of a link cannot be read; empty if all can. */
+export function actProblem({ fork = "", branches = "" }: Words): string {
+  const part = [fork, ...branches.split(BETWEEN_BRANCHES)]
+    .flatMap((text) => text.split(";"))
+    .find((each) => each !== "" && forkIn(each) === null);
+  if (part === undefined) return "";
+  const [, , name] = WRITTEN_ACT.exec(part) ?? [];
+  if (name === undefined) return `expected acts such as “57 crash 2” in the link, got “${part}”`;
+  return `No act is called “${name}”. The acts are ${acts.slice(0, -1).join(", ")} and ${acts.at(-1)}.`;
+}
+
+export const BETWEEN_BRANCHES = "|";
 
 export const MAX_COMPARED = 6;
 

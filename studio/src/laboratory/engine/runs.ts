@@ -8,20 +8,26 @@ import { play, type Staged, staged } from "../../../../src/experiment/simulate.t
 import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
 import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
 import { flagOf, words as known } from "../../../../src/experiment/words.ts";
+import { wholeNumber } from "../../../../src/experiment/written-values.ts";
 import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { Draws } from "../../../../src/sim/draws.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import { stepsOf } from "../../../../src/trace/steps.ts";
+import type { Part } from "./answers.ts";
 import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
+import { MAX_MADE, MAX_NODES } from "./limits.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
-import { type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import { actProblem, type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 import { recordedTurns } from "./recorded-turns.ts";
+import type { OpenedPart } from "./recordings.ts";
 
+/** Nothing is left out. */
+const WHOLE = { omissions: [], part: null } as const;
 /** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
-const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [] } as const;
+const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [], ...WHOLE } as const;
 
 export interface Run {
   readonly title: string;
@@ -38,6 +44,9 @@ export interface Run {
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
+  /** What is left out of it, in sentences. */
+  readonly omissions: readonly string[];
+  readonly part: Part | null;
   /** Those that were given, and what was added. */
   readonly words: Words;
 }
@@ -54,13 +63,16 @@ interface Turn {
 /** So long a fork goes on, in milliseconds. */
 const FORK_MS = 1_000;
 
+const fewNodes = wholeNumber(1, MAX_NODES, `a whole number from 1 to ${MAX_NODES} in the laboratory`);
+
 /** @throws UsageError that names the word. */
 export function experimentOf(words: Words): Experiment {
   const given = Object.entries(words).filter(([word, text]) => !ownWords.includes(word) && text !== "");
   const read = given.map(([word, text]) => {
     const found = Object.hasOwn(known, word) ? known[word as keyof typeof known] : undefined;
     if (found === undefined) throw new UsageError("bad-argument", `expected a word of an experiment, got ${word}`);
-    return [word, found.read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
+    const read = word === "nodes" ? fewNodes : found.read;
+    return [word, read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
   });
   return { protocol: words.protocol ?? "", ...Object.fromEntries(read) };
 }
@@ -73,8 +85,8 @@ export interface Sources {
   scenario(name: string): Promise<Staged>;
   /** The trace that the checker finds. */
   counterexample(words: Words): Promise<Trace | null>;
-  /** What was opened by that name. */
-  recording(name: string): Trace;
+  /** What was opened by that name, and which part of it; the first if that is empty. */
+  recording(name: string, part: string): OpenedPart;
 }
 
 /** @param onEvents is told now and then how many events there are */
@@ -85,6 +97,8 @@ export async function runOf(words: Words, sources: Sources, onEvents: OnEvents =
       "bad-argument",
       `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`,
     );
+  const problem = actProblem(words);
+  if (problem !== "") throw new UsageError("bad-argument", problem);
   const forks = forksOf(words.fork ?? "");
   if (forks.length > MAX_FORKS)
     throw new UsageError(
@@ -95,7 +109,8 @@ export async function runOf(words: Words, sources: Sources, onEvents: OnEvents =
 }
 
 async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promise<Run> {
-  if (words.recording !== undefined) return recorded(words.recording, sources.recording(words.recording), words);
+  const { recording, part = "" } = words;
+  if (recording !== undefined) return recorded(recording, sources.recording(recording, part), words);
   if (words.scenario !== undefined) return { ...simulated(await sources.scenario(words.scenario), onEvents), words };
   if (words.counterexample === undefined) {
     const ending = endingWords(words);
@@ -117,7 +132,7 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
   };
 }
 
-function recorded(name: string, trace: Trace, words: Words): Run {
+function recorded(name: string, { trace, part, omissions }: OpenedPart, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
   const turns = recordedTurns(trace);
@@ -126,6 +141,8 @@ function recorded(name: string, trace: Trace, words: Words): Run {
     about,
     trace,
     ...ONLY_READ,
+    omissions,
+    part,
     turns,
     networks: networksOf({}, turns, nodes),
     words,
@@ -157,6 +174,7 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
     networks: networksOf(network, turns, cast.ids),
     formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
     forks: [],
+    ...WHOLE,
   };
 }
 
@@ -172,6 +190,11 @@ interface Noted {
 function playedOut(made: Staged, { entries, turns, draws }: Noted, onEvents: OnEvents): Result {
   const slices = play(made, {
     see: (entry) => {
+      if (entries.length === MAX_MADE)
+        throw new UsageError(
+          "bad-argument",
+          `expected a run of at most ${MAX_MADE} events, got more: end it earlier with --until, or give it fewer nodes or requests`,
+        );
       entries.push(entry);
       if (entries.length % TOLD_EVENTS === 0) onEvents(entries.length);
     },

@@ -1,3 +1,5 @@
+import { UsageError } from "../../../../src/core/errors.ts";
+
 /** The files of the scenarios, loaded together when the first of them is asked for. */
 const files = import.meta.glob<string>("../../../../scenarios/*.yaml", {
   query: "?raw",
@@ -7,6 +9,7 @@ const files = import.meta.glob<string>("../../../../scenarios/*.yaml", {
 
 export function scenarioText(name: string): string {
   const text = files[`../../../../scenarios/${name}.yaml`];
-  if (text === undefined) throw new Error(`expected the name of a scenario, got ${name}`);
+  if (text === undefined)
+    throw new UsageError("bad-argument", `No scenario is called “${name}”. The gallery lists the scenarios.`);
   return text;
 }

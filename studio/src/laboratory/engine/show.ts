@@ -1,22 +1,27 @@
 /** A run as the page shows it: the drawing, its steps in words, what lasts, properties and costs. */
 import { pathOf } from "../../../../src/core/wrapping.ts";
-import { replayed } from "../../../../src/experiment/recording.ts";
+import { checkedWithin } from "../../../../src/experiment/recording.ts";
 import { asShown } from "../../../../src/experiment/showing.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { messageInksOf } from "../../../../src/protocols/message-inks.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
+import { faultText } from "../../../../src/trace/link-faults.ts";
 import { actionText } from "../../../../src/trace/log.ts";
 import type { ShownProperty, ShownRun, ShownStep } from "./answers.ts";
 import { drawingOf } from "./drawing.ts";
-import { MAX_DRAWN } from "./limits.ts";
+import { CHECKS_MS, MAX_DRAWN } from "./limits.ts";
 import type { Run } from "./runs.ts";
 
 /** In characters; a message can hold all that its sender knows. */
 const MAX_LINE = 240;
 const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
 
-export function shown(run: Run): ShownRun {
+const lineOf = (entry: TraceEntry): string =>
+  actionText(entry.kind === "fault" ? { ...entry, what: faultText(entry.what) } : entry);
+
+/** @param onChecked is called now and then with the number of entries after which properties were checked */
+export function shown(run: Run, onChecked: (entries: number) => void = () => {}): ShownRun {
   const { trace } = run;
   const { header } = trace;
   const { presentation, family } = protocolNamed(header.protocol);
@@ -31,7 +36,7 @@ export function shown(run: Run): ShownRun {
     return {
       node,
       at: first.at - origin,
-      lines: own.map((index) => shortened(actionText(trace.entries[index] as TraceEntry))),
+      lines: own.map((index) => shortened(lineOf(trace.entries[index] as TraceEntry))),
       entries: own.reduce((most, index) => Math.max(most, index), 0) + 1,
     };
   });
@@ -45,12 +50,14 @@ export function shown(run: Run): ShownRun {
     unit: isChecked ? "move" : "ms",
     drawing: drawingOf(excerpt, presentation, inks, run.networks),
     steps,
-    properties: propertiesOf(run, steps),
+    properties: propertiesOf(run, steps, onChecked),
     cost: costOf(run),
     entries: trace.entries.length,
     folded: trace.entries.length - small.kept.length,
     beyond: small.kept.length - excerpt.entries.length,
     forks: run.forks,
+    omissions: run.omissions,
+    part: run.part,
     words: run.words,
   };
 }
@@ -67,11 +74,19 @@ function costOf({ trace, formulas }: Run): ShownRun["cost"] {
   return { total, byType: Object.fromEntries(byType), formulas };
 }
 
-function propertiesOf({ trace, verdicts }: Run, steps: readonly ShownStep[]): ShownProperty[] {
+function propertiesOf(
+  { trace, verdicts }: Run,
+  steps: readonly ShownStep[],
+  onChecked: (entries: number) => void,
+): ShownProperty[] {
   // The simulator has looked already; where it has seen nothing broken nobody asks when.
   if (verdicts.length > 0 && !verdicts.some(({ verdict }) => verdict === "violated"))
     return verdicts.map(({ name, claim, verdict, why }) => ({ name, claim, verdict, why, step: null }));
-  const { findings } = replayed(trace, undefined);
+  const end = performance.now() + CHECKS_MS;
+  const { findings } = checkedWithin(trace, (entries) => {
+    onChecked(entries);
+    return performance.now() < end;
+  });
   const { violation } = trace.header;
   return findings.map(({ property: { name, claim }, verdict, entry, why }): ShownProperty => {
     const said = verdicts.find((each) => each.name === name);

@@ -6,7 +6,6 @@ import type { Say } from "./saying.ts";
 export function spoken<M extends Message>(picture: Picture<M>, say: Say): Picture<M> {
   return {
     ...picture,
-    letters: picture.letters.map((letter) => ({ ...letter, text: letterIn(letter, say) })),
     spans: picture.spans.map((span) => {
       const title = faultIn(span.title, say);
       return { ...span, title, text: fitting(title, span.x2 - span.x1) };
@@ -18,17 +17,25 @@ export function spoken<M extends Message>(picture: Picture<M>, say: Say): Pictur
 /** One fault of links, such as `0 – 1: 20 % of the messages dropped, 100 ms of delay`. */
 export function faultIn(title: string, say: Say): string {
   const [, ends, conditions] = /^([\d, –→]+: )(.*)$/.exec(title) ?? [];
-  return ends === undefined || conditions === undefined
-    ? say(title)
-    : ends + conditions.split(", ").map(say).join(", ");
+  const said = (text: string): string => text.split(", ").map(say).join(", ");
+  return ends === undefined || conditions === undefined ? said(title) : ends + said(conditions);
 }
 
-/** What stands at a mark: `timeout: answer · deferring`. */
-export const markIn = (label: string, say: Say): string => label.split(SEPARATOR).map(say).join(SEPARATOR);
+/** What is written at a mark: `timeout: answer · deferring`, `link to 1: 100 ms of delay`. */
+export const markIn = (label: string, say: Say): string =>
+  label
+    .split(SEPARATOR)
+    .map((part) => {
+      const [, link, conditions] = /^(link to \d+): (.*)$/.exec(part) ?? [];
+      return link === undefined || conditions === undefined ? say(part) : `${say(link)}: ${faultIn(conditions, say)}`;
+    })
+    .join(SEPARATOR);
 
 const SEPARATOR = " · ";
 
-function letterIn({ text, style }: { readonly text: string; readonly style: string }, say: Say): string {
+/** What is written at a place of the diagram. */
+export function letterIn(text: string, style: string, say: Say): string {
+  if (style === "arrow" || style === "clock") return text;
   if (style === "state") return text.split(", ").map(say).join(", ");
   return style === "role" ? say(text) : markIn(text, say);
 }

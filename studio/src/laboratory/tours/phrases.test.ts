@@ -76,6 +76,9 @@ test("faults, units and decimals are in the language, and what the algorithm cal
   expect(faultIn("split: 0, 1 | 2", say(ru))).toBe("разделение: 0, 1 | 2");
   expect(faultIn("split: only 2 hears both halves", say(pt))).toBe("divisão: só 2 ouve ambas as metades");
   expect(markIn("timeout: answer · deferring", say(es))).toBe("temporizador vencido: answer · deferring");
+  expect(markIn("link to 1: 10 % of the messages dropped, 100 ms of delay", say(ru))).toBe(
+    "связь с 1: 10 % сообщений теряется, задержка 100 мс",
+  );
   expect(ru.of("12.5 ms")).toBe("12,5 мс");
   expect(pt.of("1 waits for 3, which 0 has let in")).toBe("1 espera por 3, que 0 deixou entrar");
 });

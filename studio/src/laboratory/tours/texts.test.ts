@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { filled, type Language, languageOf, languages, textsIn } from "./texts.ts";
+import { filled, type Language, languageOf, languages, textsIn, verdictText } from "./texts.ts";
 import { keysOf, tours } from "./tours.ts";
 
 const placeholders = (text: string): string[] => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
@@ -34,6 +34,21 @@ describe("texts", () => {
       }
     }
   });
+});
+
+test("a verdict consists of whole sentences, whatever was predicted, in each language", async () => {
+  for (const language of Object.keys(languages) as Language[]) {
+    const texts = await textsIn(language);
+    for (const { name, steps } of tours)
+      for (const said of steps.flatMap(({ ask = [] }) => ask))
+        for (const right of steps.flatMap(({ ask = [] }) => ask)) {
+          const verdict = verdictText(texts, name, said.key, right.key);
+          expect(verdict).toMatch(said === right ? /^[^:]+: .*[.!?]$/ : /^[^:]+: .*[.!?] \p{Lu}[^:]+: .*[.!?]$/u);
+          expect(verdict).not.toMatch(/[.!?]{2}/);
+        }
+  }
+  const texts = await textsIn("en");
+  expect(verdictText(texts, "nobody-alone", "a", "b")).toBe("You said: 0.1. The run shows: 2.1.");
 });
 
 test("the first language that there are texts in is taken", () => {

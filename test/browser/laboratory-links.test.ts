@@ -1,0 +1,115 @@
+/**
+ * Links that make no sense, the cursor after undo, and nodes of the topology that are clicked, in a real browser.
+ *
+ * @module-tag long
+ */
+import { describe, expect, test } from "vitest";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { hashOf, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+
+const senseless: readonly (readonly [string, RegExp])[] = [
+  ["#/run?protocol=raft&nodes=1000000000", /^expected --nodes to be a whole number from 1 to 100/],
+  ["#/run?protocol=raft&nodes=1e9&crash=1,1", /^expected --nodes to be a whole number from 1 to 100/],
+  ["#/check?protocol=raft&nodes=1e9", /^expected --nodes to be a whole number from 1 to 100/],
+  ["#/fork?protocol=raft", /^No page is called “fork”\. The pages are gallery, run, /],
+  ["#/run?protocol=bully&fork=12+explode+3", /^No act is called “explode”\. The acts are crash, /],
+  ["#/run?scenario=bully-z", /^No scenario is called “bully-z”\./],
+  ["#/embed?protocol=rafts", /^No protocol is called “rafts”\./],
+  ["#/tour?tour=silense&lang=en", /^No tour is called “silense”\. Choose one of these\.$/],
+  ["#/tour?tour=silense&lang=ru", /^Экскурсии «silense» нет\./],
+];
+
+describe.skipIf(noBrowser !== null)("the laboratory", () => {
+  const laboratory = laboratoryForTests();
+
+  test("returns the cursor to the step of an act that is undone, and lets no list of acts leave its column", async () => {
+    const page = await laboratory.open("#/run?scenario=bully-a-highest-crashed&protocol=bully&at=15");
+    await ready(page);
+    for (const act of [
+      "crash node 6",
+      "pause node 5",
+      "pause node 4",
+      "pause node 3",
+      "pause node 2",
+      "pause node 1",
+    ]) {
+      await settled(page);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "What to do" }).fill(act);
+      await page.locator("#palette-list li").first().waitFor();
+      await page.keyboard.press("Enter");
+      await page.locator(`[data-fork][aria-current]`, { hasText: act }).waitFor();
+    }
+    await settled(page);
+    const beyond = await page.evaluate<string[]>(`(() => {
+      const section = document.querySelector('[aria-labelledby="forks-title"]');
+      const { right } = section.getBoundingClientRect();
+      return [...section.querySelectorAll("li, button")]
+        .filter((each) => each.getBoundingClientRect().right > right + 1 || each.scrollWidth > each.clientWidth + 1)
+        .map((each) => each.textContent);
+    })()`);
+    expect(beyond).toEqual([]);
+    for (let acts = 5; acts >= 0; acts--) {
+      await page.keyboard.press("Control+z");
+      await expect
+        .poll(() => page.locator("[data-fork]").count(), { timeout: PATIENCE_MS })
+        .toBe(acts === 0 ? 0 : acts + 1);
+      await settled(page);
+    }
+    expect(await stepOf(page)).toBe(15);
+    expect(await hashOf(page)).toContain("at=15");
+  });
+
+  test("opens a node's state by a click in the topology, and what can be done to it by a right click", async () => {
+    const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=6");
+    await ready(page);
+    await settled(page);
+    const node = page.locator('[data-topology] [data-node="2"]');
+    await node.click();
+    await expect.poll(() => node.getAttribute("aria-pressed"), { timeout: PATIENCE_MS }).toBe("true");
+    await page.getByTestId("state-2").getByRole("button", { name: "Crash node 2" }).waitFor();
+    await node.click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Crash node 2" }).click();
+    await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
+  });
+
+  test("has a headline at every moment while a run is made", async () => {
+    await laboratory.context.addInitScript(`
+      window.bare = [];
+      new MutationObserver(() => {
+        for (const each of document.querySelectorAll("h1")) if (each.textContent.trim() === "") window.bare.push(location.hash);
+      }).observe(document, { childList: true, subtree: true, characterData: true });
+    `);
+    const page = await laboratory.open("#/run?protocol=raft&nodes=3");
+    await ready(page);
+    await settled(page);
+    await page.evaluate(`location.hash = "#/run?protocol=bully&nodes=4"`);
+    await page.waitForFunction(`document.title.startsWith("bully")`);
+    await settled(page);
+    expect(await page.evaluate("window.bare")).toEqual([]);
+    expect(await page.locator("h1").count()).toBe(1);
+  });
+
+  test("says of a link what makes no sense in it", async () => {
+    const page = await laboratory.open("#/gallery");
+    for (const [place, sentence] of senseless) {
+      await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+      await expect
+        .poll(() => page.getByRole("alert").allInnerTexts(), { timeout: PATIENCE_MS })
+        .toContainEqual(expect.stringMatching(sentence));
+    }
+  });
+
+  test("says that a chosen file has changed, and what to do", async () => {
+    await laboratory.context.addInitScript(`
+      Blob.prototype.text = () => Promise.reject(new DOMException("typically due to permission problems", "NotReadableError"));
+    `);
+    const page = await laboratory.open("#/gallery");
+    const file = { name: "live.jsonl", mimeType: "application/jsonl", buffer: Buffer.from("{}") };
+    await page.getByLabel("Open a recording").setInputFiles(file);
+    await expect
+      .poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS })
+      .toMatch(/^live\.jsonl: the file changed after it was chosen, .* open a copy, or choose it again/);
+  });
+});
