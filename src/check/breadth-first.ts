@@ -1,10 +1,12 @@
 /** The search for states, breadth first: each is expanded once, in the order in which they were found. */
 import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
+import { failureProperty, type HandlerFailure } from "../driver/handler-failure.ts";
 import { Column } from "./column.ts";
 import type { Searched } from "./conclusion.ts";
+import { FailedMove } from "./failed-move.ts";
 import type { Graph } from "./fairness.ts";
 import { Model, type ModelOptions } from "./model.ts";
-import { retrace, type Taken } from "./path.ts";
+import { retrace, retraceToFailure, type Taken } from "./path.ts";
 import { Properties } from "./properties.ts";
 import { StateSpace } from "./state-space.ts";
 
@@ -32,7 +34,8 @@ export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
   transitions = 0;
   depth = 0;
   violated: Property<V> | null = null;
-  /** The state that was looked at last. */
+  failure: HandlerFailure | null = null;
+  /** The state that was looked at last, or in which a handler threw. */
   last = 0;
   /** Whether a bound on states, depth or memory has left something out. */
   isCut = false;
@@ -91,21 +94,29 @@ export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
       this.depth += 1;
       this.#layerEnd = this.space.size;
     }
-    this.space.expand(this.#at);
+    try {
+      this.space.expand(this.#at);
+    } catch (error) {
+      if (!(error instanceof FailedMove)) throw error;
+      this.failure = error.failure;
+      this.violated = failureProperty(error.failure);
+      this.last = this.#at;
+      return false;
+    }
     this.#at += 1;
     if (this.#at % WEIGH_EVERY === 0) this.isCut ||= this.#bytes > this.#maxBytes;
     return true;
   }
 
   /** A shortest run to a state. */
-  path(state: number): Taken<V>[] {
+  path(state: number, toFailure = false): Taken<V>[] {
     const waypoints: { tuple: Int32Array }[] = [];
     for (let id = state; id > 0; id = this.#parents.at(id - 1)) {
       const tuple = new Int32Array(this.model.width);
       this.space.read(id, tuple);
       waypoints.push({ tuple });
     }
-    return retrace(this.model, waypoints.reverse());
+    return (toFailure ? retraceToFailure : retrace)(this.model, waypoints.reverse());
   }
 
   get #bytes(): number {

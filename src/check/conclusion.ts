@@ -1,5 +1,6 @@
 /** What a search that has looked at every state, or at as many as it could, says in the end. */
 import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
+import type { HandlerFailure } from "../driver/handler-failure.ts";
 import type { Graph } from "./fairness.ts";
 import { lasso } from "./liveness.ts";
 import { retrace, type Taken } from "./path.ts";
@@ -35,6 +36,8 @@ export interface Exploration<V extends Vocabulary> extends Progress {
   readonly loop: number | null;
   /** For each property `sometimes` that was seen to come true, a shortest way there. */
   readonly witnesses: readonly Witness<V>[];
+  /** A handler that threw, at the end of `path`; `property` then is "no handler throws". Null otherwise. */
+  readonly failure: HandlerFailure | null;
   /** How often handlers ran: the rest was remembered. */
   readonly handlerRuns: number;
   /** Which handlers ran, and what was emitted. */
@@ -52,7 +55,8 @@ export interface Searched<V extends Vocabulary> extends Progress {
   readonly violated: Property<V> | null;
   /** Whether what is violated is a promise, by a run that stops. */
   readonly isLivenessBroken?: boolean;
-  /** The state that was looked at last. */
+  readonly failure: HandlerFailure | null;
+  /** The state that was looked at last, or in which a handler threw. */
   readonly last: number;
   /** A property `sometimes` that has not come true. */
   readonly missing: Property<V> | null;
@@ -60,9 +64,12 @@ export interface Searched<V extends Vocabulary> extends Progress {
   /** Whether a bound of the search has left something out. */
   readonly isCut: boolean;
   readonly graph: Graph<V>;
-  /** The run by which a state was found. */
-  path(state: number): Taken<V>[];
+  /** The run by which a state was found, and then, if it is asked for, the move whose handler throws. */
+  path(state: number, toFailure?: boolean): Taken<V>[];
 }
+
+const pathToViolation = <V extends Vocabulary>(search: Searched<V>): Taken<V>[] =>
+  search.path(search.last, search.failure !== null);
 
 /** Looks for runs without end as well, unless something is violated already or the search was stopped. */
 export function concluded<V extends Vocabulary>(
@@ -71,14 +78,16 @@ export function concluded<V extends Vocabulary>(
   isStopped: boolean,
   mayGoOn: (progress: Progress) => boolean,
 ): Exploration<V> {
-  const { violated, graph, transitions, depth } = search;
+  const { violated, graph, transitions, depth, failure } = search;
   const isWhole = !isStopped && !search.isCut && !graph.model.isCut;
   const found = violated ?? (isWhole ? search.missing : null);
+  graph.model.steps.requireRepeatable();
+  graph.model.leavesOutFailures = true; // Moves of states that were not expanded.
   const following = { states: graph.size, transitions, depth, isFollowing: true };
   const endless = found !== null || isStopped ? null : lasso(graph, properties, () => mayGoOn(following));
   const run = endless === "stopped" ? null : endless;
   const isClear = isWhole && endless !== "stopped";
-  const path = run !== null ? retrace(graph.model, run.waypoints) : violated === null ? [] : search.path(search.last);
+  const path = run !== null ? retrace(graph.model, run.waypoints) : violated === null ? [] : pathToViolation(search);
   return {
     states: graph.size,
     transitions,
@@ -88,6 +97,7 @@ export function concluded<V extends Vocabulary>(
     path,
     loop: run?.loop ?? (search.isLivenessBroken === true ? path.length : null),
     witnesses: search.reached.map(({ property, state }) => ({ property, path: search.path(state) })),
+    failure,
     handlerRuns: graph.model.steps.handlerRuns,
     reach: graph.model.steps.reaching.reach,
   };

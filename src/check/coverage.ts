@@ -6,8 +6,7 @@
 import { canonical } from "../core/plain.ts";
 import type { Context, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
-import type { Stimulus } from "../core/step.ts";
-import { bodyOf } from "../core/wrapping.ts";
+import { partName, typeName as phrase } from "../driver/handler-failure.ts";
 
 export interface Coverage<V extends Vocabulary> {
   /** Runs like the protocol that was given, and notes what happens. */
@@ -43,6 +42,13 @@ type Table = (typeof tables)[number];
 const tables = ["receive", "timeout", "command", "replay"] as const;
 type Handler = (state: object, ...rest: unknown[]) => void;
 type Handlers = Readonly<Record<string, Handler>>;
+/** Protocols in coats, and what is inside. */
+const coats = new WeakMap<object, object>();
+
+/** The protocol that `coverage` was given, for runs that are not to be counted. */
+export const withoutCoverage = <V extends Vocabulary>(protocol: Protocol<V>): Protocol<V> =>
+  (coats.get(protocol) as Protocol<V> | undefined) ?? protocol;
+
 type Bare = { readonly [T in Table]?: Handlers } & {
   readonly start?: Handler;
   readonly shapes: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>>>;
@@ -63,7 +69,7 @@ export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<
       handle(state, ...(hasContext ? [...rest.slice(0, -1), watching(given as Context<Vocabulary>, effects)] : rest));
       if (canonical(state) !== before) effects.push("changes its state");
       const content = table === "receive" ? rest[1] : table === "command" || table === "replay" ? rest[0] : null;
-      const handler = [table, name === "" ? [] : nameOf(name, content as Tagged | null)].flat().join(" ");
+      const handler = [table, name === "" ? [] : partName(name, content as Tagged | null)].flat().join(" ");
       const what = [...new Set(effects)].join(", ") || "does nothing";
       noteIn(seen, handler, { what, runs: 1 });
     };
@@ -76,14 +82,13 @@ export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<
           ),
         };
 
-  return {
-    protocol: {
-      ...protocol,
-      ...Object.assign({}, ...tables.map(coat)),
-      ...(bare.start === undefined ? {} : { start: watched("start", "", bare.start) }),
-    } as Protocol<V>,
-    report: () => reportOf(bare, seen),
-  };
+  const worn = {
+    ...protocol,
+    ...Object.assign({}, ...tables.map(coat)),
+    ...(bare.start === undefined ? {} : { start: watched("start", "", bare.start) }),
+  } as Protocol<V>;
+  coats.set(worn, protocol);
+  return { protocol: worn, report: () => reportOf(bare, seen) };
 }
 
 /** What several searches of a protocol have tried together. A situation counts for each of them that met it. */
@@ -153,30 +158,6 @@ function watching(ctx: Context<Vocabulary>, effects: string[]): Context<Vocabula
     choose: (label, options) => ctx.choose(label, options),
     signatures: ctx.signatures,
   };
-}
-
-const phrase = (content: Tagged): string => nameOf(content.type, content);
-
-/** What a part of an assembly says goes by the part's name and its own. */
-function nameOf(name: string, content: Tagged | null): string {
-  const inside = content && bodyOf(content);
-  return inside === null ? name : `${name}.${inside.type}`;
-}
-
-/** The name of the handler that a stimulus has, as in a report. */
-export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
-  switch (stimulus.kind) {
-    case "start":
-      return "start";
-    case "receive":
-      return `receive ${phrase(stimulus.message)}`;
-    case "timeout":
-      return `timeout ${stimulus.timer as string}`;
-    case "command":
-      return `command ${phrase(stimulus.command)}`;
-    case "replay":
-      return `replay ${phrase(stimulus.record)}`;
-  }
 }
 
 export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] =>

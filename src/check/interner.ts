@@ -5,6 +5,8 @@ export interface Interner<T> {
   readonly size: number;
   idOf(value: T): number;
   valueOf(id: number): T;
+  /** Whether a value is still what it was when it got its number. */
+  isIntact(id: number): boolean;
 }
 
 /** `keyOf` must tell apart what `canonical` does; by default it is that. */
@@ -24,5 +26,6 @@ export function interner<T>(keyOf: (value: T) => string = canonical): Interner<T
       return values.length - 1;
     },
     valueOf: (id) => values[id] as T,
+    isIntact: (id) => ids.get(keyOf(values[id] as T)) === id,
   };
 }

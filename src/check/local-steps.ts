@@ -4,6 +4,7 @@
  * work. Only here are states cloned.
  */
 
+import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, hash, verbatim } from "../core/plain.ts";
 import type {
@@ -25,6 +26,8 @@ import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
+import { handlerOf, occasionOf, placed, requireFewEffects } from "../driver/handler-failure.ts";
+import { Repetitions, requirePlainState } from "../driver/repetition.ts";
 import {
   type Answer,
   allPast,
@@ -36,6 +39,8 @@ import {
   withStatus,
 } from "../driver/requests.ts";
 import type { Histories, Remembered } from "../trace/histories.ts";
+import { withoutCoverage } from "./coverage.ts";
+import { FailedHandler } from "./failed-move.ts";
 import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";
 import { PairTable } from "./pair-table.ts";
@@ -105,6 +110,9 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly maxOutcomes?: number;
 }
 
+/** How many runs of each handler are kept to be repeated. */
+const KEPT_RUNS = 24;
+
 export class LocalSteps<V extends Vocabulary> {
   readonly #options: LocalStepsOptions<V>;
   readonly locals: Interner<Local<V>> = interner(
@@ -122,13 +130,27 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #copies: Copies<V>;
   readonly #slotOf: (record: RecordOf<V>) => Slot;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
+  readonly #repetitions: Repetitions<V>;
 
   constructor(options: LocalStepsOptions<V>) {
     this.#options = options;
+    const bare = withoutCoverage(options.protocol);
+    this.#repetitions = new Repetitions(bare, KEPT_RUNS);
     this.#copies = copiesOf(options.protocol);
     this.#slotOf = slotFinder(options.protocol);
     this.#requestIn = requestFinder(options.protocol);
     this.reaching = new Reaching(options.protocol);
+  }
+
+  /**
+   * To be called when a search has ended.
+   * @throws InvariantViolation if what was remembered of a handler is not what it does when it runs again
+   */
+  requireRepeatable(): void {
+    this.#repetitions.repeatAll();
+    const every = Math.ceil(this.locals.size / CHECKED_STATES);
+    for (let id = 0; id < this.locals.size; id += every)
+      if (!this.locals.isIntact(id)) throw changedLater(this.#options.protocol.name, this.locals.valueOf(id).self);
   }
 
   /** A node that has not started yet. */
@@ -265,7 +287,7 @@ export class LocalSteps<V extends Vocabulary> {
     const state = this.#init(self);
     for (const record of journal) {
       const stimulus = this.#copies.stimulus({ kind: "replay", record });
-      dispatch(this.#options.protocol, state, stimulus, noEffects as never);
+      this.#dispatch(self, state, stimulus, noEffects as never);
       this.reaching.note(stimulus, []);
     }
     return state;
@@ -278,7 +300,9 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   #init(self: NodeId): StateOf<V> {
-    return this.#options.protocol.init(self, this.#peers(self));
+    const state = this.#options.protocol.init(self, this.#peers(self));
+    requirePlainState(state, self, "after init");
+    return state;
   }
 
   #peers(self: NodeId): NodeId[] {
@@ -293,6 +317,8 @@ export class LocalSteps<V extends Vocabulary> {
     for (;;) {
       if (outcomes.length === maxOutcomes) return this.#drawn(maxOutcomes, before, stimulus);
       outcomes.push(this.#runOnce(before, stimulus, choices));
+      if (outcomes.length === 1)
+        this.#repetitions.note(before.self, this.#peers(before.self), before.state as StateOf<V>, stimulus);
       // The next combination: count up the last choice that has an option left.
       let last = choices.at(-1);
       while (last !== undefined && last.taken === last.of - 1) {
@@ -301,6 +327,26 @@ export class LocalSteps<V extends Vocabulary> {
       }
       if (last === undefined) return outcomes;
       last.taken += 1;
+    }
+  }
+
+  #dispatch(self: NodeId, state: StateOf<V>, stimulus: Stimulus<V>, ctx: Context<V>): void {
+    try {
+      dispatch(this.#options.protocol, state, stimulus, ctx);
+    } catch (error) {
+      const of = stimulus as Stimulus<Vocabulary>;
+      // A protocol that lacks a handler, or a value that is not plain data, is for the caller to mend.
+      if (error instanceof UsageError) throw placed(error, occasionOf(self, of));
+      throw new FailedHandler({ node: self, handler: handlerOf(of), error });
+    }
+  }
+
+  #idOf(local: Local<V>, stimulus: Stimulus<V>): number {
+    try {
+      return this.locals.idOf(local);
+    } catch (error) {
+      requirePlainState(local.state, local.self, `after ${handlerOf(stimulus as Stimulus<Vocabulary>)}`);
+      throw error;
     }
   }
 
@@ -318,13 +364,15 @@ export class LocalSteps<V extends Vocabulary> {
     first: (of: number) => number = () => 0,
   ): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.#options;
+    const { nodes, network, keepsJournal, crashesWithinSteps, histories } = this.#options;
     const { self, commandCount } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
     let { journal, requests, history } = before;
+    let effects = 0;
+    const count = (): void => requireFewEffects(++effects);
     const request = stimulus.kind === "command" ? (this.#requestIn?.(stimulus.command) ?? null) : null;
     if (stimulus.kind === "command" && request !== null) {
       requireFresh(request, statusIn(requests, request));
@@ -344,6 +392,7 @@ export class LocalSteps<V extends Vocabulary> {
       crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
+      count();
       const place = nodes.indexOf(to);
       if (place < 0) throw unknownReceiver(to, nodes);
       if (crashesWithinSteps) crashHere();
@@ -358,25 +407,33 @@ export class LocalSteps<V extends Vocabulary> {
         for (const peer of peers) send(peer, message);
       },
       setTimer: (timer, duration) => {
+        count();
         requireDuration(timer, duration);
         timers.add(timer);
         armed.add(timer);
       },
-      cancelTimer: (timer) => void timers.delete(timer),
+      cancelTimer: (timer) => {
+        count();
+        timers.delete(timer);
+      },
       persist: (record) => {
+        count();
         this.#slotOf(record);
         if (keepsJournal) journal = [...journal, copies.record(record)];
       },
       compact: (records) => {
+        count();
         const kept = compacted(journal, records.map(copies.record), this.#slotOf);
         if (keepsJournal) journal = kept;
       },
       emit: (event) => {
+        count();
         const said = clone(event);
         events.push(said);
         history = histories.after(history, said);
       },
       reply: (id, said) => {
+        count();
         const reply = copies.reply(said);
         if (!isAwaited(id, statusIn(requests, id))) return;
         requests = withStatus(requests, id, "answered");
@@ -385,6 +442,7 @@ export class LocalSteps<V extends Vocabulary> {
       },
       signatures: idealSignatures(self),
       choose: (label, options) => {
+        count();
         requireChoice(label, options);
         if (chosen.length === choices.length) choices.push({ taken: first(options.length), of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
@@ -392,10 +450,11 @@ export class LocalSteps<V extends Vocabulary> {
         return option;
       },
     };
-    dispatch(protocol, state, copies.stimulus(stimulus), ctx);
+    this.#dispatch(self, state, copies.stimulus(stimulus), ctx);
     this.reaching.note(stimulus, events);
+    const after = { ...before, state, timers: [...timers].sort(), journal, requests, history };
     return {
-      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal, requests, history }),
+      local: this.#idOf(after, stimulus),
       sends,
       events,
       replies,
@@ -405,6 +464,16 @@ export class LocalSteps<V extends Vocabulary> {
     };
   }
 }
+
+/** About this many local states are compared with what they were when they were found. */
+const CHECKED_STATES = 1_000;
+
+const changedLater = (protocol: string, node: NodeId): InvariantViolation =>
+  new InvariantViolation(
+    "state-changed",
+    `expected the states of ${protocol} to be changed by the handler that is given them alone, but a state of node ${node} was ` +
+      "changed later: keep no reference to a state outside it, and change none in properties, view or commands",
+  );
 
 /** Which option of a `ctx.choose` is being tried, of how many. */
 interface Choice {

@@ -225,21 +225,32 @@ describe("bounds", () => {
   });
 });
 
-describe("what makes no sense is refused", () => {
-  const doing = (deed: (ctx: Parameters<NonNullable<Protocol<Greeters>["start"]>>[1]) => void) => (): unknown =>
-    seen({ protocol: { ...greeters, start: (_state, ctx) => deed(ctx) }, begin: "down" });
+describe("a mistake of a handler is a counterexample that says what was expected", () => {
+  type Act = (ctx: Parameters<NonNullable<Protocol<Greeters>["start"]>>[1]) => void;
 
-  it.each<[string, () => unknown, string]>([
+  it.each<[string, Act, string]>([
     [
       "a choice among nothing",
-      doing((ctx) => ctx.choose("colour", [])),
+      (ctx) => ctx.choose("colour", []),
       "expected the choice “colour” to be among at least one option, got []",
     ],
     [
       "a message to a stranger",
-      doing((ctx) => ctx.send(7, { type: "hello" })),
+      (ctx) => ctx.send(7, { type: "hello" }),
       "expected the receiver of a message to be one of 0, 1, got 7",
     ],
+  ])("%s", (_what, act, sentence) => {
+    const { verdict, property } = seen({
+      protocol: { ...greeters, start: (_state, ctx) => act(ctx) },
+      begin: "down",
+    });
+    expect(verdict).toBe("violated");
+    expect(property?.claim).toContain(sentence);
+  });
+});
+
+describe("what makes no sense is refused", () => {
+  it.each<[string, () => unknown, string]>([
     [
       "an unknown network",
       () => seen({ network: "tcp" as never }),

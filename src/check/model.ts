@@ -2,6 +2,7 @@
 import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
 import { Budgets, type Counted, faultKinds } from "./budgets.ts";
+import { endings } from "./failed-move.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import type { ModelOptions } from "./model-options.ts";
 import { type Network, network } from "./network.ts";
@@ -35,6 +36,8 @@ export class Model<V extends Vocabulary> {
   readonly network: Network;
   /** Whether a bound of the options has cut off a run. */
   isCut = false;
+  /** Whether a move whose handler throws is left out, in place of a `FailedMove`. */
+  leavesOutFailures = false;
   readonly #count: number;
   readonly #budgets: Budgets;
   readonly #maxInFlight: number;
@@ -217,11 +220,14 @@ export class Model<V extends Vocabulary> {
 
   /** The same with the successors as they are, and with those that bounds cut off. */
   expandPlainly(tuple: Int32Array, visit: Visitor<V>): boolean {
+    const { leavesOutFailures } = this;
     this.#isPlain = true;
+    this.leavesOutFailures = true; // Of moves that bounds cut off, no handler has run so far.
     try {
       return this.expand(tuple, visit);
     } finally {
       this.#isPlain = false;
+      this.leavesOutFailures = leavesOutFailures;
     }
   }
 
@@ -275,7 +281,8 @@ export class Model<V extends Vocabulary> {
       if (step.crashed !== null && !this.#mayBeTold(step.crashed, content)) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
       const move = (): Move<V> => ownMove(step, this.#node(i));
-      if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
+      const outcomes = (): readonly Outcome<V>[] => endings(() => step.outcomes, move, this.leavesOutFailures);
+      if (this.#step(tuple, i, content, outcomes, move, visit, counted)) return true;
     }
     return false;
   }
@@ -307,8 +314,9 @@ export class Model<V extends Vocabulary> {
     if (tuple === null) return false;
     const mayRepeat = this.#budgets.mayHappen(tuple, "duplications");
     for (const { envelope, rest } of this.network.deliveries(content)) {
-      const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
       const received = (): Move<V> => this.#envelopeMove("receive", i, envelope);
+      const receive = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
+      const outcomes = (): readonly Outcome<V>[] => endings(receive, received, this.leavesOutFailures);
       if (this.#step(tuple, i, rest, outcomes, received, visit)) return true;
       const repeated = (): Move<V> => this.#envelopeMove("duplicate", i, envelope);
       if (!mayRepeat || !this.#isWanted(repeated)) continue;
@@ -342,7 +350,8 @@ export class Model<V extends Vocabulary> {
     if (!isFirst && !this.#budgets.mayHappen(tuple, "recoveries")) return false;
     const move = (): Move<V> => ({ kind: "start", node: this.#node(i) });
     const content = tuple[this.#count + i] as number;
-    const outcomes = (): readonly Outcome<V>[] => this.steps.start(local);
+    const start = (): readonly Outcome<V>[] => this.steps.start(local);
+    const outcomes = (): readonly Outcome<V>[] => endings(start, move, this.leavesOutFailures);
     if (isFirst) return this.#step(tuple, i, content, outcomes, move, visit);
     return this.#step(this.#withoutNotifications(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }

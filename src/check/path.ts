@@ -2,6 +2,7 @@
 import { InvariantViolation } from "../core/errors.ts";
 import type { EventOf, MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Answer } from "../driver/requests.ts";
+import { FailedMove } from "./failed-move.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
 
@@ -31,10 +32,30 @@ export interface Waypoint<V extends Vocabulary> {
  * from the initial state itself, so where states are taken for one it is a run that can happen, ids and all.
  */
 export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
+  return retraced(model, waypoints).path;
+}
+
+/** The same, and then the first move whose handler throws. */
+export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
+  const { path, at } = retraced(model, waypoints);
+  model.leavesOutFailures = false;
+  try {
+    model.expand(at, () => false);
+  } catch (error) {
+    if (!(error instanceof FailedMove)) throw error;
+    return [...path, takenOf(model, (error as unknown as FailedMove<V>).move, null, at)];
+  }
+  throw new InvariantViolation("lost-path", "a handler threw where it does not throw again");
+}
+
+function retraced<V extends Vocabulary>(
+  model: Model<V>,
+  waypoints: readonly Waypoint<V>[],
+): { path: Taken<V>[]; at: Int32Array } {
   const at = model.initial();
   const arrived = new Int32Array(model.width);
   const standIn = new Int32Array(model.width);
-  return waypoints.map(({ tuple, isRight = () => true }) => {
+  const path = waypoints.map(({ tuple, isRight = () => true }) => {
     let taken: Taken<V> | null = null;
     model.expandPlainly(at, (move, outcome) => {
       standIn.set(model.next);
@@ -48,6 +69,7 @@ export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readon
     at.set(arrived);
     return taken;
   });
+  return { path, at };
 }
 
 /** What a move led to. @param after the state afterwards */

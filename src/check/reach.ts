@@ -5,7 +5,8 @@
 import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";
 import { pathOf } from "../core/wrapping.ts";
-import { handlerNames, handlerOf } from "./coverage.ts";
+import { handlerOf } from "../driver/handler-failure.ts";
+import { handlerNames } from "./coverage.ts";
 
 export interface Reach {
   /** In how many different steps an event of each type was emitted; of what a part emits, by the part's name and its own. */

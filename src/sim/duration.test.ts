@@ -42,7 +42,7 @@ describe("a timer", () => {
     [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
   ])("of %j is refused", (duration, got) => {
     const { sim } = waiting(duration);
-    const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got}`;
+    const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got} (node 0, start, at 0 ms, seed 1)`;
     expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));
   });
 

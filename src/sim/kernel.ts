@@ -23,6 +23,8 @@ import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
+import { handlerOf, occasionOf, placed } from "../driver/handler-failure.ts";
+import { type Repetitions, repetitionsOf, requirePlainState } from "../driver/repetition.ts";
 import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Histories, historiesOf } from "../trace/histories.ts";
@@ -75,6 +77,9 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /** Whether a message may be on its way to several, or be kept by a listener to the trace: each receiver gets its own. */
   private isShared: boolean;
+  private readonly repetitions: Repetitions<V>;
+  /** Thrown by a listener to entries or events, so by no handler. */
+  private readonly thrownOutside = new WeakSet<object>();
   /** Whose handler runs. */
   stepping: SimulatedNode<V> | null = null;
   /** Lets a node crash that crashes within its step. */
@@ -90,7 +95,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       const fresh = random(seed).stream(purpose);
       return this.draws?.over(purpose, fresh) ?? fresh;
     };
-    this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
+    this.trace = trace === undefined ? null : (entry) => this.outside(() => trace(entry as TraceEntry<V>));
+    this.repetitions = repetitionsOf(protocol);
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
     this.slotOf = slotFinder(protocol);
@@ -276,15 +282,41 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       this.draws?.due(`work ${node.self}`, node.doneAt);
       if (workMs > 0) this.occupy(node, workMs);
     }
+    const before = this.repetitions.nextIsDue() ? clone({ state, stimulus }) : null;
     this.stepping = node;
+    node.effectCount = 0;
     try {
-      dispatch(this.protocol, state, stimulus, node);
+      this.run(node, state, stimulus);
     } finally {
       this.stepping = null;
+    }
+    if (before !== null) {
+      requirePlainState(state, node.self, `after ${handlerOf(before.stimulus as Stimulus<Vocabulary>)}`);
+      this.repetitions.note(node.self, node.peers, before.state, before.stimulus);
     }
     if (node.struck !== null) return this.fall?.(node);
     if (this.trace !== null) this.recordView(node, state);
     if (this.afterChange !== null) this.afterChange();
+  }
+
+  /** @throws UsageError or InvariantViolation that names the node, the handler, the time and the seed, if the handler throws */
+  run(node: SimulatedNode<V>, state: StateOf<V>, stimulus: Stimulus<V>): void {
+    try {
+      dispatch(this.protocol, state, stimulus, node);
+    } catch (error) {
+      if (this.thrownOutside.has(error as object)) throw error;
+      const occasion = occasionOf(node.self, stimulus as Stimulus<Vocabulary>);
+      throw placed(error, `${occasion}, at ${this.now} ms, seed ${this.options.seed}`);
+    }
+  }
+
+  private outside(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      if (typeof error === "object" && error !== null) this.thrownOutside.add(error);
+      throw error;
+    }
   }
 
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
@@ -412,7 +444,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (node.history.length > 0) node.history = this.histories.after(node.history, event);
     if (this.trace !== null)
       this.trace({ at: this.now, node: node.self, kind: "event", event, ...(until === undefined ? {} : { until }) });
-    this.options.onEvent?.(this.now, node.self, event);
+    const { onEvent } = this.options;
+    if (onEvent !== undefined) this.outside(() => onEvent(this.now, node.self, event));
   }
 
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {

@@ -16,6 +16,7 @@ import type {
   Vocabulary,
 } from "../core/protocol.ts";
 import { idealSignatures } from "../core/signatures.ts";
+import { requireFewEffects } from "../driver/handler-failure.ts";
 import type { Answer, RequestStatus } from "../driver/requests.ts";
 import type { Remembered } from "../trace/histories.ts";
 import type { CrashFate, Journal } from "./journal.ts";
@@ -83,6 +84,8 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   view: View | null = null;
   /** It crashes within the step that it is taking, and what becomes of its journal. */
   struck: CrashFate | null = null;
+  /** In the step that it is taking. */
+  effectCount = 0;
   private knownPeers: readonly NodeId[] | null = null;
 
   constructor(
@@ -93,6 +96,7 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   ) {}
 
   private get does(): Effects<V> {
+    requireFewEffects(++this.effectCount);
     return this.struck === null ? this.effects : nothing;
   }
   get peers(): readonly NodeId[] {

@@ -7,7 +7,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
 import type { CommandOf, EventOf, NodeId, Protocol, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
-import { dispatch } from "../core/step.ts";
+import { requirePlainState } from "../driver/repetition.ts";
 import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
 import { ALL_MENDED, linkChanged, linkCut, linkMended, reaches } from "../trace/link-faults.ts";
@@ -321,8 +321,8 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     const node = this.#node(id);
     if (node.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
     const state = this.#protocol.init(id, this.#kernel.peers(node));
-    for (const record of node.journal?.replay(id) ?? [])
-      dispatch(this.#protocol, state, { kind: "replay", record }, node);
+    requirePlainState(state, id, "after init");
+    for (const record of node.journal?.replay(id) ?? []) this.#kernel.run(node, state, { kind: "replay", record });
     this.#kernel.population.setState(node, state);
     // What was sent to it while it was down does not reach its next life either.
     if (node.incarnation > 0) node.incarnation += 1;

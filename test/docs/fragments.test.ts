@@ -1,4 +1,4 @@
-/** Each example of the docs is run or compiled: `ts` is run by examples.test.ts, `typescript` and `js` are looked at here. */
+/** Each example of the docs is compiled here; those in `ts`, which are whole programs, are also run by examples.test.ts. */
 import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { type Block, blocks, root } from "./markdown.ts";
 
 /** Inside the package, so that `import "coterie"` means this one, as it was built. */
 const workshop = join(root, "build", "fragments");
+const programs = join(workshop, "programs");
 const examples = blocks.filter(({ language }) => language === "typescript" || language === "js");
 const compilerOptions = {
   strict: true,
-  noImplicitAny: false, // Some are JavaScript.
   noEmit: true,
   skipLibCheck: true, // The types of others are not ours to check.
   target: "esnext",
@@ -21,6 +21,8 @@ const compilerOptions = {
   experimentalDecorators: true,
   types: ["node"],
 };
+
+const nameOf = ({ page, line }: Block): string => `${page.replaceAll(/\W/g, "-")}-${line}.ts`;
 
 const fragmentsFor = ({ page, text }: Block): readonly Fragment[] =>
   fragments.filter((fragment) => fragment.page === page && text.startsWith(fragment.begins));
@@ -34,20 +36,34 @@ test("each is run by another test, or is a fragment that is compiled", () => {
   expect(needless.map(({ page, begins }) => `${page}: ${begins}`)).toEqual([]);
 });
 
+/** What the compiler says of the files in a folder. */
+async function compiled(folder: string, options: object): Promise<string> {
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, include: ["*.ts"] }),
+  );
+  const tsc = join(root, "node_modules", ".bin", "tsc");
+  return promisify(execFile)(tsc, ["-p", folder], { cwd: root }).then(
+    () => "",
+    (error: unknown) => (error as { stdout: string }).stdout,
+  );
+}
+
 test("the fragments compile against the types of the package", async () => {
   mkdirSync(workshop, { recursive: true });
   for (const block of examples) {
     const [fragment] = fragmentsFor(block);
     if (fragment === undefined) continue;
     const { given = "", whole = (text: string) => text } = fragment;
-    const name = `${block.page.replaceAll(/\W/g, "-")}-${block.line}.ts`;
-    writeFileSync(join(workshop, name), `${given}${whole(block.text)}\nexport {};\n`);
+    writeFileSync(join(workshop, nameOf(block)), `${given}${whole(block.text)}\nexport {};\n`);
   }
-  writeFileSync(join(workshop, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  const tsc = join(root, "node_modules", ".bin", "tsc");
-  const said = await promisify(execFile)(tsc, ["-p", workshop], { cwd: root }).then(
-    () => "",
-    (error: unknown) => (error as { stdout: string }).stdout,
-  );
-  expect(said).toBe("");
+  expect(await compiled(workshop, { noImplicitAny: false })).toBe(""); // Some are JavaScript.
+});
+
+test("the programs compile as a user's would", async () => {
+  mkdirSync(programs, { recursive: true });
+  const whole = blocks.filter(({ language }) => language === "ts");
+  expect(whole.map(({ page }) => page)).toContain("docs/writing-protocols.md");
+  for (const block of whole) writeFileSync(join(programs, nameOf(block)), `${block.text}\nexport {};\n`);
+  expect(await compiled(programs, {})).toBe("");
 });

@@ -79,7 +79,9 @@ describe.each(mistakes)("an algorithm that %s", (_what, code, act, replay) => {
   it("is refused in the checker", () => {
     const asks = (node: number): Toy["command"][] => (node === 0 ? [{ type: "act" }] : []);
     const model = { protocol, nodes: [0, 1], network: "fifo", timers: "never", begin: "idle", asks } as const;
-    const error = thrownBy(() => explore({ ...model, crashes: 1, recoveries: 1 }));
+    const { verdict, failure } = explore({ ...model, crashes: 1, recoveries: 1 });
+    expect(verdict).toBe("violated");
+    const error = failure?.error;
     expect(error).toEqual(refused);
     expect(error).toBeInstanceOf(InvariantViolation);
   });

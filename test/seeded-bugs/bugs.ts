@@ -318,7 +318,7 @@ const paxos: readonly SeededBug[] = [
   {
     name: "accepts-stale",
     summary: "an acceptor accepts below its promise: a dropped guard",
-    find: `|| refuses(state, from, proposal.ballot, ctx)`,
+    find: `|| decline(state, from, proposal.ballot, ctx)`,
     replace: ``,
     by: "pct",
     setting: "duel",
@@ -327,7 +327,7 @@ const paxos: readonly SeededBug[] = [
   {
     name: "promises-stale",
     summary: "an acceptor takes a higher promise back for a lower one: a dropped guard",
-    find: `|| refuses(state, from, ballot, ctx)`,
+    find: `|| decline(state, from, ballot, ctx)`,
     replace: ``,
     by: "bfs",
     setting: "duel",

@@ -4,14 +4,16 @@
  */
 
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
+import { failureProperty, type HandlerFailure } from "../../driver/handler-failure.ts";
 import { requireOptions } from "../../protocols/known-options.ts";
 import { BYTES_PER_HANDLER_RUN } from "../breadth-first.ts";
 import { Column } from "../column.ts";
 import { concluded, type Searched } from "../conclusion.ts";
 import { type Exploration, type ExploreOptions, exploreRules, requireSingleStates } from "../explore.ts";
+import { FailedMove } from "../failed-move.ts";
 import type { Graph } from "../fairness.ts";
 import { Model } from "../model.ts";
-import { retrace, type Taken, type Waypoint } from "../path.ts";
+import { retrace, retraceToFailure, type Taken, type Waypoint } from "../path.ts";
 import { StateStore } from "../state-store.ts";
 import { Judge } from "./judge.ts";
 import { Successors } from "./successors.ts";
@@ -46,6 +48,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
   violated: Property<V> | null = null;
   /** Whether what is violated is a promise, by a run that stops. */
   isLivenessBroken = false;
+  failure: HandlerFailure | null = null;
   /** Whether a bound on states or depth has left something out. */
   isCut = false;
   /** The state that was found, or expanded, last. */
@@ -109,8 +112,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
       this.violated = this.judge.brokenBy((moves) => this.#back(state, moves));
       this.isLivenessBroken = this.violated !== null;
     }
-    if (this.violated === null)
-      this.model.expand(tuple, this.#depths.at(state) < this.#maxDepth ? this.#visit : this.#peek);
+    if (this.violated === null) this.#expand(state, tuple);
     const isFull = this.states >= this.#maxStates || this.#bytes > this.#maxBytes;
     this.isCut ||= isFull;
     return !isFull;
@@ -121,11 +123,22 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     return this.store.bytes + columns + BYTES_PER_HANDLER_RUN * this.model.steps.handlerRuns;
   }
 
+  #expand(state: number, tuple: Int32Array): void {
+    try {
+      this.model.expand(tuple, this.#depths.at(state) < this.#maxDepth ? this.#visit : this.#peek);
+    } catch (error) {
+      if (!(error instanceof FailedMove)) throw error;
+      this.failure = error.failure;
+      this.violated = failureProperty(error.failure);
+      this.last = state;
+    }
+  }
+
   /** The run by which a state was found. */
-  path(state: number): Taken<V>[] {
+  path(state: number, toFailure = false): Taken<V>[] {
     const waypoints: Waypoint<V>[] = [];
     for (let at = state; at > 0; at = this.#parents.at(at)) waypoints.push({ tuple: this.#back(at, 0) as Int32Array });
-    return retrace(this.model, waypoints.reverse());
+    return (toFailure ? retraceToFailure : retrace)(this.model, waypoints.reverse());
   }
 
   readonly #visit = (): boolean => {

@@ -5,8 +5,10 @@
 
 import type { Property, Vocabulary } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
+import { failureProperty, type HandlerFailure } from "../../driver/handler-failure.ts";
 import { needed, type Rules, requireOptions } from "../../protocols/known-options.ts";
 import { type Exploration, type ExploreOptions, exploreRules, type Progress, type Witness } from "../explore.ts";
+import { FailedMove } from "../failed-move.ts";
 import { walkRules } from "../known-options.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
@@ -14,7 +16,7 @@ import { type Taken, takenOf } from "../path.ts";
 import { type Reach, reachTogether } from "../reach.ts";
 import { Judge } from "./judge.ts";
 import { type Picker, pickers, type Strategy } from "./schedulers.ts";
-import { Successors } from "./successors.ts";
+import { Successors, type Way } from "./successors.ts";
 
 /** `counters` and `symmetry` of the model are left aside: they make states equal, and a run compares none. */
 export interface WalkOptions<V extends Vocabulary> extends ModelOptions<V> {
@@ -78,14 +80,17 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
     }
     if (!mayGoOn(progress()) || violated !== null) break;
     if (!walker.isFull) continue;
+    walker.model.steps.requireRepeatable();
     handlerRuns += walker.model.steps.handlerRuns;
     reached.push(walker.model.steps.reaching.reach);
     walker = new Walker(options);
   }
+  walker.model.steps.requireRepeatable();
   return {
     ...progress(),
     verdict: violated === null ? "unknown" : "violated",
     property: violated,
+    failure: walker.failure,
     path: violated === null ? [] : walker.path(),
     handlerRuns: handlerRuns + walker.model.steps.handlerRuns,
     reach: reachTogether(options.protocol, [...reached, walker.model.steps.reaching.reach]),
@@ -112,6 +117,8 @@ class Walker<V extends Vocabulary> {
   readonly witnesses: Witness<V>[] = [];
   /** The number of moves of the last run. */
   length = 0;
+  /** A handler that threw in the last move. */
+  failure: HandlerFailure | null = null;
   readonly #judge: Judge<V>;
   readonly #steps: number;
   readonly #successors: Successors<V>;
@@ -144,7 +151,7 @@ class Walker<V extends Vocabulary> {
       // Nothing but faults: it may rest here for ever.
       if (!successors.isBound) violated = this.#judge.brokenBy((moves) => this.#states[this.length - moves] ?? null);
       if (violated !== null || !this.#takeOne(pick, endings)) return violated;
-      violated = this.#look();
+      violated = this.failure === null ? this.#look() : failureProperty(this.failure);
     }
     return violated;
   }
@@ -172,7 +179,7 @@ class Walker<V extends Vocabulary> {
     for (;;) {
       const at = pick(successors, this.length);
       if (at < 0) return false;
-      const ways = successors.waysOf(at);
+      const ways = this.#waysOf(at);
       const way = ways[endings.below(ways.length)];
       if (way === undefined) {
         successors.drop(at);
@@ -183,6 +190,17 @@ class Walker<V extends Vocabulary> {
       this.length += 1;
       this.#states[this.length] = way.tuple;
       return true;
+    }
+  }
+
+  /** The ways in which a move can end. One that leaves the state as it is, if its handler throws. */
+  #waysOf(at: number): Way<V>[] {
+    try {
+      return this.#successors.waysOf(at);
+    } catch (error) {
+      if (!(error instanceof FailedMove)) throw error;
+      this.failure = error.failure;
+      return [{ tuple: this.#state(this.length), outcome: null }];
     }
   }
 

@@ -2,6 +2,8 @@
 import { canonical } from "../../core/plain.ts";
 import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { bodyOf } from "../../core/wrapping.ts";
+import { failureIn } from "../../driver/handler-failure.ts";
+import { FailedMove } from "../failed-move.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { Judge } from "../search/judge.ts";
@@ -16,6 +18,8 @@ export class Replayer<V extends Vocabulary> {
   readonly #judge: Judge<V>;
   readonly #successors: Successors<V>;
   readonly #states: Int32Array[] = [];
+  /** The handler that is to throw at the end of a run, for the violation that a failure is. Null otherwise. */
+  readonly #failing: string | null;
 
   constructor(options: ModelOptions<V>, property: Property<V>) {
     this.#property = property;
@@ -23,6 +27,8 @@ export class Replayer<V extends Vocabulary> {
     this.model = new Model({ ...plain, properties: [property] });
     this.#judge = new Judge(this.model, [property]);
     this.#successors = new Successors(this.model);
+    this.#failing = failureIn(property)?.handler ?? null;
+    this.model.leavesOutFailures = this.#failing === null;
   }
 
   /** The moves that were possible, up to the violation; null if there was none. */
@@ -35,12 +41,25 @@ export class Replayer<V extends Vocabulary> {
       this.#successors.gather(this.#states[path.length] as Int32Array);
       const at = closest(this.#successors, each);
       if (at < 0) continue;
-      const way = closestWay(this.#successors.waysOf(at), each);
+      const ways = this.#waysOf(at);
+      const state = this.#states[path.length] as Int32Array;
+      if (ways === "failed") return [...path, takenOf(this.model, this.#successors.moves[at] as Move<V>, null, state)];
+      const way = closestWay(ways, each);
       if (way === undefined) continue;
       this.#states[path.length + 1] = way.tuple;
       path.push(takenOf(this.model, this.#successors.moves[at] as Move<V>, way.outcome, way.tuple));
     }
     return this.#isViolated(path.length) ? path : null;
+  }
+
+  /** `failed`: the handler throws that is to throw. */
+  #waysOf(at: number): Way<V>[] | "failed" {
+    try {
+      return this.#successors.waysOf(at);
+    } catch (error) {
+      if (!(error instanceof FailedMove)) throw error;
+      return error.failure.handler === this.#failing ? "failed" : [];
+    }
   }
 
   /**
@@ -49,7 +68,7 @@ export class Replayer<V extends Vocabulary> {
    */
   detour(path: readonly Wanted<V>[], kept: number, maxStates: number): Taken<V>[] | null {
     const { when } = this.#property;
-    if (when === "leadsTo" || when === "eventually") return null;
+    if (when === "leadsTo" || when === "eventually" || this.#failing !== null) return null;
     const start = path.slice(0, kept);
     this.replay(start);
     const from = this.#states[kept] as Int32Array;

@@ -6,7 +6,14 @@
  */
 
 import type { Property, Vocabulary } from "../../core/protocol.ts";
-import { natural, type Rules, requireOptions } from "../../protocols/known-options.ts";
+import {
+  isObject,
+  natural,
+  type Rule,
+  type Rules,
+  requireOptions,
+  requireRule,
+} from "../../protocols/known-options.ts";
 import { type ExploreOptions, exploreRules } from "../explore.ts";
 import type { ModelOptions } from "../model.ts";
 import type { Taken } from "../path.ts";
@@ -36,6 +43,18 @@ export interface Shrunk<V extends Vocabulary> extends ShrinkProgress {
   readonly originalLength: number;
 }
 
+const isMove = (taken: unknown): boolean => isObject(taken) && isObject((taken as { move?: unknown }).move);
+const moves: Rule = {
+  wanted: "the path of an exploration: a list of moves that were taken",
+  accepts: (value) => Array.isArray(value) && value.every(isMove),
+  isNeeded: true,
+};
+const violated: Rule = {
+  wanted: "the property that the path violates, as in the `property` of an exploration",
+  accepts: (value) => isObject(value) && "holds" in value && "when" in value,
+  isNeeded: true,
+};
+
 /** @returns null where the model, taking these moves, does not violate the property. */
 export function shrink<V extends Vocabulary>(
   options: ShrinkOptions<V>,
@@ -43,6 +62,8 @@ export function shrink<V extends Vocabulary>(
   property: Property<V>,
 ): Shrunk<V> | null {
   requireOptions("shrink", options, rules);
+  requireRule("path of shrink()", path, moves);
+  requireRule("property of shrink()", property, violated);
   const replayer = new Replayer(options, property);
   const original = replayer.replay(path);
   if (original === null) return null;

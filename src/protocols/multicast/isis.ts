@@ -11,6 +11,7 @@
  * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
  * Safety    C6: if a member delivers m before m′, every member that delivers m′ has delivered m before. Integrity: every message at
  *           most once, and only what was sent. It keeps neither the order of one sender nor that of happened-before.
+ *           Order is a property of deliveries and not of states: `properties` declares agreement, and the tests check C6.
  * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
  * Cost      3(N − 1) messages per multicast, and three message times until it can be delivered.
  */

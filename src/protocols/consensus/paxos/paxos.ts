@@ -143,8 +143,8 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     if (state.silent.length === 0) ctx.cancelTimer("learn");
   }
 
-  /** Who is asked for what it knows to be decided says so. */
-  function refuses(state: State, from: NodeId, ballot: Ballot, ctx: Ctx): boolean {
+  /** Answers a request that needs no promise or acceptance: with the decision, or with a nack. Whether it did. */
+  function decline(state: State, from: NodeId, ballot: Ballot, ctx: Ctx): boolean {
     if (state.decided !== null) ctx.send(from, { type: "decided", value: state.decided });
     else if (isStale(state, ballot)) ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });
     else return false;
@@ -175,7 +175,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     },
     receive: {
       prepare(state, from, { ballot }, ctx) {
-        if (!has("acceptors", ctx.self) || refuses(state, from, ballot, ctx)) return;
+        if (!has("acceptors", ctx.self) || decline(state, from, ballot, ctx)) return;
         promise(state, ballot, ctx);
         ctx.send(from, { type: "promise", ballot, accepted: state.accepted });
       },
@@ -183,7 +183,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
         if (has("acceptors", from)) notePromise(state, from, ballot, accepted, ctx);
       },
       accept(state, from, { proposal }, ctx) {
-        if (!has("acceptors", ctx.self) || refuses(state, from, proposal.ballot, ctx)) return;
+        if (!has("acceptors", ctx.self) || decline(state, from, proposal.ballot, ctx)) return;
         accept(state, proposal, ctx);
       },
       accepted(state, from, { proposal }, ctx) {

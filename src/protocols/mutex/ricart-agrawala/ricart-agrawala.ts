@@ -8,6 +8,8 @@
  * Liveness  ME2: every request is granted in the end.
  * Cost      2(N − 1) messages per entry: N − 1 requests, N − 1 replies. Client delay 2 message times, hand-over 1.
  *
+ * Unlike in the paper, a reply carries its sender's clock, so that the receiver's next request is later than the reply.
+ *
  * A node that is told of crashes (`suspect`) does not wait for the replies of suspected nodes. `recovering.ts` lets them come
  * back; `roucairol-carvalho.ts` asks less often.
  */
@@ -58,7 +60,7 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
         state.clock = tick(state.clock, time);
         if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
         exclude(state.section.awaited, from);
-        enterIfAllReplied(state, ctx);
+        enterUnlessWaiting(state, ctx);
       },
     },
     command: {
@@ -67,7 +69,7 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
         state.clock = tick(state.clock);
         state.section = { is: "wanted", time: state.clock, awaited: [...ctx.peers] };
         for (const peer of ctx.peers) ctx.send(peer, { type: "request", time: state.clock });
-        enterIfAllReplied(state, ctx); // Alone, it has nobody to wait for.
+        enterUnlessWaiting(state, ctx); // Alone, it has nobody to wait for.
       },
       exit(state, _command, ctx) {
         if (state.section.is !== "held") return; // It is not inside.
@@ -79,7 +81,7 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
       },
       suspect(state, { node }, ctx) {
         include(state.suspected, node);
-        enterIfAllReplied(state, ctx);
+        enterUnlessWaiting(state, ctx);
       },
       restore: (state, { node }) => exclude(state.suspected, node),
     },
@@ -104,7 +106,8 @@ export function consider(from: NodeId, time: number, state: State, ctx: Ctx): vo
 export const mustWait = (section: Section, request: Stamp, self: NodeId): boolean =>
   section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));
 
-function enterIfAllReplied(state: State, ctx: Ctx): void {
+/** Replies of suspected nodes are not waited for. */
+function enterUnlessWaiting(state: State, ctx: Ctx): void {
   const { section } = state;
   if (section.is !== "wanted" || !section.awaited.every((node) => state.suspected.includes(node))) return;
   state.section = { is: "held", time: section.time };

@@ -55,7 +55,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
         if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
         exclude(state.section.awaited, from);
         include(state.permitted, from);
-        enterIfAllReplied(state, ctx);
+        enterUnlessWaiting(state, ctx);
       },
     },
     command: {
@@ -65,7 +65,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
         const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
         state.section = { is: "wanted", time: state.clock, awaited };
         for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });
-        enterIfAllReplied(state, ctx);
+        enterUnlessWaiting(state, ctx);
       },
       exit(state, _command, ctx) {
         if (state.section.is !== "held") return; // It is not inside.
@@ -94,7 +94,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
  * enters after p has left holds a reply that p sent when it left or later, since a reply of before would have made p ask
  * once more and wait in turn; and that reply carries p's clock.
  */
-function enterIfAllReplied(state: State, ctx: Ctx): void {
+function enterUnlessWaiting(state: State, ctx: Ctx): void {
   const { section } = state;
   if (section.is !== "wanted" || section.awaited.length > 0) return;
   state.section = { is: "held", time: section.time };

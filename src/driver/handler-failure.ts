@@ -1,0 +1,84 @@
+/** What goes wrong while a handler runs, with the node, the handler and what it was given. */
+import { InvariantViolation, UsageError } from "../core/errors.ts";
+import type { NodeId, StateProperty, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { Stimulus } from "../core/step.ts";
+import { bodyOf } from "../core/wrapping.ts";
+
+/** A handler that threw. */
+export interface HandlerFailure {
+  readonly node: NodeId;
+  /** Such as `receive election`. */
+  readonly handler: string;
+  /** Thrown by the handler. */
+  readonly error: unknown;
+}
+
+/** A handler that records more effects than this in one step does not end. */
+const MAX_EFFECTS = 100_000;
+
+/** @param effects recorded so far in one step. @throws InvariantViolation for one too many */
+export function requireFewEffects(effects: number): void {
+  if (effects > MAX_EFFECTS)
+    throw new InvariantViolation("endless-step", `expected at most ${MAX_EFFECTS} effects in one step, got more`);
+}
+
+/** The name of the handler that a stimulus has. */
+export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
+  switch (stimulus.kind) {
+    case "start":
+      return "start";
+    case "receive":
+      return `receive ${typeName(stimulus.message)}`;
+    case "timeout":
+      return `timeout ${stimulus.timer as string}`;
+    case "command":
+      return `command ${typeName(stimulus.command)}`;
+    case "replay":
+      return `replay ${typeName(stimulus.record)}`;
+  }
+}
+
+export const typeName = (content: Tagged): string => partName(content.type, content);
+
+/** The content of an assembly's part is named by the part and its own type. */
+export function partName(name: string, content: Tagged | null): string {
+  const inside = content && bodyOf(content);
+  return inside === null ? name : `${name}.${inside.type}`;
+}
+
+/** `node 1, receive election {"type":"election"} from 0`. */
+export function occasionOf(node: NodeId, stimulus: Stimulus<Vocabulary>): string {
+  const occasion = `node ${node}, ${handlerOf(stimulus)}`;
+  if (stimulus.kind === "receive") return `${occasion} ${shown(stimulus.message)} from ${stimulus.from}`;
+  if (stimulus.kind === "command") return `${occasion} ${shown(stimulus.command)}`;
+  return stimulus.kind === "replay" ? `${occasion} ${shown(stimulus.record)}` : occasion;
+}
+
+/** At most 200 characters of its JSON. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 200 ? `${text.slice(0, 199)}…` : text;
+}
+
+/** An error with the place where it happened at the end of its message; its class and code stay. */
+export function placed(error: unknown, place: string): Error {
+  if (error instanceof UsageError) return new UsageError(error.code, `${error.message} (${place})`, { cause: error });
+  if (error instanceof InvariantViolation)
+    return new InvariantViolation(error.code, `${error.message} (${place})`, { cause: error });
+  return new InvariantViolation("handler-failed", `a handler threw ${String(error)} (${place})`, { cause: error });
+}
+
+const failures = new WeakMap<object, HandlerFailure>();
+
+/** A property for which a failure is a violation, so that its run can be shown like other counterexamples. */
+export function failureProperty<V extends Vocabulary>(failure: HandlerFailure): StateProperty<V> {
+  const { node, handler, error } = failure;
+  const claim = `no handler throws, but “${handler}” of node ${node} threw ${String(error)}`;
+  const property: StateProperty<V> = { name: "no handler throws", claim, when: "always", holds: () => true };
+  failures.set(property, failure);
+  return property;
+}
+
+/** The failure that a property of `failureProperty` is about; null for any other property. */
+export const failureIn = (property: object | null): HandlerFailure | null =>
+  (property === null ? undefined : failures.get(property)) ?? null;

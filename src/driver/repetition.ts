@@ -1,0 +1,193 @@
+/**
+ * A handler's result may depend on nothing but its arguments: the checker remembers results, and a simulation is to be
+ * replayed from its seed. Some runs of each handler are therefore repeated, at once and later, and their results compared.
+ */
+import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { clone } from "../core/plain.ts";
+import type { NodeId, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
+import { type Effect, type Stimulus, step } from "../core/step.ts";
+import { handlerOf, occasionOf } from "./handler-failure.ts";
+
+/** Runs of a handler that are kept: the first ones, then every `EVERY`th one while there is room. They are repeated at powers of four. */
+const FIRST = 8;
+const EVERY = 64;
+/** When a search ends, what is kept of a handler is repeated until there were this many runs. */
+const REPETITIONS = 24;
+
+interface Sample<V extends Vocabulary> {
+  readonly node: { readonly self: NodeId; readonly peers: readonly NodeId[] };
+  readonly state: StateOf<V>;
+  readonly stimulus: Stimulus<V>;
+  readonly result: Result;
+}
+
+type Result = { readonly state: object; readonly effects: readonly Effect<never>[] } | { readonly threw: string };
+
+/** In a simulation these runs are noted: the first ones, and then few enough to cost no time. */
+const FIRST_STEPS = 500;
+const EVERY_STEP = 1_024;
+
+/** Those of all simulations of a protocol. */
+const ofSimulations = new WeakMap<object, Repetitions<Vocabulary>>();
+
+export function repetitionsOf<V extends Vocabulary>(protocol: Protocol<V>): Repetitions<V> {
+  const known = ofSimulations.get(protocol) as Repetitions<V> | undefined;
+  if (known !== undefined) return known;
+  const made = new Repetitions(protocol, 4);
+  ofSimulations.set(protocol, made as unknown as Repetitions<Vocabulary>);
+  return made;
+}
+
+interface Noted<V extends Vocabulary> {
+  runs: number;
+  readonly samples: Sample<V>[];
+}
+
+export class Repetitions<V extends Vocabulary> {
+  readonly #protocol: Protocol<V>;
+  readonly #kept: number;
+  readonly #noted = new Map<string, Noted<V>>();
+  #steps = 0;
+
+  /** @param kept how many runs of each handler are kept */
+  constructor(protocol: Protocol<V>, kept: number) {
+    this.#protocol = protocol;
+    this.#kept = kept;
+  }
+
+  /** Whether the next step of a simulation is one to be noted. */
+  nextIsDue(): boolean {
+    const number = this.#steps++;
+    return number < FIRST_STEPS || number % EVERY_STEP === 0;
+  }
+
+  /**
+   * To be called after a run of a handler, with the state before. Neither that nor the stimulus is changed afterwards.
+   * @throws InvariantViolation if a run that is repeated ends in another way
+   */
+  note(self: NodeId, peers: readonly NodeId[], state: StateOf<V>, stimulus: Stimulus<V>): void {
+    const handler = handlerOf(stimulus as Stimulus<Vocabulary>);
+    let noted = this.#noted.get(handler);
+    if (noted === undefined) {
+      noted = { runs: 0, samples: [] };
+      this.#noted.set(handler, noted);
+    }
+    const number = noted.runs++;
+    if (noted.samples.length < this.#kept && (number < FIRST || number % EVERY === 0)) {
+      const run = { node: { self, peers }, state, stimulus };
+      noted.samples.push({ ...run, result: this.#resultOf(run, noted.samples.length) });
+    }
+    if (isPowerOfFour(number)) this.#repeat(noted);
+  }
+
+  /** Repeats all that is kept. @throws InvariantViolation */
+  repeatAll(): void {
+    for (const noted of this.#noted.values())
+      for (let left = REPETITIONS; left > 0; left -= Math.max(1, noted.samples.length)) this.#repeat(noted);
+  }
+
+  #repeat({ samples }: Noted<V>): void {
+    for (const [index, sample] of samples.entries()) {
+      const again = this.#resultOf(sample, index);
+      const difference = firstDifference(sample.result, again);
+      if (difference === null) continue;
+      const handler = handlerOf(sample.stimulus as Stimulus<Vocabulary>);
+      if ("state" in again) requirePlainState(again.state, sample.node.self, `after ${handler}`);
+      throw this.#refusal(sample, difference);
+    }
+  }
+
+  /** By which of the options a choice falls depends on the sample, so that several are tried. */
+  #resultOf({ node, state, stimulus }: Omit<Sample<V>, "result">, index: number): Result {
+    try {
+      const choose = <T>(_label: string, options: readonly T[]): T => options[index % options.length] as T;
+      return step(this.#protocol, node, state, clone(stimulus), choose) as Result;
+    } catch (error) {
+      return { threw: String(error) };
+    }
+  }
+
+  #refusal({ node, stimulus }: Sample<V>, { path, values: [first, second] }: Difference): InvariantViolation {
+    const place = occasionOf(node.self, stimulus as Stimulus<Vocabulary>);
+    return new InvariantViolation(
+      "not-repeatable",
+      `expected a handler of ${this.#protocol.name} to do the same whenever it is given the same state and ${kindOf(stimulus.kind)}, ` +
+        `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for chance and timers for time, and keep in the state what a node remembers`,
+    );
+  }
+}
+
+/** And 0. */
+const isPowerOfFour = (number: number): boolean => (number & (number - 1)) === 0 && (number & 0x55555555) === number;
+
+const kindOf = (kind: Stimulus<Vocabulary>["kind"]): string =>
+  ({ start: "journal", receive: "message", timeout: "timer", command: "command", replay: "record" })[kind];
+
+interface Difference {
+  readonly path: string;
+  readonly values: readonly [string, string];
+}
+
+/** Where two results differ first. */
+function firstDifference(first: unknown, second: unknown, path = ""): Difference | null {
+  if (!isObject(first) || !isObject(second)) {
+    return Object.is(first, second) ? null : { path: path || "its result", values: [shown(first), shown(second)] };
+  }
+  const keys = new Set([...Object.keys(first), ...Object.keys(second)]);
+  for (const key of keys) {
+    const inner = Array.isArray(first) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    const difference = firstDifference(first[key], second[key], inner);
+    if (difference !== null) return difference;
+  }
+  return null;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+/** @throws UsageError that names the first value in a state that is not plain data, and what to use in its place. */
+export function requirePlainState(state: unknown, node: NodeId, when: string): void {
+  const found = strangerIn(state, "state", new Set());
+  if (found === null) return;
+  const { path, got, instead } = found;
+  throw new UsageError(
+    "not-plain",
+    `expected the state of node ${node} to be plain data, got ${got} at ${path} ${when}: use ${instead}`,
+  );
+}
+
+interface Stranger {
+  readonly path: string;
+  readonly got: string;
+  readonly instead: string;
+}
+
+function strangerIn(value: unknown, path: string, around: Set<object>): Stranger | null {
+  if (typeof value === "function") return { path, got: "a function", instead: "data, and keep functions outside" };
+  if (typeof value === "symbol") return { path, got: "a symbol", instead: "a string" };
+  if (typeof value === "bigint") return { path, got: "a bigint", instead: "a number or a string" };
+  if (!isObject(value)) return null;
+  if (around.has(value)) return { path, got: "an object that contains itself", instead: "ids in place of references" };
+  const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype) {
+    const got = (value as object).constructor.name;
+    return { path, got, instead: INSTEAD[got] ?? "an object literal with its fields" };
+  }
+  around.add(value);
+  for (const key of Object.keys(value)) {
+    const found = strangerIn(value[key], Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, around);
+    if (found !== null) return found;
+  }
+  around.delete(value);
+  return null;
+}
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  Map: "an object by key (PerNode<T> for node ids), or a list of pairs",
+  Set: "a list",
+  Date: "a number of milliseconds",
+};
