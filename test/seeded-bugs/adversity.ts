@@ -10,6 +10,7 @@ import { type Random, random } from "../../src/core/random.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { Violation } from "../../src/sim/watcher.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { Delay } from "../../src/trace/link-model.ts";
 import type { Setting } from "./settings.ts";
 import type { AnyProtocol } from "./subjects.ts";
 
@@ -43,7 +44,7 @@ export interface Adversity {
   /** How long a node is down that restarts; so long by default, too. */
   readonly downMs?: readonly [number, number];
   /** How long messages travel. */
-  readonly delayMs?: readonly [number, number];
+  readonly delayMs?: Delay;
   /** How slow a slow link is. */
   readonly slowMs?: readonly [number, number];
   /** By how much the speed of clocks may be wrong, as a share of it. */
@@ -134,7 +135,7 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
       (sim) => both((from, to) => sim.mend(from, to)),
     );
   if (kind === "slow isolation") {
-    const slow = (delayMs: number | readonly [number, number]) => (sim: Simulation<Vocabulary>) =>
+    const slow = (delayMs: Delay) => (sim: Simulation<Vocabulary>) =>
       both((from, to) => sim.setLink(from, to, { delay: delayMs }));
     const isolated = at + Math.min(1.5 * delay, lasting / 2);
     return [
@@ -156,7 +157,7 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
   );
 }
 
-const delayOf = ({ delayMs = [1, 10] }: Adversity): readonly [number, number] => delayMs;
+const delayOf = ({ delayMs = [1, 10] }: Adversity): Delay => delayMs;
 
 type Run = readonly [AnyProtocol, Setting, Adversity, seed: number, readonly Piece[]];
 
