@@ -30,8 +30,9 @@ export type Mishap =
   | "slow isolation";
 
 export interface Adversity {
-  /** How many seeds are tried. */
+  /** How many seeds are tried, from the first on; that is 1 by default. */
   readonly seeds: number;
+  readonly firstSeed?: number;
   /** Commands and mishaps come within this; what lasts for a while is over by then. */
   readonly spanMs: number;
   /** How long nothing more happens to the run, before what is to hold in the end is asked. 0: it is not asked. */
@@ -70,7 +71,8 @@ export interface Found {
 }
 
 export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
-  for (let seed = 1; seed <= adversity.seeds; seed++) {
+  const { firstSeed = 1 } = adversity;
+  for (let seed = firstSeed; seed < firstSeed + adversity.seeds; seed++) {
     const all = drawn(setting, adversity, seed);
     const found = violation(watched(protocol, setting, adversity, seed, all), adversity);
     if (found === null) continue;
