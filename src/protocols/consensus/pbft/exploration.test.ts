@@ -4,6 +4,7 @@
  * bounds there are random, PCT and swarm runs.
  */
 import { describe, expect, it } from "vitest";
+import { forger, forgeries } from "../../../../test/protocols/pbft-forger.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
@@ -14,7 +15,7 @@ import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
 import { type ReplicatedSystem, replicated } from "../family/systems.ts";
 import { commitShape, NOTHING, prePrepareShape, prepareShape, viewChangeShape } from "./certificates.ts";
 import { type Pbft, type PbftOptions, pbft } from "./pbft.ts";
-import type { Assignment, Certificate, NewView } from "./vocabulary.ts";
+import type { Assignment } from "./vocabulary.ts";
 
 type Replica = ReplicatedSystem<Pbft>;
 type Message = Pbft["message"];
@@ -80,54 +81,6 @@ function twoFaced(liar: NodeId, lies: readonly Message["type"][], kept: readonly
       const { body } = letter as unknown as { body: Message };
       if (kept.includes(body.type)) return [];
       return lies.includes(body.type) ? [letter, { ...letter, body: twin(body) } as Tagged] : [letter];
-    },
-  };
-}
-
-/** Forged messages, by what is wrong with them. Every signature in them is the liar's own, or one that it has seen. */
-function forgeries(liar: NodeId): Readonly<Record<string, (message: Message) => Message | null>> {
-  const signer = { self: liar, signatures: idealSignatures(liar) };
-  const nothing = (value: Assignment) => sign(signer, prePrepareShape, { ...value, digest: NOTHING });
-  const newView = (change: (view: NewView) => Partial<NewView>) => (message: Message) =>
-    message.type === "newView" ? { ...message, ...change(message) } : null;
-  const certificate =
-    (change: (certificate: Certificate) => Partial<Certificate>) =>
-    (message: Message): Message | null => {
-      if (message.type !== "viewChange" || message.viewChange.value.prepared.length === 0) return null;
-      const { value } = message.viewChange;
-      const prepared = value.prepared.map((each) => ({ ...each, ...change(each) }));
-      return { ...message, viewChange: sign(signer, viewChangeShape, { ...value, prepared }) };
-    };
-  const doubled = <T>([first, ...others]: readonly T[]): T[] =>
-    first === undefined ? [] : [first, first, ...others.slice(1)];
-  return {
-    "a new view without what is prepared": newView(({ prePrepares }) => ({
-      prePrepares: prePrepares.map(({ value }) => nothing(value)),
-    })),
-    "a new view that stops short": newView(({ prePrepares }) => ({ prePrepares: prePrepares.slice(1) })),
-    "a new view of 2f view changes": newView(({ viewChanges }) => ({ viewChanges: viewChanges.slice(1) })),
-    "a new view of one view change twice": newView(({ viewChanges }) => ({ viewChanges: doubled(viewChanges) })),
-    "a certificate of 2f": certificate(({ prepares }) => ({ prepares: prepares.slice(1) })),
-    "a certificate with one prepare twice": certificate(({ prepares }) => ({ prepares: doubled(prepares) })),
-    "a certificate for another batch": certificate(({ prePrepare }) => ({ prePrepare: nothing(prePrepare.value) })),
-    "a certificate signed in another's name": certificate(({ prePrepare, prepares }) => {
-      const value = { ...prePrepare.value, digest: NOTHING };
-      return {
-        prePrepare: { ...prePrepare, value },
-        prepares: prepares.map((each) => ({ ...each, value })),
-      };
-    }),
-  };
-}
-
-/** Sends each receiver what its algorithm sends, or one of these forgeries of it. */
-function forger(liar: NodeId, names: readonly string[] = Object.keys(forgeries(liar))): ByzantineBehaviour {
-  const all = forgeries(liar);
-  return {
-    lie(_to, letter) {
-      const { body } = letter as unknown as { body: Message };
-      const forged = names.flatMap((name) => all[name]?.(body) ?? []);
-      return [letter, ...forged.map((each) => ({ ...letter, body: each }) as Tagged)];
     },
   };
 }
