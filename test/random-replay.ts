@@ -6,23 +6,23 @@
  * property of the tests that run, the path leads to the one counterexample. `test/random-soak` has their names noted, in a
  * file that `COTERIE_RANDOM_TESTS` says.
  */
-import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 import fc from "fast-check";
 import { expect } from "vitest";
+import { noteRandomTest, patternOf } from "./random-seeds.ts";
 
 /** Any number would do. Another one is another sample; none is better for a test that a fresh seed makes fail. */
 const SEED = 20_150_103;
 
-const { FC_SEED: seed = SEED, FC_PATH: path, COTERIE_RANDOM_TESTS: listOfTests } = process.env;
+const { FC_SEED: seed = SEED, FC_PATH: path } = process.env;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 const reportReplay: Parameters<typeof fc.installGlobalPlugin>[0] = () => ({
   onAllRunsComplete(details) {
     const { testPath = "FILE", currentTestName = "NAME" } = expect.getState();
-    const pattern = currentTestName.replaceAll(" > ", " ").replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    if (listOfTests !== undefined) appendFileSync(listOfTests, `${pattern}\n`);
+    const pattern = patternOf(currentTestName);
+    noteRandomTest();
     if (!details.failed) return;
     const where = details.counterexamplePath === null ? "" : ` FC_PATH=${details.counterexamplePath}`;
     const command = `FC_SEED=${details.seed}${where} npx vitest run ${relative(process.cwd(), testPath)} -t ${quoted(pattern)}`;

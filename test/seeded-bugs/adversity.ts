@@ -10,6 +10,7 @@ import { type Random, random } from "../../src/core/random.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { Violation } from "../../src/sim/watcher.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { Delay } from "../../src/trace/link-model.ts";
 import type { Setting } from "./settings.ts";
 import type { AnyProtocol } from "./subjects.ts";
 
@@ -29,8 +30,9 @@ export type Mishap =
   | "slow isolation";
 
 export interface Adversity {
-  /** How many seeds are tried. */
+  /** How many seeds are tried, from the first on; that is 1 by default. */
   readonly seeds: number;
+  readonly firstSeed?: number;
   /** Commands and mishaps come within this; what lasts for a while is over by then. */
   readonly spanMs: number;
   /** How long nothing more happens to the run, before what is to hold in the end is asked. 0: it is not asked. */
@@ -43,7 +45,7 @@ export interface Adversity {
   /** How long a node is down that restarts; so long by default, too. */
   readonly downMs?: readonly [number, number];
   /** How long messages travel. */
-  readonly delayMs?: readonly [number, number];
+  readonly delayMs?: Delay;
   /** How slow a slow link is. */
   readonly slowMs?: readonly [number, number];
   /** By how much the speed of clocks may be wrong, as a share of it. */
@@ -69,7 +71,8 @@ export interface Found {
 }
 
 export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
-  for (let seed = 1; seed <= adversity.seeds; seed++) {
+  const { firstSeed = 1 } = adversity;
+  for (let seed = firstSeed; seed < firstSeed + adversity.seeds; seed++) {
     const all = drawn(setting, adversity, seed);
     const found = violation(watched(protocol, setting, adversity, seed, all), adversity);
     if (found === null) continue;
@@ -134,7 +137,7 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
       (sim) => both((from, to) => sim.mend(from, to)),
     );
   if (kind === "slow isolation") {
-    const slow = (delayMs: number | readonly [number, number]) => (sim: Simulation<Vocabulary>) =>
+    const slow = (delayMs: Delay) => (sim: Simulation<Vocabulary>) =>
       both((from, to) => sim.setLink(from, to, { delay: delayMs }));
     const isolated = at + Math.min(1.5 * delay, lasting / 2);
     return [
@@ -156,7 +159,7 @@ function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random):
   );
 }
 
-const delayOf = ({ delayMs = [1, 10] }: Adversity): readonly [number, number] => delayMs;
+const delayOf = ({ delayMs = [1, 10] }: Adversity): Delay => delayMs;
 
 type Run = readonly [AnyProtocol, Setting, Adversity, seed: number, readonly Piece[]];
 

@@ -6,7 +6,7 @@ import { flowBugs } from "./flow.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { namesBugs, wholeMemberBugs } from "./names.ts";
-import { pbftBugs } from "./pbft.ts";
+import { pbftBesideForgers, pbftBugs } from "./pbft.ts";
 import {
   raft,
   raftBounded,
@@ -46,6 +46,7 @@ export type Subject =
   | "chang-roberts"
   | "cheap-paxos"
   | "elected-server"
+  | "elected-server, short stays"
   | "elected-server, told who serves"
   | "epoch-bully"
   | "epoch-bully, bounded"
@@ -71,6 +72,8 @@ export type Subject =
   | "names"
   | "paxos"
   | "pbft"
+  | "pbft, the next primary forges a certificate"
+  | "pbft, the next primary forges a new view"
   | "raft"
   | "raft, bounded"
   | "raft, figure 8"
@@ -419,6 +422,7 @@ export const bugs: readonly SeededBug[] = [
   ...multiPaxosAlone.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, alone" })),
   ...cheapPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "cheap-paxos" })),
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
+  ...pbftBesideForgers,
   ...agreementBugs,
   ...hardened,
   ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),

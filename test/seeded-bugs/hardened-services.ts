@@ -40,6 +40,29 @@ export const electedServerTold: readonly Change[] = [
   },
 ];
 
+export const electedServerInShortStays: readonly Change[] = [
+  {
+    name: "late-request-frees",
+    summary: "the server takes a late copy of an older request of the holder for a new one",
+    file: "src/protocols/mutex/elected-server/server.ts",
+    find: `      if (isOlder(requestId, holder.requestId)) return; // It arrives late.\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "copies that are several entries late",
+    property: "tokens grow",
+  },
+  {
+    name: "late-release-frees",
+    summary: "the server takes a late release of an earlier grant for that of the present one",
+    file: "src/protocols/mutex/elected-server/server.ts",
+    find: `if (service.holder?.token === token) service.holder = null;`,
+    replace: `if (service.holder !== null && token <= service.holder.token) service.holder = null;`,
+    by: "simulator",
+    setting: "copies that are several entries late",
+    property: "ME1 safety",
+  },
+];
+
 export const electedServer: readonly Change[] = [
   {
     name: "lease-from-the-answer",

@@ -22,6 +22,24 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
     duplications: 1,
     safetyOnly: true,
   },
+  "copies that are several entries late": {
+    ...timed,
+    summary:
+      "3 nodes in virtual time, which enter often and leave soon; messages overtake each other, and copies arrive late",
+    nodes: 3,
+    asks: { 0: entries(16), 1: entries(16), 2: entries(16) },
+    network: "bag",
+    duplications: 1,
+    adversity: {
+      seeds: 100,
+      spanMs: 6_000,
+      calmMs: 0,
+      mishaps: ["cut"],
+      count: 0,
+      lastingMs: [1, 1],
+      delayMs: { logNormal: { medianMs: 15, sigma: 1.7 } },
+    },
+  },
   "the server crashes": {
     ...calm,
     summary: "3 nodes, which enter once and leave at any time; one crashes, and if it served all are told who does now",

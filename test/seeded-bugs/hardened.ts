@@ -2,7 +2,13 @@
 import type { Change, SeededBug, Subject } from "./bugs.ts";
 import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from "./hardened-groups.ts";
 import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts";
-import { electedServer, electedServerTold, epochBully, epochBullyBounded } from "./hardened-services.ts";
+import {
+  electedServer,
+  electedServerInShortStays,
+  electedServerTold,
+  epochBully,
+  epochBullyBounded,
+} from "./hardened-services.ts";
 
 const RA = "src/protocols/mutex/ricart-agrawala/recovering.ts";
 const MS = "src/protocols/mutex/maekawa-sanders/recovering.ts";
@@ -167,6 +173,7 @@ export const hardened: readonly SeededBug[] = [
   ...epochTokenRingInTime.map(inFile("epoch-token-ring, long stays", RING)),
   ...electedServerTold.map(of("elected-server, told who serves")),
   ...electedServer.map(of("elected-server")),
+  ...electedServerInShortStays.map(of("elected-server, short stays")),
   ...epochBullyBounded.map(of("epoch-bully, bounded")),
   ...epochBully.map(of("epoch-bully")),
   ...agreementOnViews.map(of("view-synchrony, the agreement on views")),

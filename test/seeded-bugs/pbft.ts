@@ -1,6 +1,6 @@
 /** Bugs in PBFT. */
 import type { Adversity } from "./adversity.ts";
-import type { Change } from "./bugs.ts";
+import type { Change, SeededBug } from "./bugs.ts";
 import type { Setting } from "./settings.ts";
 
 const FOLDER = "src/protocols/consensus/pbft";
@@ -40,6 +40,13 @@ export const pbftSettings: Readonly<Record<string, Setting>> = {
     ...replicas,
     summary: "4 replicas in virtual time, which propose; they crash and are back or are cut off, and messages are lost",
     adversity,
+  },
+  "a forger among four replicas": {
+    ...replicas,
+    summary: "4 replicas, a command at one; two timers run out at any time, and the next primary forges a message",
+    asks: { 2: [use(1)] },
+    maxTimeouts: 2,
+    safetyOnly: true,
   },
 };
 
@@ -134,5 +141,29 @@ export const pbftBugs: readonly Change[] = [
     replace: `if (sequence <= state.stable.sequence) continue;`,
     ...inAdversity,
     property: "watermarks",
+  },
+];
+
+const besideForger = { by: "bfs", setting: "a forger among four replicas" } as const;
+export const pbftBesideForgers: readonly SeededBug[] = [
+  {
+    name: "new-view-not-recomputed",
+    summary: "backups accept a new view without computing which assignments follow from its view changes",
+    protocol: "pbft, the next primary forges a new view",
+    file: VIEW_CHANGES,
+    find: `    canonical(assigned) === canonical(assignmentsOf(view, viewChanges)) &&\n`,
+    replace: `    assigned.length >= 0 &&\n`,
+    ...besideForger,
+    property: "new views",
+  },
+  {
+    name: "certificate-of-2f",
+    summary: "2f replicas make a prepared certificate in a view change",
+    protocol: "pbft, the next primary forges a certificate",
+    file: `${FOLDER}/certificates.ts`,
+    find: `    prepares.length >= quorum(state) - 1 &&`,
+    replace: `    prepares.length >= quorum(state) - 2 &&`,
+    ...besideForger,
+    property: "view changes",
   },
 ];

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { checkLinearizability } from "../../src/check/linearizability/check.ts";
 import { coordinationService } from "../../src/protocols/service/coordination-service/coordination-service.ts";
 import { grantRun } from "../protocols/service/grant-runs.ts";
+import { modelRun } from "../protocols/service/model-runs.ts";
 import { oneReplica, type StateMachine } from "../protocols/service/one-replica.ts";
 import { stage } from "../protocols/service/stage.ts";
 import { store } from "../protocols/service/store-model.ts";
@@ -39,7 +40,8 @@ const looks: Readonly<Record<ServiceBug["by"], (subject: Subject, seed: number) 
     if (unanswered + lostWrongly + keptWrongly > 0) return "not answered, or sessions lost or kept wrongly";
     return checkLinearizability(history, store()).verdict === "violated" ? "not linearizable" : null;
   },
-  operations: ({ machine }, seed) => grantRun(seed, 200, machine) ?? lateExpiry(machine),
+  operations: ({ machine }, seed) =>
+    grantRun(seed, 200, machine) ?? modelRun(seed, 100, machine) ?? lateExpiry(machine),
   "slow link": (subject, seed) => (seed > 20 ? null : heldTwice(subject, seed)),
   failover({ protocol }, seed) {
     if (seed > 5) return null;

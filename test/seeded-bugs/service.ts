@@ -76,11 +76,57 @@ export const serviceBugs: readonly ServiceBug[] = [
   ]),
   ...inFile("keys.ts", [
     {
+      name: "plain-put-stays-leased",
+      summary: "a plain put over a leased key keeps the lease",
+      find: `{ value, revision, session: isLeased ? session : null }`,
+      replace: `{ value, revision, session: isLeased ? session : (lookUp(table, key)?.session ?? null) }`,
+      by: "operations",
+    },
+    {
+      name: "lease-stays-with-the-first",
+      summary: "a leased put over the leased key of another session does not take over the lease",
+      find: `{ value, revision, session: isLeased ? session : null }`,
+      replace: `{ value, revision, session: isLeased ? (lookUp(table, key)?.session ?? session) : null }`,
+      by: "operations",
+    },
+    {
       name: "forgets-and-does-not-say",
       summary: "changes that are not kept any more are not said to be forgotten",
       find: `    noteForgotten(kept, oldest);\n`,
       replace: ``,
       by: "adversity",
+    },
+  ]),
+  ...inFile("queues.ts", [
+    {
+      name: "put-back-in-reverse",
+      summary: "items of a session that ended return to the queue in reverse order",
+      find: `.sort((a, b) => a.id - b.id)`,
+      replace: `.sort((a, b) => b.id - a.id)`,
+      by: "operations",
+    },
+    {
+      name: "finishes-the-item-of-another",
+      summary: "a session can finish an item that another session has taken",
+      find: `item.token === operation.token && item.session === session);`,
+      replace: `item.token === operation.token);`,
+      by: "operations",
+    },
+  ]),
+  ...inFile("barriers.ts", [
+    {
+      name: "arrives-twice",
+      summary: "an arrival that is sent again counts as another party",
+      find: `if (!barrier.arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))`,
+      replace: `if (known !== null || barrier.arrivals.length === 0)`,
+      by: "operations",
+    },
+    {
+      name: "ended-and-still-at-the-barrier",
+      summary: "the end of a session does not take back its arrivals",
+      find: `leave(on, name, (arrival) => arrival.session === session);`,
+      replace: `leave(on, name, (arrival) => arrival.session === session && arrival.wait < 0);`,
+      by: "operations",
     },
   ]),
   ...inFile("reads.ts", [

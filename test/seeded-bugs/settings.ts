@@ -10,6 +10,7 @@ import { multiPaxosSettings } from "./multi-paxos-settings.ts";
 import { namesSettings } from "./names.ts";
 import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
+import { twoPhaseCommitSettings } from "./two-phase-commit.ts";
 
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
 export interface Setting {
@@ -226,4 +227,5 @@ export const settings: Readonly<Record<string, Setting>> = {
   ...multiPaxosSettings,
   ...pbftSettings,
   ...raftSettings,
+  ...twoPhaseCommitSettings,
 };

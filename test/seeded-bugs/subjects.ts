@@ -22,6 +22,7 @@ import { multicastWithWorkload } from "../../src/protocols/multicast/family/work
 import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
+import { forger } from "../protocols/pbft-forger.ts";
 import { asInFigure8, overAConflict, readElsewhere, withinALease, withPreVotes } from "../protocols/raft-models.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import { liars } from "./agreement.ts";
@@ -56,6 +57,16 @@ const wholeMembersExplored = (): Partial<ExploreOptions<Vocabulary>> => ({
   counters: ["round"],
   crashNotification: (node) => ({ type: "detector", body: { type: "suspect", node } }) as never,
   crashNotifications: "last",
+});
+
+/** Bounds as in the explorations of PBFT, so that a view change carries a certificate over. */
+const besideForgerOf = (name: string): Making => ({
+  file: "src/protocols/consensus/pbft/pbft.ts",
+  make({ pbft }) {
+    const log = { lastView: 1, statusMs: 0, retransmitMs: 0 };
+    return beside(replicated(pbft as never, { log, client: { retryMs: 0 } }) as never, 1, forger(1, [name]));
+  },
+  explored: () => ({ network: "inbox", delays: 0 }),
 });
 
 const madeOf: Readonly<Record<Subject, Making>> = {
@@ -93,6 +104,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/mutex/elected-server/elected-server.ts",
     // A long stay, so that leases are renewed and run out.
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
+  },
+  "elected-server, short stays": {
+    file: "src/protocols/mutex/elected-server/elected-server.ts",
+    make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 5 } }),
   },
   "elected-server, told who serves": {
     file: "src/protocols/mutex/elected-server/lock-service.ts",
@@ -223,6 +238,8 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/pbft/pbft.ts",
     make: ({ pbft }) => replicated(pbft as never, fewBatches),
   },
+  "pbft, the next primary forges a certificate": besideForgerOf("a certificate of 2f"),
+  "pbft, the next primary forges a new view": besideForgerOf("a new view without what is prepared"),
   raft: {
     file: "src/protocols/consensus/raft/raft.ts",
     make: ({ raft }) => raft?.(oftenElected),

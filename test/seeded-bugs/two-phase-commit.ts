@@ -1,8 +1,36 @@
 /** Bugs of two-phase commit: what is not journalled, decided alone, or presumed the wrong way. */
 import type { Change, SeededBug } from "./bugs.ts";
+import type { Setting } from "./settings.ts";
 
 const FOLDER = "src/protocols/consensus/two-phase-commit";
 const setting = "a transaction, a crash and a recovery";
+
+const several = [{ type: "propose", transactions: 6 }];
+
+export const twoPhaseCommitSettings: Readonly<Record<string, Setting>> = {
+  "late copies of transactions": {
+    summary:
+      "3 nodes in virtual time, each of which coordinates several transactions; nodes restart, and messages are lost, overtake each other and arrive again late",
+    network: "bag",
+    timers: "free",
+    begin: "together",
+    crashes: 0,
+    recoveries: 0,
+    duplications: 1,
+    nodes: 3,
+    asks: { 0: several, 1: several, 2: [...several, { type: "refuse" }, { type: "agree" }] },
+    adversity: {
+      seeds: 100,
+      spanMs: 4_000,
+      calmMs: 20_000,
+      mishaps: ["restart", "cut", "isolation"],
+      count: 8,
+      lastingMs: [50, 700],
+      delayMs: { logNormal: { medianMs: 15, sigma: 2 } },
+      lossRate: 0.05,
+    },
+  },
+};
 
 const inFile = (file: string, changes: readonly Omit<Change, "file">[]): SeededBug[] =>
   changes.map((change) => ({ ...change, protocol: "two-phase-commit", file: `${FOLDER}/${file}` }));
@@ -16,7 +44,43 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       replace: ``,
       by: "bfs",
       setting,
+      property: "memory",
+    },
+    {
+      name: "earlier-transaction-undecided",
+      summary: "a participant in doubt that is asked about the next transaction never decides the earlier one",
+      find: `        abortBefore(state, transaction, ctx);\n        const part`,
+      replace: `        const part`,
+      by: "simulator",
+      setting: "late copies of transactions",
+      property: "decision",
+    },
+    {
+      name: "prepared-not-replayed",
+      summary: "a participant that restarts does not restore its vote from the journal",
+      find: `      prepared(state, { transaction }) {\n        state.parts[transaction.coordinator] =`,
+      replace: `      prepared(state, { transaction }) {\n        if (transaction.number < 0) state.parts[transaction.coordinator] =`,
+      by: "bfs",
+      setting,
+      property: "memory",
+    },
+    {
+      name: "acknowledgement-of-another-transaction",
+      summary: "the coordinator counts a late acknowledgement of an earlier transaction",
+      find: `if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // One too many.`,
+      replace: `if (coordinator.phase !== "committed") return;`,
+      by: "simulator",
+      setting: "late copies of transactions",
       property: "atomicity",
+    },
+    {
+      name: "vote-request-of-an-older-transaction",
+      summary: "a participant votes again on a late copy of an older vote request",
+      find: `if (part !== undefined && !isBefore(part.transaction, transaction)) {`,
+      replace: `if (part !== undefined && isSame(part.transaction, transaction)) {`,
+      by: "simulator",
+      setting: "late copies of transactions",
+      property: "memory",
     },
     {
       name: "first-yes-commits",

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { primaryLog } from "../../../../test/protocols/logs/primary-log.ts";
+import { type PrimaryLog, primaryLog } from "../../../../test/protocols/logs/primary-log.ts";
 import { explore } from "../../../check/explore.ts";
+import type { Context, Protocol } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/index.ts";
 import { type ReplicatedSystemOptions, replicated } from "./systems.ts";
+
+type Ctx = Context<PrimaryLog>;
 
 const NODES = [0, 1, 2];
 const execute = (request: number, operation: string) =>
@@ -104,5 +107,50 @@ describe("the properties", () => {
   it("hold of a log that keeps its order, and are violated by one that forgets it", () => {
     expect(explored(false)).toMatchObject({ verdict: "holds" });
     expect(explored(true)).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
+  });
+
+  /** A log that orders the commands of the two clients differently at each node, at places chosen by `firstPlace`. */
+  function orderedByNode(firstPlace: (node: number) => number): Protocol<PrimaryLog> {
+    const isKnown = ({ entries }: PrimaryLog["state"], { client }: { client: number }): boolean =>
+      entries.some((entry) => entry.client === client);
+    const learn = (state: PrimaryLog["state"], entry: PrimaryLog["state"]["entries"][number], ctx: Ctx): void => {
+      if (isKnown(state, entry)) return;
+      state.entries.push(entry);
+      if (state.entries.length < 2) return;
+      const ascending = state.entries.toSorted((a, b) => a.client - b.client);
+      const order = ctx.self === 0 ? ascending : ascending.toReversed();
+      for (const [at, command] of order.entries())
+        ctx.emit({ type: "decided", index: firstPlace(ctx.self) + at, command });
+    };
+    const whole = primaryLog();
+    return {
+      ...whole,
+      start: () => {},
+      receive: { ...whole.receive, forward: (state, _from, { command }, ctx) => learn(state, command, ctx) },
+      command: {
+        ...whole.command,
+        propose(state, { command }, ctx) {
+          ctx.broadcast({ type: "forward", command });
+          learn(state, command, ctx);
+        },
+      },
+    };
+  }
+
+  it.each([
+    ["places that no two nodes share", (node: number) => 1 + 2 * node],
+    ["places of which they share one", (node: number) => 1 + node],
+    ["the same places", () => 1],
+  ])("two nodes that apply the same commands in different orders, at %s, violate agreement", (_where, firstPlace) => {
+    const protocol = replicated(() => orderedByNode(firstPlace), { client: { retryMs: 100_000 } });
+    const sim = simulation({ protocol, nodes: [0, 1], seed: 1, delayMs: 10 });
+    for (const node of [0, 1]) sim.start(node);
+    for (const node of [0, 1]) sim.command(node, use(1));
+    sim.run(5_000);
+    expect([0, 1].map((node) => sim.world.state(node).machine.data)).toEqual([
+      { entries: ["0.1", "1.1"] },
+      { entries: ["1.1", "0.1"] },
+    ]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
   });
 });

@@ -29,8 +29,8 @@ export type Machine = {
     | { type: "save"; index: number }
     /** From the client, once the log has said that this node's data are up to date. */
     | { type: "query"; read: number; operation: string };
-  event: /** For the first time; a command that is decided twice is applied once. */
-    | { type: "applied"; index: number; digest: number }
+  event: /** For the first time; a command that is decided twice is applied once. `count`: how many commands so far, this one included. */
+    | { type: "applied"; index: number; count: number; digest: number }
     /** To this node's own client. */
     | { type: "answered"; sequence: number; result: string; index: number }
     | { type: "queried"; read: number; result: string }
@@ -94,7 +94,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
         if (sequence > (state.sessions[client]?.sequence ?? 0)) {
           state.sessions[client] = { sequence, result: apply(state.data, operation) };
           state.digest = mixed(state.digest, `${client}.${sequence} ${operation}`);
-          ctx.emit({ type: "applied", index, digest: state.digest });
+          ctx.emit({ type: "applied", index, count: applied(state), digest: state.digest });
           state.unsaved += 1;
         }
         answer(state, client, ctx);
@@ -128,6 +128,10 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
     view: ({ index }) => ({ role: `applied ${index}` }),
   };
 }
+
+/** Clients number their commands without gaps, so the sequence numbers add up to the number of commands. */
+const applied = ({ sessions }: State): number =>
+  Object.values(sessions).reduce((count, { sequence }) => count + sequence, 0);
 
 /** FNV-1a over the text, from what came before. */
 function mixed(before: number, text: string): number {

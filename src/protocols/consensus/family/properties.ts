@@ -4,14 +4,30 @@ import type { LogClient } from "./client.ts";
 import type { Machine } from "./machine.ts";
 
 type States = { client: LogClient["state"]; machine: Machine["state"] };
-type Body = { type: string; sequence?: number; index?: number; digest?: number };
+type Body = { type: string; sequence?: number; index?: number; count?: number; digest?: number };
 type Happened = { type: string; body: Body };
 
-/** Of a node's last commands, as many as histories of nodes that are not far apart have in common. */
+/** Number of recent commands kept per node. It covers the overlap between nodes that are not far apart. */
 const REMEMBERED = 32;
 
-/** The digest after each of the last commands, by their place in the order; ascending. */
-type Applied = readonly { readonly index: number; readonly digest: number }[];
+interface Application {
+  /** How many commands the node had applied, this one included. */
+  readonly count: number;
+  /** The command's place in the log. */
+  readonly index: number;
+  /** Of all commands up to this one, in their order. */
+  readonly digest: number;
+}
+
+/** The last commands that a node applied, in all its lives; ascending by place. */
+type Applied = readonly Application[];
+
+/** A digest that no application has: the node contradicted itself. */
+const CONTRADICTION = -1;
+
+/** Two nodes that apply the same order have the same command as their n-th, at the same place, after the same commands. */
+const contradict = (a: Application, b: Application): boolean =>
+  (a.count === b.count || a.index === b.index) && (a.count !== b.count || a.index !== b.index || a.digest !== b.digest);
 
 const agreement = {
   name: "agreement",
@@ -21,19 +37,24 @@ const agreement = {
     empty: [] as Applied,
     after(before: Applied, { type, body }: Happened): Applied {
       if (type !== "machine" || body.type !== "applied") return before;
-      const { index = 0, digest = 0 } = body;
-      // After a restart a node applies anew: what it comes to has to be what it came to before, or other nodes.
-      const known = before.find((place) => place.index === index);
-      if (known !== undefined) return known.digest === digest ? before : [{ index, digest: -1 }];
-      return [...before, { index, digest }].sort((a, b) => a.index - b.index).slice(-REMEMBERED);
+      const { index = 0, count = 0, digest = 0 } = body;
+      const now = { index, count, digest };
+      // A restarted node applies commands again. The result must match its earlier one.
+      if (before.some((earlier) => contradict(earlier, now))) return [{ ...now, digest: CONTRADICTION }];
+      if (before.some((earlier) => earlier.index === index)) return before;
+      return [...before, now].sort((a, b) => a.index - b.index).slice(-REMEMBERED);
     },
   },
   holds({ nodes, history }: World<States>): boolean {
-    const digests = new Map<number, number>();
+    const byCount = new Map<number, Application>();
+    const byIndex = new Map<number, Application>();
     for (const node of nodes)
-      for (const { index, digest } of history<Applied>(node)) {
-        if (digest === -1 || (digests.get(index) ?? digest) !== digest) return false;
-        digests.set(index, digest);
+      for (const each of history<Applied>(node)) {
+        const others = [byCount.get(each.count), byIndex.get(each.index)];
+        if (each.digest === CONTRADICTION) return false;
+        if (others.some((other) => other !== undefined && contradict(each, other))) return false;
+        byCount.set(each.count, each);
+        byIndex.set(each.index, each);
       }
     return true;
   },

@@ -1,10 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { firstSeed } from "../../../../test/random-seeds.ts";
+import { endure } from "../../../../test/seeded-bugs/adversity.ts";
+import { fastSettings } from "../../../../test/seeded-bugs/fast.ts";
+import type { AnyProtocol } from "../../../../test/seeded-bugs/subjects.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { chosenQuorums, requireQuorums } from "../parts/fast-quorums.ts";
 import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
+import { type Pick, pick } from "./picking-a-value.ts";
+import { step, type Value, type Vote } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const D = 10;
@@ -138,7 +144,33 @@ describe("fast paxos: quorums", () => {
   });
 });
 
+describe("fast paxos: picking a value", () => {
+  const [x, y, z] = [command(0), command(1), command(2)];
+  const vote = (value: Value): Vote => ({ round: { count: 1, node: 0, step: step.fast }, value });
+  /** 4 acceptors: a classic and a fast quorum of 3. 5 acceptors: 3 and 4. */
+  it.each<[string, number, (Vote | null)[], Pick]>([
+    ["nothing where no acceptor has voted", 4, [null, null, null], { is: "free" }],
+    ["the one value", 4, [vote(x), null, null], { is: "value", value: x }],
+    ["what 2 of 3 voted for, since the fourth may have", 4, [vote(x), vote(x), vote(y)], { is: "value", value: x }],
+    ["that also as the last", 4, [vote(y), vote(x), vote(x)], { is: "value", value: x }],
+    ["nothing where each voted for another", 4, [vote(x), vote(y), vote(z)], { is: "free" }],
+    ["what 2 of 3 voted for, since both others may have", 5, [vote(x), vote(x), vote(y)], { is: "value", value: x }],
+    ["nothing where 2 of 4 did, and one may have", 5, [vote(x), vote(x), vote(y), vote(z)], { is: "free" }],
+  ])("picks %s", (_what, nodes, promises, picked) => {
+    expect(pick(promises, nodes, chosenQuorums(nodes, "majority"))).toEqual(picked);
+  });
+});
+
 describe("fast paxos: a log that goes on", () => {
+  it.each(["coordinated", "uncoordinated"] as const)(
+    "%s: four nodes whose commands collide, with losses, crashes and partitions: one order",
+    (recovery) => {
+      const setting = fastSettings["collisions in adversity"]!;
+      const protocol = fastPaxos({ recovery, patienceMs: 60, heartbeatMs: 25 }) as unknown as AnyProtocol;
+      expect(endure(protocol, setting, { ...setting.adversity!, firstSeed: firstSeed(), seeds: 40 })).toBeNull();
+    },
+  );
+
   const happening = fc.record({
     at: fc.nat(3_000),
     node: fc.nat(4),
@@ -186,7 +218,7 @@ describe("fast paxos: a log that goes on", () => {
           expect(new Set(range(0, 4).map((node) => sim.world.state(node).upTo)).size).toBe(1);
           for (const node of range(0, 4)) expect(sim.world.state(node).proposals).toEqual([]);
         }),
-        { numRuns: 12 },
+        { numRuns: 24 },
       );
     },
   );

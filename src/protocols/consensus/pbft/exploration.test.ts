@@ -4,6 +4,7 @@
  * bounds there are random, PCT and swarm runs.
  */
 import { describe, expect, it } from "vitest";
+import { forger, forgeries } from "../../../../test/protocols/pbft-forger.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
@@ -125,6 +126,32 @@ describe("pbft: four replicas, of which one lies: every lie within bounds", () =
     expectSafe(found, 1_230, "the liar is named");
     reaching(found, "receive viewChange", "receive newView", "decided");
   });
+});
+
+describe("pbft: four replicas, of which one forges what proves a view change: every forgery within bounds", () => {
+  const early = { delays: 0, timers: "free", maxTimeouts: 2 } as const;
+  const forging = (liar: NodeId, name: string) =>
+    explore(model({ [liar]: forger(liar, [name]) }, early, { retransmitMs: 0 }, 2));
+  const both = [...CARRIED, "decided in both views"];
+
+  const [shortest, ...others] = ["a new view without what is prepared", ...Object.keys(forgeries(1))] as const;
+  const states = (name: string): number => (name.startsWith("a new view") ? 9_397 : 6_928);
+
+  it.each([shortest, "a certificate of 2f"])("the next primary sends %s", (name) => {
+    expectSafe(forging(1, name), states(name), ...both);
+  });
+
+  it.each(others.filter((name) => name !== shortest && name !== "a certificate of 2f"))(
+    "the next primary sends %s",
+    { tags: ["long"] },
+    (name) => expectSafe(forging(1, name), states(name), ...both),
+  );
+
+  it.each(["a certificate of 2f", "a certificate signed in another's name"])(
+    "a backup sends %s",
+    { tags: ["long"] },
+    (name) => expectSafe(forging(3, name), 13_175, ...both),
+  );
 });
 
 describe("pbft: four replicas, of which one lies: at length", { tags: ["long"] }, () => {

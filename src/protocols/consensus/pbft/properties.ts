@@ -1,8 +1,23 @@
 /** What PBFT guarantees of the correct replicas at all times. What crashed ones have executed counts, too. */
+
+import { entriesIn } from "../../../core/per-node.ts";
 import type { EventOf, Property, World } from "../../../core/protocol.ts";
+import type { Signed } from "../../../core/signatures.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
+import { areDistinct, NOTHING } from "./certificates.ts";
 import type { PbftOptions } from "./options.ts";
-import { isSame, type Pbft, quorum } from "./vocabulary.ts";
+import {
+  type Assignment,
+  type Certificate,
+  type Checkpoint,
+  isSame,
+  type NewView,
+  type Pbft,
+  primaryOf,
+  quorum,
+  type Slot,
+  type ViewChange,
+} from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Event = EventOf<Pbft>;
@@ -56,6 +71,18 @@ class Places<T> {
 /** Sequence numbers in a run are far below this. */
 const SEQUENCES = 2 ** 32;
 
+/** The primary and 2f distinct backups have signed one assignment. */
+const isCertificate = (state: State, { prePrepare, prepares }: Certificate): boolean =>
+  prePrepare.by === primaryOf(state, prePrepare.value.view) &&
+  areDistinct([prePrepare.by, ...prepares.map(({ by }) => by)]) &&
+  prepares.filter(({ value }) => isSame(value, prePrepare.value)).length >= quorum(state) - 1;
+
+/** 2f + 1 distinct replicas have signed one checkpoint. */
+const isVouchedFor = (state: State, sequence: number, proof: readonly Signed<Checkpoint>[]): boolean =>
+  new Set(proof.map(({ value }) => `${value.sequence} ${value.digest}`)).size <= 1 &&
+  (sequence === 0 || (proof[0]?.value.sequence === sequence && proof.length >= quorum(state))) &&
+  areDistinct(proof.map(({ by }) => by));
+
 const certified: Property<Pbft> = {
   name: "prepared certificates",
   claim:
@@ -67,12 +94,118 @@ const certified: Property<Pbft> = {
       for (const { prepared } of Object.values(state(node).slots)) {
         if (prepared === null) continue;
         const { view, sequence, digest } = prepared.prePrepare.value;
-        const matching = prepared.prepares.filter(({ value }) => isSame(value, prepared.prePrepare.value));
-        if (matching.length < quorum(state(node)) - 1) return false;
+        if (!isCertificate(state(node), prepared)) return false;
         if (!digests.admit(view * SEQUENCES + sequence, digest)) return false;
       }
     return true;
   },
+};
+
+const isBacked = (state: State, { view, stable, proof, prepared }: ViewChange): boolean =>
+  isVouchedFor(state, stable, proof) &&
+  prepared.every(
+    (certificate) =>
+      isCertificate(state, certificate) &&
+      certificate.prePrepare.value.view < view &&
+      certificate.prePrepare.value.sequence > stable,
+  );
+
+const viewChanges: Property<Pbft> = {
+  name: "view changes",
+  claim: "a correct replica accepts a view change only with certificates for all that it claims",
+  when: "always",
+  holds: ({ alive, state }: World<State>) =>
+    alive.every((node) =>
+      [...Object.values(state(node).viewChanges), ...(state(node).newView?.viewChanges ?? [])].every(({ value }) =>
+        isBacked(state(node), value),
+      ),
+    ),
+};
+
+/** §4.4: for each number the certificate of the latest view, or the null request. */
+function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): boolean {
+  const claims = viewChanges.map(({ value }) => value);
+  const from = Math.max(...claims.map(({ stable }) => stable));
+  const latest = new Map<number, Assignment>();
+  for (const { prepared } of claims)
+    for (const { prePrepare } of prepared) {
+      const { sequence } = prePrepare.value;
+      if (prePrepare.value.view >= (latest.get(sequence)?.view ?? 0)) latest.set(sequence, prePrepare.value);
+    }
+  const upTo = Math.max(from, ...latest.keys());
+  return (
+    viewChanges.length >= quorum(state) &&
+    areDistinct(viewChanges.map(({ by }) => by)) &&
+    claims.every((claim) => claim.view === view) &&
+    prePrepares.length === upTo - from &&
+    prePrepares.every(
+      ({ by, value }, at) =>
+        by === primaryOf(state, view) &&
+        value.view === view &&
+        value.sequence === from + 1 + at &&
+        value.digest === (latest.get(value.sequence)?.digest ?? NOTHING),
+    )
+  );
+}
+
+const newViews: Property<Pbft> = {
+  name: "new views",
+  claim: "a correct replica begins a view with the assignments that follow from 2f + 1 view changes, and no others",
+  when: "always",
+  holds: ({ alive, state }: World<State>) =>
+    alive.every((node) => {
+      const { newView } = state(node);
+      return newView === null || isFollowed(state(node), newView);
+    }),
+};
+
+/** The view in which 2f + 1 replicas committed to this digest, as far as this replica still has their commits. */
+function committedIn(state: State, { committed, commits }: Slot): number | null {
+  const values = Object.values(commits).map(({ value }) => value);
+  const views = values.filter(({ digest }) => digest === committed).map(({ view }) => view);
+  return views.find((view) => views.filter((each) => each === view).length >= quorum(state)) ?? null;
+}
+
+const carriedOver: Property<Pbft> = {
+  name: "committed batches",
+  claim: "what 2f + 1 replicas have committed, correct replicas prepare at that sequence number in every later view",
+  when: "always",
+  holds({ alive, state }: World<State>) {
+    const committed = new Map<number, Assignment>();
+    for (const node of alive)
+      for (const [sequence, slot] of entriesIn(state(node).slots)) {
+        const view = slot.committed === null ? null : committedIn(state(node), slot);
+        if (view !== null) committed.set(sequence, { view, sequence, digest: slot.committed as string });
+      }
+    return alive.every((node) =>
+      [...committed].every(([sequence, { view, digest }]) =>
+        [state(node).slots[sequence]?.prePrepare, state(node).slots[sequence]?.prepared?.prePrepare].every(
+          (later) => later == null || later.value.view < view || later.value.digest === digest,
+        ),
+      ),
+    );
+  },
+};
+
+/** What a correct replica has signed for a place in its own view, others have from it unchanged. */
+const votes: Property<Pbft> = {
+  name: "votes",
+  claim: "a vote that a correct replica keeps of another correct one is a vote that the other has cast",
+  when: "always",
+  holds: ({ alive, state }: World<State>) =>
+    alive.every((node) =>
+      entriesIn(state(node).slots).every(([sequence, slot]) =>
+        (["prepares", "commits"] as const).every((kind) =>
+          entriesIn(slot[kind]).every(([by, { value }]) => {
+            if (by === node || !alive.includes(by)) return true;
+            const { view, isChanging, slots, stable } = state(by);
+            const own = slots[sequence]?.[kind][by]?.value;
+            const isPast = view > value.view || (view === value.view && isChanging) || stable.sequence >= sequence;
+            return isPast || (own !== undefined && (own.view > value.view || isSame(own, value)));
+          }),
+        ),
+      ),
+    ),
 };
 
 const totalOrder: Property<Pbft> = {
@@ -106,9 +239,11 @@ const stableCheckpoints: Property<Pbft> = {
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
     for (const node of alive) {
-      const { stable, snapshots } = state(node);
+      const { stable, snapshots, goal } = state(node);
       const vouching = stable.proof.filter(({ value }) => value.digest === stable.digest);
       if (stable.sequence > 0 && vouching.length < quorum(state(node))) return false;
+      if (!isVouchedFor(state(node), stable.sequence, stable.proof)) return false;
+      if (goal !== null && !isVouchedFor(state(node), goal.sequence, goal.proof)) return false;
       for (const { sequence, digest } of [stable, ...snapshots])
         if (digest !== "" && !digests.admit(sequence, digest)) return false;
     }
@@ -130,6 +265,10 @@ const watermarks = ({ window }: PbftOptions): Property<Pbft> => ({
 
 export const propertiesWith = (options: PbftOptions): readonly Property<Pbft>[] => [
   certified,
+  viewChanges,
+  newViews,
+  carriedOver,
+  votes,
   totalOrder,
   executedOnce,
   stableCheckpoints,

@@ -1,5 +1,6 @@
 /** What two-phase commit promises: of all nodes, those that have crashed since among them. */
-import type { EventOf, Property, Protocol, World } from "../../../core/protocol.ts";
+import { entriesIn } from "../../../core/per-node.ts";
+import type { EventOf, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import type { Decision, State, Transaction, TwoPhaseCommit } from "./vocabulary.ts";
 
 /** What a node has said of the last few transactions, by their names. */
@@ -36,6 +37,24 @@ function hasVotedYes(said: Said, name: string): boolean {
   return isForgotten || said[name]?.vote === "yes";
 }
 
+/** By coordinator, the earliest transaction that the node voted for and has not decided, in any of its lives. */
+type Undecided = Readonly<Record<NodeId, number>>;
+
+function undecided(before: Undecided, event: EventOf<TwoPhaseCommit>): Undecided {
+  if (event.type !== "voted" && event.type !== "decided") return before;
+  const { coordinator, number } = event.transaction;
+  if (event.type === "voted") return event.vote === "no" ? before : { [coordinator]: number, ...before };
+  if (before[coordinator] !== number) return before;
+  const { [coordinator]: _decided, ...others } = before;
+  return others;
+}
+
+const votes = { empty: {} as Undecided, after: undecided };
+
+/** As a participant: a coordinator that crashes before it has all votes forgets its transaction. */
+const undecidedOf = ({ history }: World<State>, node: NodeId): [coordinator: NodeId, number: number][] =>
+  entriesIn(history<Undecided>(node)).filter(([coordinator]) => coordinator !== node);
+
 /** It has asked for votes, or has voted yes, and does not know what comes of it. */
 const isWaiting = ({ coordinator, parts }: State): boolean =>
   coordinator.phase === "voting" || Object.values(parts).some(({ status }) => status === "in doubt");
@@ -60,6 +79,29 @@ export const unanimity: Property<TwoPhaseCommit> = {
     ),
 };
 
+const memory: Property<TwoPhaseCommit> = {
+  name: "memory",
+  claim: "a participant remembers that it voted yes until it decides, after a restart as well",
+  when: "always",
+  history: votes,
+  holds: (world) =>
+    world.alive.every((node) =>
+      undecidedOf(world, node).every(
+        // The part is also there if a crash came between its record and the event.
+        ([coordinator, number]) => (world.state(node).parts[coordinator]?.transaction.number ?? 0) >= number,
+      ),
+    ),
+};
+
+const decision: Property<TwoPhaseCommit> = {
+  name: "decision",
+  claim: "a participant that voted yes on a transaction finally decides that transaction",
+  when: "leadsTo",
+  history: votes,
+  given: (world, node) => undecidedOf(world, node).length > 0,
+  holds: (world, node) => undecidedOf(world, node).length === 0,
+};
+
 const properties: readonly Property<TwoPhaseCommit>[] = [
   atomicity,
   {
@@ -71,6 +113,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
       nodes.every((node) => Object.values(history<Said>(node)).every(({ decisions }) => decisions.length <= 1)),
   },
   unanimity,
+  memory,
   {
     name: "termination",
     claim: "a node that takes part in a transaction finally knows what was decided",
@@ -78,6 +121,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
     given: ({ state }, node) => isWaiting(state(node)),
     holds: ({ state }, node) => !isWaiting(state(node)),
   },
+  decision,
 ];
 
 export const declarations: Pick<Protocol<TwoPhaseCommit>, "source" | "assumes" | "properties" | "costs" | "view"> = {

@@ -5,6 +5,7 @@ import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
+import type { LinkModel } from "../../../sim/index.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { TwoPhaseCommitOptions } from "./options.ts";
@@ -20,6 +21,7 @@ function stage(
   options: Partial<TwoPhaseCommitOptions> = {},
   delayMs: number | [number, number] = 10,
   seed = 1,
+  link: Partial<LinkModel> = {},
 ) {
   const story: string[] = [];
   const decided: { at: number; node: NodeId; name: string; value: Decision }[] = [];
@@ -28,6 +30,7 @@ function stage(
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
+    link,
     trace: (entry) => story.push(logLine(entry)),
     onEvent(at, node, event) {
       if (event.type !== "decided") return;
@@ -174,29 +177,85 @@ describe("two-phase commit: what it promises", () => {
     what: fc.constantFrom("propose" as const, "crash" as const, "start" as const, "refuse" as const, "agree" as const),
   });
 
-  it.each([false, true])(
-    "any coordinators, votes, crashes and recoveries; everybody knows once all are back (cooperative: %j)",
-    (isCooperative) => {
+  const orderly = { delay: [1, 400], order: "fifo" } as const;
+  /** Messages overtake each other and arrive twice, so late copies arrive when later transactions are under way. */
+  const disorderly = { delay: { logNormal: { medianMs: 15, sigma: 2 } }, order: "none", duplicateRate: 0.4 } as const;
+
+  it.each([
+    [false, "slow links", 5, orderly],
+    [true, "slow links", 5, orderly],
+    [false, "late copies", 3, disorderly],
+    [true, "late copies", 3, disorderly],
+  ] as const)(
+    "any coordinators, votes, crashes and recoveries; everybody knows once all are back (cooperative: %j, %s)",
+    (isCooperative, _links, nodes, link) => {
       fc.assert(
         fc.property(fc.nat(), fc.array(happening, { maxLength: 25 }), (seed, happenings) => {
-          const { sim, isInDoubt } = stage(5, { isCooperative }, [1, 400], seed);
+          const { sim, isInDoubt } = stage(nodes, { isCooperative }, 10, seed, link);
           const isAlive = (node: NodeId) => sim.world.alive.includes(node);
-          for (const { at, node, what } of happenings.sort((a, b) => a.at - b.at)) {
+          for (const { at, node: drawn, what } of happenings.sort((a, b) => a.at - b.at)) {
+            const node = drawn % nodes;
             sim.run(at);
             if (what === "start" && !isAlive(node)) sim.start(node);
             if (what === "crash" && isAlive(node)) sim.crash(node);
-            if (what === "propose" && isAlive(node)) sim.command(node, propose(2));
+            if (what === "propose" && isAlive(node)) sim.command(node, propose(4));
             if ((what === "refuse" || what === "agree") && isAlive(node)) sim.command(node, { type: what });
           }
-          for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+          for (const node of range(0, nodes - 1)) if (!isAlive(node)) sim.start(node);
           sim.run(60_000);
           expect(sim.verdict()).toEqual([]);
-          expect(range(0, 4).filter(isInDoubt)).toEqual([]);
+          expect(range(0, nodes - 1).filter(isInDoubt)).toEqual([]);
         }),
         { numRuns: 100 },
       );
     },
   );
+
+  /** Numbers are journalled a hundred at a time, so two restarts bring them close to the 256 of the next summary. */
+  it("crashes around the time at which journals are rewritten: no vote and no commit is forgotten", () => {
+    const crash = fc.record({
+      node: fc.nat(2),
+      number: fc.integer({ min: 254, max: 259 }),
+      afterMs: fc.nat(40),
+      downMs: fc.constantFrom(0, 300, 3_000),
+    });
+    fc.assert(
+      fc.property(fc.nat(), fc.array(crash, { minLength: 1, maxLength: 4 }), (seed, crashes) => {
+        const nodes = [0, 1, 2];
+        const link = { delay: [1, 25], lossRate: 0.1 } as const;
+        const sim = simulation({
+          protocol: twoPhaseCommit(),
+          nodes,
+          seed,
+          delayMs: 10,
+          link,
+          properties: "at the end",
+        });
+        for (const node of nodes) sim.start(node);
+        for (const restart of [1, 2]) {
+          for (const node of nodes) sim.command(node, propose());
+          sim.run(restart * 1_000);
+          for (const node of nodes) {
+            sim.crash(node);
+            sim.start(node);
+          }
+        }
+        for (const node of nodes) sim.command(node, propose(80));
+        const isBefore = (number: number) => sim.world.alive.every((node) => sim.world.state(node).number < number);
+        for (const { node, number, afterMs, downMs } of crashes.toSorted((one, other) => one.number - other.number)) {
+          while (isBefore(number) && sim.step(sim.now + 1_000));
+          sim.run(sim.now + afterMs);
+          sim.crash(node);
+          sim.run(sim.now + downMs);
+          sim.start(node);
+        }
+        sim.run(60_000);
+        expect(sim.verdict()).toEqual([]);
+        expect(isBefore(256)).toBe(false);
+      }),
+      { numRuns: 25 },
+    );
+  });
 
   it("journals its vote before it votes, and its commit before it tells it", () => {
     const protocol = twoPhaseCommit();
@@ -218,6 +277,26 @@ describe("two-phase commit: what it promises", () => {
       message: { type: "vote", transaction, vote: "yes" },
     });
     expect(commits.effects.map(({ kind }) => kind)).toEqual(["cancelTimer", "persist", "emit", "send", "setTimer"]);
+  });
+
+  it("the record that stands for the whole journal keeps a vote in doubt and a commit that is not acknowledged", () => {
+    const protocol = twoPhaseCommit();
+    const own = { transaction: { coordinator: 1, number: 7 }, missing: [2] };
+    const inDoubt = { transaction: { coordinator: 2, number: 3 }, status: "in doubt" } as const;
+    const transaction = { coordinator: 0, number: 256 };
+    const state: TwoPhaseCommit["state"] = {
+      ...protocol.init(1, [0, 2]),
+      coordinator: { phase: "committed", ...own },
+      parts: { 0: { transaction, status: "in doubt" }, 2: inDoubt },
+    };
+    const message = { type: "decision", transaction, decision: "abort" } as const;
+    const { effects } = step(protocol, { self: 1, peers: [0, 2] }, state, { kind: "receive", from: 0, message });
+    const [summary] = effects.flatMap((effect) => (effect.kind === "compact" ? effect.records : []));
+    expect(summary).toMatchObject({
+      type: "summary",
+      committed: own,
+      parts: { 0: { transaction, status: "abort" }, 2: inDoubt },
+    });
   });
 
   it("late and repeated messages change nothing that counts", () => {
@@ -251,6 +330,24 @@ describe("two-phase commit: what it promises", () => {
     expect(sim.verdict()).toEqual([]);
     expect(decided).toHaveLength(6 * 100 * 3);
     expect(new Set(decided.map(({ node, name }) => `${node} ${name}`)).size).toBe(6 * 100 * 3);
+  });
+
+  it("a participant in doubt that is asked for its next vote aborts the earlier transaction first", () => {
+    const { sim, decided } = stage(3);
+    sim.command(2, refuse);
+    sim.command(0, propose(2));
+    sim.run(15);
+    sim.cut(0, 1); // It has voted yes. The abort is lost.
+    sim.run(25);
+    sim.mend(0, 1);
+    sim.command(2, { type: "agree" });
+    sim.command(0, propose());
+    sim.run(900); // Before it would ask.
+    expect(decided.filter(({ node }) => node === 1).map(({ name, value }) => [name, value])).toEqual([
+      ["0.1", "abort"],
+      ["0.3", "commit"],
+    ]);
+    expect(sim.verdict()).toEqual([]);
   });
 
   it("cooperative: those in doubt learn from a participant that knows, while the coordinator is down", () => {
@@ -352,7 +449,8 @@ describe("two-phase commit: every run", () => {
   });
 
   it("a coordinator without its journal forgets its commit, and presumes an abort", () => {
-    const found = exploring({ crashes: 1, recoveries: 1, journal: "lost", withinStep: true });
+    const properties = twoPhaseCommit().properties.filter(({ name }) => name === "atomicity");
+    const found = exploring({ crashes: 1, recoveries: 1, journal: "lost", withinStep: true, properties });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "atomicity"]);
     expect(deeds(found.path)).toEqual([
       "0 command",
@@ -368,9 +466,11 @@ describe("two-phase commit: every run", () => {
   });
 
   it("a participant without its journal forgets that it voted yes, and aborts by itself when another asks it", () => {
+    const faults = { crashes: 1, recoveries: 1, journal: "lost" } as const;
+    const forgetful = exploring(faults, twoPhaseCommit({ isCooperative: true }));
+    expect([forgetful.verdict, forgetful.property?.name]).toEqual(["violated", "memory"]);
     const properties = twoPhaseCommit().properties.filter(({ name }) => name === "atomicity");
-    const faults = { crashes: 1, recoveries: 1, journal: "lost", properties } as const;
-    const found = exploring(faults, twoPhaseCommit({ isCooperative: true }));
+    const found = exploring({ ...faults, properties }, twoPhaseCommit({ isCooperative: true }));
     expect([found.verdict, found.property?.name]).toEqual(["violated", "atomicity"]);
     expect(deeds(found.path)).toEqual([
       "0 command",

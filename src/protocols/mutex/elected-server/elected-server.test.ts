@@ -223,6 +223,25 @@ describe("elected server: what it guarantees", () => {
   it.each([1, 2, 3, 5])(title, (count) => serves(count, 15));
   it.each([1, 2, 3, 5])(`${title}: longer`, { tags: ["long"] }, (count) => serves(count, 150));
 
+  /** Half of the delays are below the median. A few are long, so that copies arrive several entries later. */
+  it("copies that are several entries late: one inside, tokens grow, and all are served", () => {
+    const delayMs = { logNormal: { medianMs: 15, sigma: 1.7 } } as const;
+    const link = { delay: delayMs, duplicateRate: 0.4, order: "none" } as const;
+    fc.assert(
+      fc.property(fc.nat(), fc.constantFrom(5, 60), (seed, stayMs) => {
+        const { sim, nodes, said } = cluster(3, { seed, options: { workload: { stayMs } } });
+        for (const from of nodes) for (const to of nodes) if (from !== to) sim.setLink(from, to, link);
+        for (const node of nodes) sim.command(node, use(8));
+        sim.run(sim.now + 4_000);
+        settle(sim, nodes);
+        expect(sim.verdict()).toEqual([]);
+        const tokens = said("entered").map(({ token = 0 }) => token);
+        expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   function serves(count: number, numRuns: number): void {
     fc.assert(
       fc.property(fc.nat(), fc.constantFrom(5, 400, 1_500), scripts(count), (seed, stayMs, script) => {

@@ -1,6 +1,7 @@
 /** The coordination service through whatever may happen to a network and its nodes, drawn at random. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { modelRun } from "../../../../test/protocols/service/model-runs.ts";
 import { store } from "../../../../test/protocols/service/store-model.ts";
 import { type SwarmOptions, swarm } from "../../../../test/protocols/service/swarm.ts";
 import { checkLinearizability } from "../../../check/linearizability/check.ts";
@@ -24,11 +25,21 @@ const nothing = (more: Partial<SwarmOptions> = {}) =>
     expect(problems({ seed, ...more })).toEqual([]);
   });
 
+describe("the state machine of the service", () => {
+  it("does with keys, leases, locks, semaphores, queues and barriers what its operations mean, each once", () =>
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        expect(modelRun(seed, 150)).toBeNull();
+      }),
+      { numRuns: 40 },
+    ));
+});
+
 describe("the coordination service in adversity", () => {
   it("is linearizable, holds no lock twice, tells every change once, and goes on when all is healed", () =>
-    fc.assert(nothing({ operations: 20 }), { numRuns: 2 }));
+    fc.assert(nothing({ operations: 30 }), { numRuns: 8 }));
   it("likewise with pauses, but for what deadlines are for", () =>
-    fc.assert(nothing({ pauses: true, operations: 20 }), { numRuns: 1 }));
+    fc.assert(nothing({ pauses: true, operations: 30 }), { numRuns: 4 }));
 
   it("likewise in long searches", { tags: ["long"], timeout: 600_000 }, () => {
     fc.assert(nothing(), { numRuns: 200 });
