@@ -63,7 +63,10 @@ test("use() of a member rejects with the loss, or with the error of the work", a
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const member = world.member(1);
-    const uses = [...usesOf(member), (work) => member.mutex("served", { algorithm: "elected-server" }).use(work)] as Use[];
+    const uses = [
+      ...usesOf(member),
+      (work) => member.mutex("served", { algorithm: "elected-server" }).use(work),
+    ] as Use[];
     const cutOff = (): void => world.partition([1], [2, 3]);
     await expectLosses(uses, cutOff, () => world.heal());
   });
@@ -73,7 +76,11 @@ test("use() of a client rejects with the loss, or with the error of the work", a
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const client = await world.connect({ machine: 1_007 });
-    await expectLosses(usesOf(client), () => world.partition([1_007], [1, 2, 3]), () => world.heal());
+    await expectLosses(
+      usesOf(client),
+      () => world.partition([1_007], [1, 2, 3]),
+      () => world.heal(),
+    );
   });
 });
 
@@ -91,11 +98,14 @@ test("use() of an engine rejects with the loss, or with the error of the work", 
 test("use() rejects when its member leaves before the work has ended", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {
-    const used = world.member(1).mutex("report").use(async (grant) => {
-      void world.member(1).leave();
-      await untilLost(grant);
-      return "written";
-    });
+    const used = world
+      .member(1)
+      .mutex("report")
+      .use(async (grant) => {
+        void world.member(1).leave();
+        await untilLost(grant);
+        return "written";
+      });
     await expect(used).rejects.toMatchObject({ code: "member-left", phase: "lost" });
   });
 });

@@ -165,7 +165,7 @@ export interface Member extends StateApi, AsyncDisposable {
    */
   ready(options?: ReadyOptions): Promise<void>;
 
-  /** What happens to this member, from now on. Who reads too slowly loses the oldest and is told how many. */
+  /** What happens to this member, from now on, until it leaves; it rejects if the member fails. Who reads too slowly loses the oldest and is told how many. */
   events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
 
   /** How things stand, as plain data. */
@@ -241,7 +241,7 @@ export interface Election<Token extends number | null = number, M = unknown> {
    * refused with, such as `forbidden` and `state-full`; UsageError `already-campaigning`.
    */
   lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
-  /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. */
+  /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. It ends, or rejects, as watches of maps do. */
   watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token, M>>;
 }
 

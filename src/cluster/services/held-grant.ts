@@ -40,10 +40,7 @@ export class HeldGrant extends OwnTenure<number> implements Grant {
  * Acquires, works and releases.
  * @throws the error of `acquire` or of the work; the reason of the grant's signal if the grant was lost before the work had ended
  */
-export async function useGrant<T>(
-  acquire: () => Promise<Grant>,
-  work: (grant: Grant) => T | Promise<T>,
-): Promise<T> {
+export async function useGrant<T>(acquire: () => Promise<Grant>, work: (grant: Grant) => T | Promise<T>): Promise<T> {
   requireRule("the work of use()", work, workRule);
   const grant = await acquire();
   try {

@@ -2,7 +2,7 @@
 import type { AcquireOptions, Grant, Mutex } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { HeldGrant, useGrant } from "../held-grant.ts";
-import * as may from "../known-options.ts";
+import type * as may from "../known-options.ts";
 import { type Rules, requireOptions } from "../known-options.ts";
 import { acquireRules } from "../local-mutex.ts";
 import { isGivenUp } from "../tenure.ts";
