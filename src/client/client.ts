@@ -98,6 +98,12 @@ export async function connectOn(
 /** For programs of this package that have words of their own. */
 export const serviceOf = (client: Client): Service => (client as RemoteClient).service;
 
+/** The process of this client exits, and runs none of its code any more. What it holds is given back as far as that goes without waiting. */
+export function exitOf(client: Client): void {
+  const { service } = client as RemoteClient;
+  service.departAtOnce(new CoordinationError("client-closed", "lost", "the process of this client exits"));
+}
+
 class RemoteClient extends NamedCalls implements Client {
   declare readonly service: RemoteService;
   readonly #endpoints: readonly string[];

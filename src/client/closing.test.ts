@@ -21,7 +21,7 @@ test("a client that is closed does not wait for work that does not end, and says
   await working;
   await client.close();
   expect(signals.toSorted()).toEqual(["client", "leadership"]);
-  expect(() => client.map("m")).toThrow(/closed/);
+  await expect(client.map("m").get("a")).rejects.toThrow(/closed/);
   await member.election("e").lead(() => {}); // Another leads.
   await Promise.race([led, member.leave()]);
   rmSync(folder, { recursive: true, force: true });

@@ -166,9 +166,8 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return election;
   }
 
-  /** @throws UsageError for a name that cannot be; CoordinationError once the client is closed. */
+  /** @throws UsageError for a name that cannot be. After the client has closed, the calls reject. */
   #used(name: string): string {
-    this.service.use();
     return requireName(name);
   }
 }

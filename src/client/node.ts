@@ -6,7 +6,7 @@ import { socketUrl } from "../cluster/clients/endpoints.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { listeners } from "../cluster/services/on-abort.ts";
 import { UsageError } from "../core/errors.ts";
-import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
+import { type Client, type ConnectOptions, connectOn, exitOf, requireConnectOptions } from "./client.ts";
 import { dialFailure } from "./dial-failures.ts";
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
@@ -33,7 +33,28 @@ export async function connect(options: NodeConnectOptions): Promise<Client> {
   requireTls(options.tls ?? {});
   listeners.allowMany = (many) => setMaxListeners(0, many);
   const { WebSocket: Made } = await import("ws"); // Who does not connect need not have it.
-  return connectOn(surroundings, dialWith(Made, options.tls ?? {}), options);
+  const client = await connectOn(surroundings, dialWith(Made, options.tls ?? {}), options);
+  departOnExit(client);
+  return client;
+}
+
+/** Those that are not closed. */
+const clients = new Set<Client>();
+
+/** Without this, whatever a client holds stays locked for the rest of its session after `process.exit()`. */
+function departOnExit(client: Client): void {
+  if (clients.size === 0) process.on("exit", departAll);
+  clients.add(client);
+  const forget = (): void => {
+    clients.delete(client);
+    if (clients.size === 0) process.off("exit", departAll);
+  };
+  if (client.signal.aborted) forget();
+  else client.signal.addEventListener("abort", forget, { once: true });
+}
+
+function departAll(): void {
+  for (const client of clients) exitOf(client);
 }
 
 /** @throws UsageError for what are no certificates, or do not fit together */

@@ -236,6 +236,12 @@ export class RemoteService implements Service {
     this.#readings.clear();
   }
 
+  /** The process exits. Ends the session without waiting for an answer: the request leaves with the last bytes of the connection. */
+  departAtOnce(reason: CoordinationError): void {
+    this.close(reason); // Whatever runs yet must not rely on what the session held.
+    if (this.link.isUp) this.#host.carryOut({ type: "depart" });
+  }
+
   /** Ends the session, so that what it holds is others' at once, as far as that goes quickly. */
   async depart(): Promise<void> {
     const { clock, timers } = this.platform;

@@ -244,7 +244,7 @@ test("nobody there, and a client that says what it may not, are told so", async 
   const client = await connect({ endpoints: [url] });
   await client.close();
   await client.close();
-  expect(() => client.map("m")).toThrow(/closed/);
+  await expect(client.map("m").get("a")).rejects.toThrow(/closed/);
 });
 
 /** What this command prints, a watch as far as three changes. */

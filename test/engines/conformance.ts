@@ -194,6 +194,31 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
+    name: "a value with a field that is undefined is refused with its path, whichever call is given it",
+    async check({ join }) {
+      const member = await join();
+      const map = member.map<unknown>("values");
+      const value = { list: [{ a: undefined }] };
+      const refusals = [
+        () => map.put("x", value),
+        () => map.compareAndSet("x", 0, value),
+        () => map.update("x", () => value),
+        () => member.transaction((t) => t.put(map, "x", value)),
+      ];
+      for (const call of refusals)
+        await expect(call()).rejects.toMatchObject({
+          code: "bad-value",
+          message: expect.stringMatching(
+            /^(the update of "x" in the map "values": )?expected the value of "x"\.list\[0\]\.a to be JSON data, got undefined$/,
+          ) as unknown,
+        });
+      expect(await map.get("x")).toBeUndefined();
+      expect(() => member.election("values", { metadata: value })).toThrow(
+        "expected metadata of election().list[0].a to be JSON data, got undefined",
+      );
+    },
+  },
+  {
     name: "a leased key goes with its process, and watches are told",
     async check({ join }) {
       const [a, b] = [await join(), await join()];

@@ -273,7 +273,6 @@ describe("once a member has left, or a client is closed", () => {
         queue.add("x"),
         queue.size(),
         user.transaction((t) => t.get(map, "a")),
-        Promise.resolve().then(() => map.watch()),
       ])
         expect(await failureOf(call)).toMatchObject({ code, phase: "never-sent" });
       for (const call of [lock.acquire(), queue.take(), semaphore.acquire(), barrier.arrive(), election.lead(() => 1)])

@@ -112,6 +112,27 @@ describe("a map", () => {
     });
   });
 
+  test("refuses a field that is undefined, as queues, machines, channels and clients do", async () => {
+    const world = simulate({ members: 1 });
+    await world.run(async () => {
+      const member = world.member(1);
+      const value = { a: undefined };
+      const client = await world.connect();
+      const machine = { init: () => 0, apply: (n: number) => [n, n] as const };
+      const refusals: readonly (readonly [() => Promise<unknown>, string])[] = [
+        [() => member.map("any").put("x", value), 'the value of "x"'],
+        [() => client.map("any").put("x", value), 'the value of "x"'],
+        [() => member.queue("any").add(value), "the item"],
+        [() => client.queue("any").add(value), "the item"],
+        [() => member.replicated("any", machine as never).execute(value as never), "the command"],
+        [() => member.channel("links", { order: "fifo" }).send(value), "the payload"],
+        [() => member.channel("log", { order: "total", transport: "log" }).send(value), "the payload"],
+      ];
+      for (const [call, what] of refusals)
+        await expect(call()).rejects.toThrow(`expected ${what}.a to be JSON data, got undefined`);
+    });
+  });
+
   test("without a majority says so in time, and goes on once there is one", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {

@@ -165,7 +165,7 @@ export interface Member extends StateApi, AsyncDisposable {
    */
   ready(options?: ReadyOptions): Promise<void>;
 
-  /** What happens to this member, from now on. Who reads too slowly loses the oldest and is told how many. */
+  /** What happens to this member, from now on, until it leaves; it rejects if the member fails. Who reads too slowly loses the oldest and is told how many. */
   events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
 
   /** How things stand, as plain data. */
@@ -203,13 +203,18 @@ export interface Mutex {
   readonly name: string;
   readonly algorithm: string;
   /**
-   * Waits for the lock; those who wait in this process go in first come, first served.
-   * @throws UsageError for options that cannot be; CoordinationError `acquire-timeout`, `acquire-aborted`, `too-many-waiters`, `member-left`, `member-failed`,
-   * `instance-refused`, or `grant-lost` if it was lost before it could be handed over; all of them leave nothing behind: a
-   * grant that comes too late is given back at once.
+   * Waits for the lock; callers of one process are served first come, first served. If the session of the member ends meanwhile, the call
+   * waits on in the next session, behind all others. A rejected call leaves nothing behind: a grant that comes later is given back.
+   * @throws UsageError `bad-option`; `other-setting` if the name is in use with another algorithm. CoordinationError, phase `never-acquired`:
+   * `acquire-timeout`, `acquire-aborted`, `too-many-waiters`, `member-left`, `member-removed`, `member-failed`, `instance-refused`; of a client
+   * `client-closed`, `client-refused`. Phase `never-sent`: `state-full`, and `forbidden` of a client.
    */
   acquire(options?: AcquireOptions): Promise<Grant>;
-  /** Acquires, works, releases, whatever becomes of the work. */
+  /**
+   * Acquires, works, and releases when the work has ended.
+   * @throws as `acquire()` does; the error of the work; the reason of the grant's `signal`, such as `grant-lost`, if the work succeeded but
+   * the lock was lost before it ended.
+   */
   use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
@@ -236,7 +241,7 @@ export interface Election<Token extends number | null = number, M = unknown> {
    * refused with, such as `forbidden` and `state-full`; UsageError `already-campaigning`.
    */
   lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
-  /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. */
+  /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. It ends, or rejects, as watches of maps do. */
   watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token, M>>;
 }
 

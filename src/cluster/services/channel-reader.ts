@@ -6,7 +6,7 @@ import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import type { ChannelMessage, ChannelStart } from "./channel-api.ts";
 import { valuesOf } from "./channel-text.ts";
-import { CoordinationError } from "./coordination-error.ts";
+import { CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** One multicast, as it was delivered here: so many messages. */
@@ -153,6 +153,15 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#failure = null;
     this.end();
     return Promise.resolve(DONE);
+  }
+
+  /** The member ends. What waits can still be read; after a failure the reader rejects then. */
+  close(reason: CoordinationError): void {
+    if (this.#phase === "ended" || isOwnEnd(reason)) return this.end();
+    const [first] = this.#callers.splice(0, 1);
+    if (first === undefined) this.#failure = reason;
+    else first.reject(reason);
+    this.end();
   }
 
   /** No more will come. What waits can still be read. */

@@ -56,6 +56,9 @@ const aborted = new Set<CoordinationCode>([
   "request-aborted",
 ]);
 
+/** Whether the caller ended its member or client itself. Its iterators end then; after a failure they reject. */
+export const isOwnEnd = ({ code }: CoordinationError): boolean => code === "member-left" || code === "client-closed";
+
 export class CoordinationError extends EnvironmentError {
   declare readonly code: CoordinationCode;
 

@@ -4,7 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { AcquireOptions, Election, Grant, LeaderChange, Leadership, LeadOptions, Mutex } from "./api.ts";
-import { requireRule, work as workRule } from "./known-options.ts";
+import { useGrant } from "./held-grant.ts";
 import type { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 
@@ -29,13 +29,7 @@ export class MutexHandle implements Mutex {
   }
 
   async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
-    requireRule("the work of use()", work, workRule);
-    const grant = await this.acquire(options);
-    try {
-      return await work(grant);
-    } finally {
-      await grant.release();
-    }
+    return useGrant(() => this.acquire(options), work);
   }
 }
 

@@ -20,11 +20,13 @@ import { channelRules, electionRules, mutexRules, noMulticast, signalRule } from
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
 import { stackFor } from "./channel-stacks.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
+import { endedSide } from "./ended-side.ts";
+import type { LocalSide } from "./engine.ts";
 import { typeOf } from "./envelope-words.ts";
 import { firstContact } from "./first-contact.ts";
 import { othersNow, requireFounder } from "./founders.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
-import type { Instance } from "./instance.ts";
+import { requireName } from "./instance-name.ts";
 import { Instances } from "./instances.ts";
 import { refusedIn, requireOptions } from "./known-options.ts";
 import { leaveInOrder } from "./leaving.ts";
@@ -235,8 +237,8 @@ export class JoinedMember extends Sharing implements Member {
     const { algorithm = LOG, options = {}, rank } = given;
     if (algorithm === LOG) return this.state.election(name, given) as never;
     const open = (): LocalElection => {
-      const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)).local as LocalElection;
-      if (rank !== undefined) local.rank(rank);
+      const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)) as LocalElection;
+      if (rank !== undefined && !this.signal.aborted) local.rank(rank);
       return local;
     };
     const find = () => (this.#instances.find({ kind: "election", name })?.local as LocalElection | undefined) ?? null;
@@ -247,9 +249,7 @@ export class JoinedMember extends Sharing implements Member {
     requireOptions("mutex", given, mutexRules);
     const { algorithm = LOG, options = {} } = given;
     if (algorithm === LOG) return this.state.mutex(name, given);
-    return new MutexHandle(
-      () => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)).local as LocalMutex,
-    );
+    return new MutexHandle(() => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)) as LocalMutex);
   }
 
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
@@ -258,7 +258,7 @@ export class JoinedMember extends Sharing implements Member {
     if (transport === "log") return this.state.channel<T>(name, given);
     if (transport === "udp" && !this.#links.multicasts) throw noMulticast(name);
     const { algorithm } = stackFor(order, reliable, transport);
-    const { local } = this.#use("channel", name, algorithm, channelOptions(transport, this.#membership.timing));
+    const local = this.#use("channel", name, algorithm, channelOptions(transport, this.#membership.timing));
     return (local as LocalChannel).use<T>();
   }
 
@@ -298,10 +298,13 @@ export class JoinedMember extends Sharing implements Member {
     return this.leave();
   }
 
-  #use(kind: Kind, name: string, algorithm: string, options: object): Instance {
+  #use(kind: Kind, name: string, algorithm: string, options: object): LocalSide {
     requireFounder(this.#membership, kind);
     try {
-      return this.#instances.use({ kind, name, algorithm, options: optionsText(options) });
+      const setting = { kind, name: requireName(name), algorithm, options: optionsText(options) };
+      if (!this.signal.aborted) return this.#instances.use(setting).local;
+      const { platform, id: self, counts, limits } = this.#membership;
+      return endedSide(setting, { platform, self, counts, ...limits }, this.signal.reason as CoordinationError);
     } catch (error) {
       throw refusedIn(kind, error, algorithm);
     }
@@ -366,7 +369,7 @@ export class JoinedMember extends Sharing implements Member {
     this.#instances.stop();
     this.state.stop();
     this.#shared.stop();
-    this.#events.close();
+    this.#events.close(this.signal.aborted ? (this.signal.reason as CoordinationError) : null);
     this.#links.stop();
     await Promise.all([this.#links.tcp.close(), this.#admin?.close(), this.doors.close()]);
     await this.#membership.journal?.close();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { jsonFault, stateFault } from "./json-fault.ts";
+import { jsonFault, resultFault, stateFault } from "./json-fault.ts";
 
 const withHidden = <T extends object>(value: T): T => Object.defineProperty(value, "hidden", { value: 1 });
 
@@ -18,7 +18,8 @@ describe("keys that JSON drops", () => {
   ])("are faults of values and states (%#)", (value, fault) => {
     expect(jsonFault(value, "it")).toBe(fault);
     expect(stateFault(value, undefined, "it")).toBe(fault);
-    expect(jsonFault(value, "it", false)).toBeNull();
+    expect(resultFault(value, "it")).toBe(fault);
+    expect(resultFault(value, "it", false)).toBeNull();
     expect(stateFault(value, undefined, "it", false)).toBeNull();
   });
 
@@ -46,7 +47,16 @@ describe("keys that JSON drops", () => {
       },
     ]) {
       expect(jsonFault(value, "it")).toBeNull();
+      expect(resultFault(value, "it")).toBeNull();
       expect(stateFault(value, undefined, "it")).toBeNull();
     }
   });
+});
+
+test("a field that is undefined is a fault of a value and of a state, and is dropped from a result", () => {
+  const value = { list: [{ a: undefined }] };
+  const fault = "expected it.list[0].a to be JSON data, got undefined";
+  expect(jsonFault(value, "it")).toBe(fault);
+  expect(stateFault(value, undefined, "it")).toBe(fault);
+  expect(resultFault(value, "it")).toBeNull();
 });

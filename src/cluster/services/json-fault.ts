@@ -8,11 +8,21 @@ interface Look {
   readonly isThorough: boolean;
 }
 
-/** In a sentence, or null. A field that is undefined is one that is not there. */
-export function jsonFault(value: unknown, path: string, isThorough = true): string | null {
-  const look: Look = { isStrict: false, isThorough };
-  return isPlain(value, undefined, look) ? null : faultIn(value, path, look);
+/** Returns the fault of a value that a caller gives as a sentence, or null. A field that is undefined is a fault. */
+export function jsonFault(value: unknown, path: string): string | null {
+  return faultOf(value, path, { isStrict: true, isThorough: true });
 }
+
+/**
+ * Returns the fault of a result of `apply()`. Fields that are undefined are dropped: members of earlier releases drop them, and
+ * all members have to reach the same result.
+ */
+export function resultFault(result: unknown, path: string, isThorough = true): string | null {
+  return faultOf(result, path, { isStrict: false, isThorough });
+}
+
+const faultOf = (value: unknown, path: string, look: Look): string | null =>
+  isPlain(value, undefined, look) ? null : faultIn(value, path, look);
 
 /**
  * The same of a state, from which such a field would be missing once it has been saved.

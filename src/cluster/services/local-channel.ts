@@ -219,8 +219,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#pressure.stop();
     this.#engine.platform.timers.cancel(this.#retry);
     this.#stand("left");
-    this.#views.close();
-    for (const reader of this.#readers) reader.end();
+    this.#views.close(reason);
+    for (const reader of this.#readers) reader.close(reason);
   }
 
   // For the uses of it.
@@ -237,7 +237,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
       return reader;
     };
     const reader = state === undefined ? begin() : this.#kept.open(begin, state);
-    if (this.isClosed) reader.end();
+    if (this.#closed !== null) reader.close(this.#closed);
     return reader;
   }
 

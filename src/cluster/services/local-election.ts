@@ -149,7 +149,7 @@ export class LocalElection implements LocalSide {
     this.#closed = reason;
     this.#stop(reason);
     this.#tenure?.end(reason);
-    this.#changes.close();
+    this.#changes.close(reason);
   }
 
   /** Waits to be elected and works, again and again. */

@@ -57,9 +57,7 @@ export class LocalMutex implements LocalSide {
     if (signal?.aborted === true) throw this.#aborted(signal);
     if (this.#waiting.size >= this.#engine.maxWaiters)
       throw this.#never("too-many-waiters", `${this.#engine.maxWaiters} wait for ${this.#what} here, and no more may`);
-    const grant = await this.#wait(timeoutMs, signal);
-    if (grant.isHeld) return grant;
-    throw grant.signal.reason; // Lost between being granted and being looked at.
+    return this.#wait(timeoutMs, signal);
   }
 
   onEvent(event: AlgorithmEvent, until: number | null): void {
@@ -93,12 +91,16 @@ export class LocalMutex implements LocalSide {
         this.#waiting.delete(waiter);
       };
       const began = clock.now();
+      // The caller runs after this turn, which may be long or lose the grant. Until then it keeps its place.
+      const look = (grant: HeldGrant): void => {
+        if (!this.#waiting.has(waiter)) return void grant.release();
+        if (!grant.isHeld) return;
+        done();
+        measure(this.#engine.counts.locks.acquiring, clock.now() - began);
+        resolve(grant);
+      };
       const waiter: Waiter = {
-        granted: (grant) => {
-          done();
-          measure(this.#engine.counts.locks.acquiring, clock.now() - began);
-          resolve(grant);
-        },
+        granted: (grant) => queueMicrotask(() => look(grant)),
         refused(error) {
           done();
           reject(error);

@@ -93,12 +93,44 @@ describe("a lock", () => {
     await second.release();
   });
 
-  test("that ran out before its news came is not handed over", async () => {
-    const lock = new LocalMutex(played("mutex"));
-    const waiting = lock.acquire();
+  test("that ran out before its news came is given back, and its caller waits on before all others", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    const waits = [lock.acquire(), lock.acquire()] as const;
     lock.onEvent({ type: "entered", token: 1 }, null);
     lock.onEvent({ type: "confirmed", token: 1 }, performance.now() - 1);
-    await expect(waiting).rejects.toMatchObject({ code: "grant-lost", phase: "lost" });
+    await turn();
+    expect(engine.commands).toEqual(["enter", "enter", "exit", "enter"]);
+    lock.onEvent({ type: "entered", token: 5 }, null);
+    const first = await waits[0];
+    expect(first).toMatchObject({ token: 5, isHeld: true });
+    await first.release();
+    lock.onEvent({ type: "entered", token: 6 }, null);
+    expect(await waits[1]).toMatchObject({ token: 6, isHeld: true });
+  });
+
+  test("that is lost before its caller has it is asked for again", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    const waiting = lock.acquire();
+    lock.onEvent({ type: "entered", token: 1 }, null);
+    lock.onEvent({ type: "lost", token: 1 }, null);
+    await turn();
+    expect(engine.commands).toEqual(["enter", "exit", "enter"]);
+    lock.onEvent({ type: "entered", token: 5 }, null);
+    expect(await waiting).toMatchObject({ token: 5, isHeld: true });
+  });
+
+  test("that is granted to a caller that gives up at that moment is given back", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    const abort = new AbortController();
+    const waiting = lock.acquire({ signal: abort.signal });
+    lock.onEvent({ type: "entered", token: 1 }, null);
+    abort.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "acquire-aborted" });
+    expect(engine.commands).toEqual(["enter", "exit"]);
+    expect(lock.isUsed).toBe(false);
   });
 });
 

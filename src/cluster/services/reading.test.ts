@@ -20,7 +20,7 @@ describe("a feed", () => {
     numbers.publish(1);
     const other = collected(numbers.read(undefined, 9));
     numbers.publish(2);
-    numbers.close();
+    numbers.close(null);
     expect(await one).toEqual([1, 2]);
     expect(await other).toEqual([9, 2]);
     expect(await collected(numbers.read(undefined, 3))).toEqual([3]);

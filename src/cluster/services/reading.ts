@@ -1,12 +1,13 @@
 /** Values for readers at their own pace: each reader sees the latest, or a bounded backlog of all. */
 
+import { type CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** What readers are told, and that there is nothing more to come. */
 export interface Feed<T> {
   publish(item: T): void;
-  /** No more will come: readers end once they have read what waits for them. */
-  close(): void;
+  /** No more will come. Once readers have read what waits for them they end, or reject with the reason if that is a failure. */
+  close(reason: CoordinationError | null): void;
   /** Whether anybody reads. */
   readonly isRead: boolean;
   /** From now on, until one of the signals is aborted; `first` comes before all others. */
@@ -20,13 +21,16 @@ export interface Feed<T> {
 export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> {
   const readers = new Set<Reader<T>>();
   let isClosed = false;
+  let failure: CoordinationError | null = null;
   return {
     publish(item) {
       for (const reader of readers) reader.take(item);
     },
-    close() {
+    close(reason) {
+      if (isClosed) return;
       isClosed = true;
-      for (const reader of readers) reader.end();
+      failure = reason === null || isOwnEnd(reason) ? null : reason;
+      for (const reader of readers) reader.end(failure);
     },
     get isRead() {
       return readers.size > 0;
@@ -35,7 +39,8 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
       const signals = [signal, closed];
       const reader = new Reader<T>(keep, signals, () => readers.delete(reader));
       if (first !== undefined) reader.take(first);
-      if (isClosed || signals.some((each) => each?.aborted)) reader.end();
+      if (signals.some((each) => each?.aborted)) reader.end();
+      else if (isClosed) reader.end(failure);
       else readers.add(reader);
       return reader;
     },
@@ -48,8 +53,9 @@ class Reader<T> implements AsyncIterableIterator<T> {
   #waiting: T[] = [];
   #isEnded = false;
   readonly #forget: readonly (() => void)[];
-  /** Those who have called `next` and wait. */
-  #callers: ((result: IteratorResult<T>) => void)[] = [];
+  #failure: CoordinationError | null = null;
+  /** Calls of `next` that wait. */
+  #callers: Caller<T>[] = [];
 
   constructor(
     keep: (waiting: readonly T[], item: T) => T[],
@@ -58,22 +64,27 @@ class Reader<T> implements AsyncIterableIterator<T> {
   ) {
     this.#keep = keep;
     this.#left = left;
-    this.#forget = signals.map((signal) => onAbort(signal, this.end));
+    this.#forget = signals.map((signal) => onAbort(signal, () => this.end()));
   }
 
   take(item: T): void {
     if (this.#isEnded) return;
     const caller = this.#callers.shift();
     if (caller === undefined) this.#waiting = this.#keep(this.#waiting, item);
-    else caller({ done: false, value: item });
+    else caller.resolve({ done: false, value: item });
   }
 
-  readonly end = (): void => {
+  /** @param failure rejects the first call that finds nothing to read */
+  end(failure: CoordinationError | null = null): void {
+    if (this.#isEnded) return;
     this.#isEnded = true;
     for (const forget of this.#forget) forget();
     this.#left();
-    for (const caller of this.#callers.splice(0)) caller(DONE);
-  };
+    const callers = this.#callers.splice(0);
+    if (failure !== null && callers.length === 0) this.#failure = failure;
+    else if (failure !== null) callers.shift()?.reject(failure);
+    for (const caller of callers) caller.resolve(DONE);
+  }
 
   next(): Promise<IteratorResult<T>> {
     const [value] = this.#waiting;
@@ -81,12 +92,18 @@ class Reader<T> implements AsyncIterableIterator<T> {
       this.#waiting.shift();
       return Promise.resolve({ done: false, value: value as T });
     }
+    if (this.#failure !== null) {
+      const failure = this.#failure;
+      this.#failure = null;
+      return Promise.reject(failure);
+    }
     if (this.#isEnded) return Promise.resolve(DONE);
-    return new Promise((resolve) => this.#callers.push(resolve));
+    return new Promise((resolve, reject) => this.#callers.push({ resolve, reject }));
   }
 
   return(): Promise<IteratorResult<T>> {
     this.#waiting = [];
+    this.#failure = null;
     this.end();
     return Promise.resolve(DONE);
   }
@@ -94,6 +111,11 @@ class Reader<T> implements AsyncIterableIterator<T> {
   [Symbol.asyncIterator](): this {
     return this;
   }
+}
+
+interface Caller<T> {
+  resolve(result: IteratorResult<T>): void;
+  reject(error: Error): void;
 }
 
 const DONE = { done: true, value: undefined } as const;

@@ -175,7 +175,7 @@ class Session implements OpenSession {
       this.#tell({ event: "refused", code, message: (error as Error).message });
     } finally {
       if (this.#released.signal.aborted) this.#tell({ event: "released" });
-      this.#said.close();
+      this.#said.close(null);
       this.#over();
     }
   }

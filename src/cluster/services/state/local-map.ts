@@ -10,7 +10,7 @@ import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { fitsBytes } from "../utf8-bytes.ts";
-import { callRules, type IsWanted, requireOpen } from "./calls.ts";
+import { callRules, type IsWanted } from "./calls.ts";
 import { limits } from "./limits.ts";
 import { retried } from "./retried.ts";
 import type { Service } from "./service.ts";
@@ -25,7 +25,7 @@ import type {
   WatchOptions,
 } from "./state-api.ts";
 import { parsedValue, textOf } from "./value-text.ts";
-import { Watch, watchOf } from "./watch.ts";
+import { Watch } from "./watch.ts";
 
 const keyRule = text(1, limits.keyBytes);
 const prefix = text(0, limits.keyBytes);
@@ -115,8 +115,6 @@ export class LocalMap<T> implements SharedMap<T> {
 
   watch(options: WatchOptions = {}): AsyncIterableIterator<Change<T>> {
     requireOptions("watch", options, watchRules);
-    requireOpen(this.#service.closed, watchOf(this.name));
-    this.#service.use();
     const { after = null, key, prefix = "", signal } = options;
     const wants = (changed: string): boolean => (key === undefined || changed === key) && changed.startsWith(prefix);
     return new Watch<Change<T>>(this.#service, { map: this.name, after, wants, signal }, (change) => shown<T>(change));

@@ -1,9 +1,9 @@
 /** Locks, semaphores and read-write locks of the service: what each of them asks for of the grants of its name. */
 import type { AcquireOptions, Grant, Mutex } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
-import { HeldGrant } from "../held-grant.ts";
-import * as may from "../known-options.ts";
-import { type Rules, requireOptions, requireRule } from "../known-options.ts";
+import { HeldGrant, useGrant } from "../held-grant.ts";
+import type * as may from "../known-options.ts";
+import { type Rules, requireOptions } from "../known-options.ts";
 import { acquireRules } from "../local-mutex.ts";
 import { isGivenUp } from "../tenure.ts";
 import type { Service } from "./service.ts";
@@ -76,7 +76,7 @@ export class SharedMutex implements Mutex {
   }
 
   async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
-    return useOf(() => this.acquire(options), work);
+    return useGrant(() => this.acquire(options), work);
   }
 }
 
@@ -100,7 +100,7 @@ export class LocalSemaphore implements Semaphore {
   }
 
   async use<T>(work: (grant: Grant) => T | Promise<T>, options?: PermitOptions): Promise<T> {
-    return useOf(() => this.acquire(options), work);
+    return useGrant(() => this.acquire(options), work);
   }
 }
 
@@ -134,13 +134,3 @@ const permitsUpTo = (most: number): may.Rule => ({
   wanted: `a whole number from 1 to ${most}`,
   accepts: (value) => Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= most,
 });
-
-async function useOf<T>(acquire: () => Promise<Grant>, work: (grant: Grant) => T | Promise<T>): Promise<T> {
-  requireRule("the work of use()", work, may.work);
-  const grant = await acquire();
-  try {
-    return await work(grant);
-  } finally {
-    await grant.release();
-  }
-}

@@ -7,7 +7,7 @@ import type {
 import { replicaDefaults } from "../../../protocols/service/coordination-service/replica.ts";
 import { isExact, isThorough } from "../../../protocols/service/coordination-service/versions.ts";
 import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
-import { jsonFault, stateFault } from "../json-fault.ts";
+import { resultFault, stateFault } from "../json-fault.ts";
 import { isObject, requireOptions, work } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
@@ -39,7 +39,7 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
       if (isThorough({ version })) requirePair(given);
       const [next, result] = given;
       if (result === undefined) return [next, ""];
-      const fault = isExact({ version }) ? jsonFault(result, "the result", isThorough({ version })) : null;
+      const fault = isExact({ version }) ? resultFault(result, "the result", isThorough({ version })) : null;
       if (fault !== null) throw new UsageError("bad-value", fault);
       return [next, JSON.stringify(result)];
     },

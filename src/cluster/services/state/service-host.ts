@@ -162,6 +162,11 @@ export class ServiceHost implements Service {
 
   use(): void {
     if (this.closed !== null) throw this.closed;
+    this.requireJournal();
+  }
+
+  /** @throws UsageError */
+  requireJournal(): void {
     if (this.#host === null) throw new UsageError("no-journal", NO_JOURNAL);
   }
 

@@ -4,6 +4,7 @@ import type { NodeId } from "../../../core/protocol.ts";
 import type { ElectionOptions, InstanceStatus, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
 import type { Channel, ChannelOptions, Order } from "../channel-api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
+import { endedLogChannel } from "../ended-side.ts";
 import { ElectionHandle } from "../handles.ts";
 import { requireName } from "../instance-name.ts";
 import * as may from "../known-options.ts";
@@ -128,6 +129,8 @@ export class SharedState implements StateApi {
         "other-setting",
         unexpected(`the order of the channel "${name}"`, `"${known.order}", as it is in use here`, order),
       );
+    const { closed } = this.host;
+    if (known === undefined && closed !== null) return endedLogChannel(name, order, this.host, closed).use<T>();
     return (known ?? this.#openChannel(name, order)).local.use<T>();
   }
 
@@ -256,9 +259,9 @@ export class SharedState implements StateApi {
     );
   }
 
-  /** @throws UsageError for a name that cannot be, or without a `dataDir`. */
+  /** @throws UsageError for a name that cannot be, or without a `dataDir`. After the member has ended, the calls reject. */
   #used(name: string): string {
-    this.host.use();
+    this.host.requireJournal();
     return requireName(name);
   }
 }

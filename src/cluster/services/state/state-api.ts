@@ -47,7 +47,9 @@ export interface SharedMap<T = unknown> {
   /**
    * Every change, in order, without gap or repetition: those after the revision `after`, or from now on. Who reads slowly misses nothing, as long as the members remember it.
    * End it by `break`, `return()` or its signal: until then each change costs a little more, also if nobody reads.
+   * It ends when its member leaves or its client closes.
    * @throws CoordinationError `compacted`, once changes that were still to come are not remembered any more: read the map, and watch from the revision of that.
+   * `member-failed`, `member-removed` or `client-refused` after a failure.
    */
   watch(options?: WatchOptions): AsyncIterableIterator<Change<T>>;
 }
@@ -224,7 +226,7 @@ export interface StateApi {
    * const stock = member.map<number>("stock");
    * const revision = await stock.put("apples", 3);
    * for await (const change of stock.watch({ after: revision })) console.log(change.key);
-   * @throws UsageError for a name that cannot be, or without a `dataDir`.
+   * @throws UsageError for a name that cannot be, or without a `dataDir`. After the member has left or failed, the calls of the map reject.
    */
   map<T = unknown>(name: string): SharedMap<T>;
   /** The counter of that name. @throws as `map` does */

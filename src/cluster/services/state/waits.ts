@@ -9,7 +9,7 @@ import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { AcquireOptions, InstanceStatus } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import type { OwnTenure } from "../tenure.ts";
-import { ASK_AGAIN_MS, inWordsOf, isPassing } from "./refusals.ts";
+import { ASK_AGAIN_MS, inWordsOf, isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -87,9 +87,7 @@ export class Waits {
 
   async wait<H extends OwnTenure<number>>(place: Place<H>, options: AcquireOptions): Promise<Given<H>> {
     this.#waiters.requireRoom(place.name, place.what, options.signal);
-    const given = (await this.#waitAt(place, options)) as Given<H>;
-    if (given.held.isHeld) return given;
-    throw given.held.signal.reason; // Lost between being granted and being looked at.
+    return (await this.#waitAt(place, options)) as Given<H>;
   }
 
   /** It has ended in another way than by being given back. */
@@ -107,12 +105,16 @@ export class Waits {
         left();
         wanted.waiter = null;
       };
+      // The caller runs after this turn, which may be long or end the session. Until then it counts as waiting.
+      const look = (given: Given<OwnTenure<number>>): void => {
+        if (wanted.waiter === null || wanted.given !== given) return;
+        if (!given.held.isHeld) return this.#askAnew(wanted);
+        done();
+        measure(counts.locks.acquiring, clock.now() - began);
+        resolve(given);
+      };
       wanted.waiter = {
-        granted(given) {
-          done();
-          measure(counts.locks.acquiring, clock.now() - began);
-          resolve(given);
-        },
+        granted: (given) => queueMicrotask(() => look(given)),
         refused(error) {
           done();
           reject(error);
@@ -120,7 +122,8 @@ export class Waits {
       };
       const left = this.#waiters.enter(place.name, place.what, options, (why) => {
         wanted.waiter?.refused(why);
-        this.#giveBack(wanted);
+        this.#giveBack(wanted, wanted.wait);
+        wanted.given?.held.end(why);
       });
       this.#ask(wanted);
     });
@@ -130,6 +133,11 @@ export class Waits {
     wanted.wait = this.#service.number();
     this.#wanted.set(wanted.wait, wanted);
     this.#submit(wanted);
+  }
+
+  #askAnew(wanted: Wanted): void {
+    wanted.given = null;
+    this.#ask(wanted);
   }
 
   #submit(wanted: Wanted): void {
@@ -148,6 +156,10 @@ export class Waits {
   async #notAsked(wanted: Wanted, wait: WaitId, error: unknown): Promise<void> {
     const { place } = wanted;
     if (wanted.wait !== wait || wanted.given !== null || wanted.waiter === null) return;
+    if (isOutcomeUnknown(error)) {
+      this.#giveBack(wanted, wait); // The request may be in the queue.
+      return this.#askAnew(wanted);
+    }
     if (!isPassing(error)) {
       this.#wanted.delete(wait);
       return wanted.waiter.refused(inWordsOf(place.what, error) as CoordinationError);
@@ -175,9 +187,10 @@ export class Waits {
   #give(wait: WaitId, token: number, value: string): void {
     const wanted = this.#wanted.get(wait);
     if (wanted === undefined || wanted.given !== null) return; // It was withdrawn, or is had already.
-    const held = wanted.place.hold(token, value, () => this.#giveBack(wanted));
+    const held = wanted.place.hold(token, value, () => this.#giveBack(wanted, wait));
     wanted.given = { token, held };
-    if (this.#service.until !== null) this.#handOver(wanted, this.#service.until);
+    const { until, platform } = this.#service;
+    if (until !== null && until > platform.clock.now()) this.#handOver(wanted, until); // Otherwise it waits for a confirmation.
   }
 
   #confirm(until: number | null): void {
@@ -189,9 +202,7 @@ export class Waits {
     if (given === null) return;
     given.held.confirm(until);
     if (given.held.isHeld) return waiter?.granted(given);
-    if (waiter === null) return;
-    wanted.given = null; // Over before anybody had it, as this process stood still: it is asked for anew.
-    this.#ask(wanted);
+    if (waiter !== null) this.#askAnew(wanted); // It ran out while this process was paused.
   }
 
   /** The session is over, and with it all that it held and waited for. Who still waits does so in the next one, behind all others. */
@@ -219,7 +230,7 @@ export class Waits {
     this.#wanted.clear();
   }
 
-  #giveBack({ wait, place }: Wanted): void {
+  #giveBack({ place }: Wanted, wait: WaitId): void {
     if (this.#wanted.delete(wait)) this.#insist(place.giveUp(wait));
   }
 

@@ -19,6 +19,7 @@ function serviceOf(changes: readonly Change[]) {
   const service = {
     platform: realPlatform,
     revision: 0,
+    closed: null,
     follow: () => () => {},
     listen: (listener: Listener) => {
       listeners.push(listener);

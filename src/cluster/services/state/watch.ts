@@ -5,7 +5,7 @@
  */
 import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
-import { CoordinationError } from "../coordination-error.ts";
+import { CoordinationError, isOwnEnd } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import { endedIn } from "./calls.ts";
 import { limits } from "./limits.ts";
@@ -47,7 +47,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   #wake: (() => void) | null = null;
   /** From where on, where that is asked for. */
   #beginning: Promise<number> | null = null;
-  readonly #stop: (() => void)[];
+  readonly #stop: readonly (() => void)[] = [];
   /** Calls of `next` are answered one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -56,6 +56,10 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#watched = watched;
     this.#shown = shown;
     this.#after = watched.after ?? service.revision;
+    if (service.closed !== null) {
+      this.#close(service.closed);
+      return;
+    }
     this.#stop = [
       service.follow("map", watched.map),
       service.listen((event) => this.#hear(event)),
@@ -86,7 +90,9 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     for (;;) {
       const change = this.#waiting.shift();
       if (change !== undefined) return { done: false, value: this.#shown(change) };
-      if (this.#error !== null) throw this.#error;
+      const error = this.#error;
+      this.#error = null; // Calls after the one that rejects find the end.
+      if (error !== null) throw error;
       if (this.#isEnded) return DONE;
       await new Promise<void>((resolve) => {
         this.#wake = resolve; // Whatever is asked for: it may end while nobody answers.
@@ -122,10 +128,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
 
   #hear(event: Told): void {
     if (event.type === "closed") {
-      const { reason } = event;
-      return reason.code === "member-left"
-        ? this.#end()
-        : this.#fail(endedIn(reason, { what: watchOf(this.#watched.map), changes: false }));
+      return this.#close(event.reason);
     }
     if (event.type === "restored") {
       this.#meanwhile = null; // Changes in between are remembered, and asked for.
@@ -180,6 +183,12 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#wake = null;
   }
 
+  /** The member or client has ended. */
+  #close(reason: CoordinationError): void {
+    if (isOwnEnd(reason)) this.#end();
+    else this.#fail(endedIn(reason, { what: watchOf(this.#watched.map), changes: false }));
+  }
+
   #fail(error: Error): void {
     this.#error = error;
     this.#end();
@@ -187,7 +196,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
 
   #end(): void {
     this.#isEnded = true;
-    for (const stop of this.#stop ?? []) stop();
+    for (const stop of this.#stop) stop();
     this.#awake();
   }
 }
