@@ -1,8 +1,5 @@
 /** A handler that throws ends a search: the local step says which handler it was, the model which move, the search how to get there. */
-import type { Vocabulary } from "../core/protocol.ts";
 import type { HandlerFailure } from "../driver/handler-failure.ts";
-import type { Outcome } from "./local-steps.ts";
-import type { Move } from "./model.ts";
 
 export class FailedHandler extends Error {
   constructor(readonly failure: HandlerFailure) {
@@ -10,21 +7,21 @@ export class FailedHandler extends Error {
   }
 }
 
-export class FailedMove<V extends Vocabulary> extends Error {
+export class FailedMove<Move> extends Error {
   constructor(
     readonly failure: HandlerFailure,
-    readonly move: Move<V>,
+    readonly move: Move,
   ) {
     super(String(failure.error), { cause: failure.error });
   }
 }
 
 /** @throws FailedMove for a handler that throws, unless such moves are left out */
-export function endings<V extends Vocabulary>(
-  outcomes: () => readonly Outcome<V>[],
-  move: () => Move<V>,
+export function endings<Outcome, Move>(
+  outcomes: () => readonly Outcome[],
+  move: () => Move,
   leavesOutFailures: boolean,
-): readonly Outcome<V>[] {
+): readonly Outcome[] {
   try {
     return outcomes();
   } catch (error) {

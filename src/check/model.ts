@@ -281,8 +281,7 @@ export class Model<V extends Vocabulary> {
       if (step.crashed !== null && !this.#mayBeTold(step.crashed, content)) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
       const move = (): Move<V> => ownMove(step, this.#node(i));
-      const outcomes = (): readonly Outcome<V>[] => endings(() => step.outcomes, move, this.leavesOutFailures);
-      if (this.#step(tuple, i, content, outcomes, move, visit, counted)) return true;
+      if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
     }
     return false;
   }
@@ -315,12 +314,12 @@ export class Model<V extends Vocabulary> {
     const mayRepeat = this.#budgets.mayHappen(tuple, "duplications");
     for (const { envelope, rest } of this.network.deliveries(content)) {
       const received = (): Move<V> => this.#envelopeMove("receive", i, envelope);
-      const receive = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
-      const outcomes = (): readonly Outcome<V>[] => endings(receive, received, this.leavesOutFailures);
+      const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
       if (this.#step(tuple, i, rest, outcomes, received, visit)) return true;
       const repeated = (): Move<V> => this.#envelopeMove("duplicate", i, envelope);
       if (!mayRepeat || !this.#isWanted(repeated)) continue;
-      if (this.#outcomes(tuple, i, content, outcomes(), repeated, visit, "duplications")) return true;
+      const ways = endings(outcomes, repeated, this.leavesOutFailures);
+      if (this.#outcomes(tuple, i, content, ways, repeated, visit, "duplications")) return true;
     }
     return false;
   }
@@ -350,8 +349,7 @@ export class Model<V extends Vocabulary> {
     if (!isFirst && !this.#budgets.mayHappen(tuple, "recoveries")) return false;
     const move = (): Move<V> => ({ kind: "start", node: this.#node(i) });
     const content = tuple[this.#count + i] as number;
-    const start = (): readonly Outcome<V>[] => this.steps.start(local);
-    const outcomes = (): readonly Outcome<V>[] => endings(start, move, this.leavesOutFailures);
+    const outcomes = (): readonly Outcome<V>[] => this.steps.start(local);
     if (isFirst) return this.#step(tuple, i, content, outcomes, move, visit);
     return this.#step(this.#withoutNotifications(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }
@@ -407,11 +405,15 @@ export class Model<V extends Vocabulary> {
     visit: Visitor<V>,
     spent: Counted | null = null,
   ): boolean {
-    if (this.#isWanted(move) && this.#outcomes(tuple, i, content, outcomes(), move, visit, spent)) return true;
+    if (this.#isWanted(move)) {
+      const ways = endings(outcomes, move, this.leavesOutFailures);
+      if (this.#outcomes(tuple, i, content, ways, move, visit, spent)) return true;
+    }
     if (!this.#crashesWithinSteps || !this.#budgets.mayHappen(tuple, "crashes")) return false;
     const crashedWithin = (): Move<V> => ({ ...move(), crashesWithinStep: true });
     if (!this.#isWanted(crashedWithin)) return false;
-    const ends = outcomes().flatMap((outcome) => outcome.crashedWithin);
+    const ways = endings(outcomes, crashedWithin, this.leavesOutFailures);
+    const ends = ways.flatMap((outcome) => outcome.crashedWithin);
     return this.#outcomes(tuple, i, content, ends, crashedWithin, visit, spent, true);
   }
 

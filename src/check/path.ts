@@ -43,7 +43,7 @@ export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoint
     model.expand(at, () => false);
   } catch (error) {
     if (!(error instanceof FailedMove)) throw error;
-    return [...path, takenOf(model, (error as unknown as FailedMove<V>).move, null, at)];
+    return [...path, takenOf(model, (error as FailedMove<Move<V>>).move, null, at)];
   }
   throw new InvariantViolation("lost-path", "a handler threw where it does not throw again");
 }
