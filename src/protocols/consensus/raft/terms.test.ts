@@ -163,6 +163,27 @@ describe("raft: a leader's lease", () => {
     expect(new Set(leases)).toEqual(new Set([null]));
   });
 
+  it("is given up for the rest of the term when leadership is handed over, though the transfer fails", () => {
+    const protocol = raft({ leaseReads: true, preVote: false });
+    const leader = { self: 0, peers: [1, 2] };
+    let state = protocol.init(0, [1, 2]);
+    const take = (stimulus: Stimulus<Raft>) => {
+      state = step(protocol, leader, state, stimulus).state;
+    };
+    const receive = (from: NodeId, message: Raft["message"]) => take({ kind: "receive", from, message });
+    take({ kind: "timeout", timer: "election" });
+    receive(1, { type: "vote", term: 1, isGranted: true });
+    take({ kind: "timeout", timer: "heartbeat" });
+    receive(1, { type: "heartbeatAnswered", term: 1, round: 1 });
+    expect(state.role).toMatchObject({ leaseRound: 1 });
+    take({ kind: "command", command: { type: "transfer", to: 1 } });
+    expect(state.role).toMatchObject({ leaseRound: null });
+    take({ kind: "timeout", timer: "transfer" });
+    take({ kind: "timeout", timer: "heartbeat" });
+    receive(1, { type: "heartbeatAnswered", term: 1, round: 2 });
+    expect(state.role).toMatchObject({ is: "leader", round: 2, leaseRound: null });
+  });
+
   it("ends with the promises it rests on, though a change of members completes a round that no quorum had answered", () => {
     const options = { leaseReads: true, learners: [2] };
     const protocol = raft({ ...options, preVote: false });

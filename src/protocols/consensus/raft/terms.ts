@@ -72,5 +72,6 @@ function rejectStale({ term }: State, to: NodeId, message: Termed, ctx: Ctx): vo
       return ctx.send(to, { type: "heartbeatAnswered", term, round: message.round });
     case "installSnapshot":
       return ctx.send(to, { type: "chunkReceived", term, index: message.index, position: 0 });
+    default: // Answers, and messages that are not answered.
   }
 }
