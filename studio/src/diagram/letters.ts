@@ -1,10 +1,8 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
 
-import { type Letter, type LetterStyle, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
+import { type Letter, placeAlong, placeBeside, Room, type Said, widthOf } from "./lettering.ts";
 import type { Picture } from "./picture.ts";
 import { STATE_COLOURS, stateText } from "./states.ts";
-
-export type Said = (text: string, style: LetterStyle) => string;
 
 type Bare = Omit<Picture, "letters">;
 
