@@ -1,7 +1,6 @@
 /** What the network of a scenario is like, and what its steps do to it, in words: one fault after the other, with `; ` between them. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { linkTexts as textsOf } from "../../../../src/trace/link-faults.ts";
-import type { Delay, LinkModel } from "../../../../src/trace/link-model.ts";
 import type { NetworkTurn } from "./drawing.ts";
 
 type Step = Scenario["steps"][number];
@@ -71,4 +70,4 @@ const endsText = ({ from, to }: Pick<NonNullable<Step["link"]>, "from" | "to">):
   `${listText(from)} → ${listText(to)}`;
 
 export const conditionTexts = ({ delayMs, ...conditions }: Conditions): string[] =>
-  textsOf({ ...conditions, ...(delayMs === undefined ? {} : { delay: delayMs as Delay }) } as Partial<LinkModel>);
+  textsOf({ ...conditions, ...(delayMs === undefined ? {} : { delay: delayMs }) });

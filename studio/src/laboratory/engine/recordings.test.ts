@@ -18,7 +18,10 @@ import { scenarioText } from "./scenarios.ts";
 import { shown } from "./show.ts";
 
 const laboratory = new TestedLaboratory();
-const NO_SOURCES = { scenario: () => Promise.reject(), counterexample: () => Promise.resolve(null) };
+const NO_SOURCES = {
+  scenario: () => Promise.reject(new Error("no scenario")),
+  counterexample: () => Promise.resolve(null),
+};
 
 describe("a trace file", () => {
   it("is the same run again, in another browser, and can be forked", async () => {

@@ -26,13 +26,13 @@ export function languageOf(preferred: readonly (string | undefined)[]): Language
 
 /** What a tour answers to a prediction. @param said @param right keys of its choices */
 export function verdictText(texts: Texts, tour: string, said: string, right: string): string {
-  const choice = (key: string): string => asSentence(texts[`${tour}.choice.${key}`] ?? "");
+  const choice = (key: string): string => withFullStop(texts[`${tour}.choice.${key}`] ?? "");
   return said === right
     ? filled(texts["ui.right"] ?? "", { answer: choice(right) })
     : filled(texts["ui.wrong"] ?? "", { said: choice(said), answer: choice(right) });
 }
 
-const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+const withFullStop = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** Puts values in the place of `{names}`. */
 export function filled(text: string, values: Readonly<Record<string, string | number>>): string {
