@@ -59,7 +59,7 @@ export const electedServerInShortStays: readonly Change[] = [
     replace: `if (service.holder !== null && token <= service.holder.token) service.holder = null;`,
     by: "simulator",
     setting: "copies that are several entries late",
-    property: "ME1 safety",
+    property: "tokens grow",
   },
 ];
 

@@ -136,6 +136,27 @@ class Model {
         this.grant(lock);
         return operation.type === "release" && !isHeld ? "refused" : "done";
       }
+      case "arrive": {
+        const arrivals = this.barriers.get(operation.name) ?? [];
+        if (!arrivals.some(isAt(session, operation.wait))) arrivals.push({ session, wait: operation.wait });
+        this.barriers.set(operation.name, arrivals.length < PARTIES ? arrivals : []);
+        return arrivals.length < PARTIES ? `waiting ${PARTIES - arrivals.length}` : "passed";
+      }
+      case "leave": {
+        const arrivals = this.barriers.get(operation.name) ?? [];
+        this.barriers.set(
+          operation.name,
+          arrivals.filter((arrival) => !isAt(session, operation.wait)(arrival)),
+        );
+        return "done";
+      }
+      default:
+        return this.#applyToQueue(session, operation);
+    }
+  }
+
+  #applyToQueue(session: number, operation: Operation): string {
+    switch (operation.type) {
       case "enqueue":
         this.enqueue(this.queue(operation.name), operation.value);
         return "enqueued";
@@ -160,20 +181,6 @@ class Model {
         if (!queue.taken.some(isIt)) return "refused";
         if (operation.type === "giveBack") this.putBack(queue, isIt);
         else queue.taken = queue.taken.filter((taking) => !isIt(taking));
-        return "done";
-      }
-      case "arrive": {
-        const arrivals = this.barriers.get(operation.name) ?? [];
-        if (!arrivals.some(isAt(session, operation.wait))) arrivals.push({ session, wait: operation.wait });
-        this.barriers.set(operation.name, arrivals.length < PARTIES ? arrivals : []);
-        return arrivals.length < PARTIES ? `waiting ${PARTIES - arrivals.length}` : "passed";
-      }
-      case "leave": {
-        const arrivals = this.barriers.get(operation.name) ?? [];
-        this.barriers.set(
-          operation.name,
-          arrivals.filter((arrival) => !isAt(session, operation.wait)(arrival)),
-        );
         return "done";
       }
       default:

@@ -112,7 +112,7 @@ const isBacked = (state: State, { view, stable, proof, prepared }: ViewChange): 
 
 const viewChanges: Property<Pbft> = {
   name: "view changes",
-  claim: "a correct replica accepts a view change only with certificates for all that it claims",
+  claim: "a correct replica accepts a view change only with certificates for all that it contains",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) =>
@@ -124,10 +124,10 @@ const viewChanges: Property<Pbft> = {
 
 /** §4.4: for each number the certificate of the latest view, or the null request. */
 function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): boolean {
-  const claims = viewChanges.map(({ value }) => value);
-  const from = Math.max(...claims.map(({ stable }) => stable));
+  const values = viewChanges.map(({ value }) => value);
+  const from = Math.max(...values.map(({ stable }) => stable));
   const latest = new Map<number, Assignment>();
-  for (const { prepared } of claims)
+  for (const { prepared } of values)
     for (const { prePrepare } of prepared) {
       const { sequence } = prePrepare.value;
       if (prePrepare.value.view >= (latest.get(sequence)?.view ?? 0)) latest.set(sequence, prePrepare.value);
@@ -136,7 +136,7 @@ function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): 
   return (
     viewChanges.length >= quorum(state) &&
     areDistinct(viewChanges.map(({ by }) => by)) &&
-    claims.every((claim) => claim.view === view) &&
+    values.every((value) => value.view === view) &&
     prePrepares.length === upTo - from &&
     prePrepares.every(
       ({ by, value }, at) =>
