@@ -20,12 +20,13 @@ import { sleep } from "../runtime/platform/sleep.ts";
 import { type LastFailures, reasonOf } from "./last-failures.ts";
 import { DeadKeys } from "./recipes/dead-keys.ts";
 import { FollowedMaps } from "./recipes/followed-maps.ts";
+import { History } from "./recipes/history.ts";
 import { Keys } from "./recipes/keys.ts";
 import type { Asking } from "./recipes/lock-document.ts";
 import { Locks } from "./recipes/locks.ts";
 import { Retrying } from "./recipes/retrying.ts";
 import { Upkeep } from "./recipes/upkeep.ts";
-import { type Store, StoreError } from "./store.ts";
+import { isForeseen, type Store, StoreError } from "./store.ts";
 
 export interface EngineServiceOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
@@ -42,6 +43,8 @@ const LOOKS = 3;
 const GATHER_MS = 2;
 const WAIT_FOR_SESSION_MS = 20;
 const NUMBERS_PER_MS = 1_000;
+const RESTORED = "the engine was restored to an earlier state, such as from a backup";
+const NOT_HELD = "the engine does not have it any more, as after a restore from a backup";
 const always = (): boolean => true;
 
 export class EngineService implements Service {
@@ -54,6 +57,7 @@ export class EngineService implements Service {
   readonly revision = null;
   closed: CoordinationError | null = null;
   readonly #store: Store;
+  readonly #history: History;
   readonly #options: EngineServiceOptions;
   readonly #listeners = new Set<Listener>();
   readonly #own = new Set<number>();
@@ -81,21 +85,25 @@ export class EngineService implements Service {
   #looksAgain = false;
 
   constructor(options: EngineServiceOptions) {
-    const { platform, store, ttlMs } = options;
+    const { platform, ttlMs } = options;
     this.platform = platform;
-    this.#store = store;
     this.#options = options;
+    const retrying = new Retrying(platform);
+    const history = new History({ ...options, retrying, restored: () => this.#restored() });
+    const { store } = history;
+    this.#history = history;
+    this.#store = store;
     this.#number = Math.floor(platform.clock.stamp()) * NUMBERS_PER_MS;
     this.#name = platform.random.name();
-    const retrying = new Retrying(platform);
     this.#retrying = retrying;
     const tell = (event: Told): void => this.#tell(event, null);
-    this.#locks = new Locks({ store, retrying, isOwn: (session) => session === this.session, tell });
+    const isOwn = (session: number): boolean => session === this.session;
+    this.#locks = new Locks({ history, retrying, isOwn, tell, lost: () => this.#upkeep.abandon(NOT_HELD) });
     this.#dead = new DeadKeys(store, platform.timers);
     this.#keys = new Keys({ store, retrying, dead: this.#dead, writer: () => this.#writer() });
     this.#maps = new FollowedMaps({ store, keys: this.#keys, dead: this.#dead, tell });
-    this.#upkeep = new Upkeep({ ...this.#upkeepEvents(), platform, store, retrying, ttlMs });
-    this.#ticking = platform.timers.every(ttlMs / LOOKS, () => void this.#lookAround()).unref();
+    this.#upkeep = new Upkeep({ ...this.#upkeepEvents(), platform, history, retrying, ttlMs });
+    this.#ticking = platform.timers.every(ttlMs / LOOKS, () => this.#tick()).unref();
     this.#forgetHints = store.onHint(() => void this.#lookAround());
   }
 
@@ -265,9 +273,9 @@ export class EngineService implements Service {
         this.#tell({ type: "confirmed", session }, until);
         this.#options.onChange();
       },
-      lost: (session: number): void => {
+      lost: (session: number, why?: string): void => {
         this.#locks.forgetSession();
-        this.#tell({ type: "lost", session }, null);
+        this.#tell({ type: "lost", session, why }, null);
         this.#own.delete(session);
       },
       failed: (error: Error): void => {
@@ -275,6 +283,18 @@ export class EngineService implements Service {
         this.#options.onChange();
       },
     };
+  }
+
+  /** What was read, told or granted may not be in the engine any more. */
+  #restored(): void {
+    this.#maps.restart();
+    this.#tell({ type: "rolled-back" }, null);
+    this.#upkeep.abandon(RESTORED);
+  }
+
+  #tick(): void {
+    void this.#locks.lookAtOwn();
+    void this.#lookAround();
   }
 
   #writer(): string {
@@ -292,10 +312,21 @@ export class EngineService implements Service {
       while (this.#looksAgain && this.closed === null) {
         this.#looksAgain = false;
         await sleep(this.platform.timers, GATHER_MS, { ref: false });
-        await Promise.all([this.#locks.look(), this.#maps.look()]);
+        if (await this.#isHistoryKnown()) await Promise.all([this.#locks.look(), this.#maps.look()]);
       }
     } finally {
       this.#isLooking = false;
+    }
+  }
+
+  /** Another process may have detected a restore, and more may have changed since than was lost: then watches end. */
+  async #isHistoryKnown(): Promise<boolean> {
+    try {
+      if (this.#maps.areFollowed) await this.#history.check();
+      return true;
+    } catch (error) {
+      if (!isForeseen(error)) throw error;
+      return false; // The next look tries again.
     }
   }
 

@@ -117,10 +117,10 @@ class EtcdStore implements Store {
   async changes(prefix: string, after: number) {
     const { header, kvs = [] } = (await this.#http.call("/v3/kv/range", { key: this.#last })) as RangeAnswer;
     const last = Number(kvs[0]?.mod_revision ?? 0);
-    const revision = Number(header?.revision);
+    const revision = Number(header?.revision); // Between it and the last change there is none of ours.
     if (last <= after) return { revision, changes: [] };
     const changes = await this.#between(after, last);
-    return changes && { revision: last, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
+    return changes && { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
   }
 
   async revision(): Promise<number> {

@@ -274,11 +274,13 @@ describe("the state of a stream", () => {
 
   it("ends sessions by the time of its records, which does not run backwards", () => {
     const state = new LogState();
-    state.apply(1, 1_000, { type: "open", ttlMs: 100 });
-    expect(state.apply(2, 1_099, { type: "keep", session: 1 })).toEqual({ type: "living", sessions: [1] });
-    expect(state.apply(3, 900, { type: "living", sessions: [1] })).toEqual({ type: "living", sessions: [1] });
-    expect(state.apply(4, 1_199, { type: "keep", session: 1 })).toEqual({ type: "living", sessions: [] });
-    expect(state.apply(5, 900, { type: "living", sessions: [1] })).toEqual({ type: "living", sessions: [] });
+    const session = 1_000_001; // Of the time and the number of the record.
+    const sessions = [session];
+    expect(state.apply(1, 1_000, { type: "open", ttlMs: 100 })).toEqual({ type: "living", sessions });
+    expect(state.apply(2, 1_099, { type: "keep", session })).toEqual({ type: "living", sessions });
+    expect(state.apply(3, 900, { type: "living", sessions })).toEqual({ type: "living", sessions });
+    expect(state.apply(4, 1_199, { type: "keep", session })).toEqual({ type: "living", sessions: [] });
+    expect(state.apply(5, 900, { type: "living", sessions })).toEqual({ type: "living", sessions: [] });
   });
 
   it("remembers the last changes only, and says from where on", () => {

@@ -103,10 +103,12 @@ export class LogState {
     switch (request?.type) {
       case "commit":
         return this.#commit(request.checks, request.writes, request.isRelease === true);
-      case "open":
+      case "open": {
         for (const [id, { until }] of this.#sessions) if (until <= this.#now) this.#sessions.delete(id);
-        this.#sessions.set(at, { ttlMs: request.ttlMs, until: this.#now + request.ttlMs });
-        return this.#living([at]);
+        const id = this.#now * 1_000 + (at % 1_000); // A session that a restore lost has another number.
+        this.#sessions.set(id, { ttlMs: request.ttlMs, until: this.#now + request.ttlMs });
+        return this.#living([id]);
+      }
       case "keep": {
         const session = this.#sessions.get(request.session);
         if (session !== undefined && session.until > this.#now) session.until = this.#now + session.ttlMs;

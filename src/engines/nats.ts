@@ -11,7 +11,7 @@ import { joinStore } from "./engine-member.ts";
 import { NatsLog } from "./nats-log.ts";
 import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
 import { JetStream, type JetStreamLibrary, type NatsLibrary, NoRoom } from "./nats-stream.ts";
-import type { ChangeKind, Check, RangeRequest, Store, Write } from "./store.ts";
+import { type ChangeKind, type Check, type RangeRequest, type Store, StoreError, type Write } from "./store.ts";
 
 export interface NatsOptions {
   /** Such as `nats://10.0.0.1:4222`. */
@@ -124,7 +124,10 @@ class NatsStore implements Store {
   }
 
   async openSession(ttlMs: number): Promise<number> {
-    return (await this.#log.append({ type: "open", ttlMs: Math.ceil(ttlMs) })).at;
+    const answer = await this.#log.append({ type: "open", ttlMs: Math.ceil(ttlMs) });
+    const [session] = answer.type === "living" ? answer.sessions : [];
+    if (session === undefined) throw new StoreError("nats: the session ended as it began", false);
+    return session;
   }
 
   async keepAlive(session: number): Promise<boolean> {

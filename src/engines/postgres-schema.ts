@@ -15,11 +15,13 @@ ${commitText(schema)}
 create or replace function "${schema}".open_session(ttl_ms double precision) returns bigint language plpgsql as $body$
 declare
   at bigint;
+  id bigint;
   ttl interval := ttl_ms * interval '1 millisecond';
 begin
   update "${schema}".head set revision = revision + 1 returning revision into at;
-  insert into "${schema}".sessions values (at, ttl, clock_timestamp() + ttl);
-  return at;
+  id := floor(extract(epoch from clock_timestamp()) * 1000) * 1000 + at % 1000; -- A session that a restore lost has another number.
+  insert into "${schema}".sessions values (id, ttl, clock_timestamp() + ttl);
+  return id;
 end $body$;
 
 create or replace function "${schema}".end_session(session bigint) returns void language sql as $body$

@@ -65,8 +65,11 @@ return answer`,
   revision: "return string.format('%d', revision())",
   openSession: `
 local at = redis.call('INCR', named('revision'))
-redis.call('SET', named('session:' .. string.format('%d', at)), ARGV[1], 'PX', ARGV[1])
-return string.format('%d', at)`,
+local now = redis.call('TIME')
+local ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+local id = string.format('%d', ms * 1000 + at % 1000) -- A session that a restore lost has another number.
+redis.call('SET', named('session:' .. id), ARGV[1], 'PX', ARGV[1])
+return id`,
   keepAlive: `
 local session = named('session:' .. ARGV[1])
 local ttl = redis.call('GET', session)

@@ -4,7 +4,10 @@
  */
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 
-/** Number that the engine gives to a change: one that comes later has a greater one, over all keys and for ever. */
+/**
+ * The engine's number of a change: a later change has a greater one, over all keys. Only after the engine was restored to an earlier
+ * state, such as from a backup, revisions are lower than before: `recipes/history.ts` detects it.
+ */
 export type StoreRevision = number;
 
 export interface StoreEntry {
@@ -73,7 +76,10 @@ export interface Store {
   ): Promise<{ revision: StoreRevision; changes: readonly StoreChange[] } | null>;
   /** That of the last change. */
   revision(): Promise<StoreRevision>;
-  /** Begins a session, which lasts for `ttlMs` from when the engine heard of it. @returns a number that no other session has had. */
+  /**
+   * Begins a session, which lasts for `ttlMs` from when the engine heard of it. @returns a number that no other session has had. After a
+   * restore the number of a lost session may be given again; then `keepAlive` of the lost session returns false, or none was lost.
+   */
   openSession(ttlMs: number): Promise<number>;
   /** For `ttlMs` from now on. False: it has ended. */
   keepAlive(session: number): Promise<boolean>;

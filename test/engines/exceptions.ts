@@ -1,9 +1,11 @@
 /** What an engine cannot do of what is promised, and why: docs/engines/promises.md shows the same table. */
 import { expect } from "vitest";
 import { outages } from "./outages.ts";
+import { restores } from "./restores.ts";
 
 /** They are killed, paused and cut off from each other by tests of their own. */
 const NO_ENGINE = "no engine to be away from";
+const OWN_BACKUPS = "a cluster founded from a backup is another one";
 
 export interface Exception {
   readonly engine: string;
@@ -16,6 +18,7 @@ export interface Exception {
 
 export const exceptions: readonly Exception[] = [
   ...outages.map(({ name }) => ({ engine: "members", promise: name, error: null, reason: NO_ENGINE })),
+  ...restores.map(({ name }) => ({ engine: "members", promise: name, error: null, reason: OWN_BACKUPS })),
   {
     engine: "members",
     promise: "what others have put there ends no process: it is refused where it is read",

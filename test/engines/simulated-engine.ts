@@ -55,9 +55,9 @@ export class SimulatedEngine {
   readonly time = new VirtualTime();
   readonly random;
   #revision = 0;
-  readonly #entries = new Map<string, StoreEntry>();
-  readonly #changes: StoreChange[] = [];
-  readonly #sessions = new Map<number, { until: number; readonly ttlMs: number }>();
+  #entries = new Map<string, StoreEntry>();
+  #changes: StoreChange[] = [];
+  #sessions = new Map<number, { until: number; readonly ttlMs: number }>();
   readonly #hints = new Set<() => void>();
 
   constructor(seed: number) {
@@ -83,6 +83,22 @@ export class SimulatedEngine {
   /** All sessions end, as after an engine was restarted that does not keep them. */
   forgetSessions(): void {
     this.#sessions.clear();
+  }
+
+  /** @returns a copy of the state, for `restore`. */
+  backUp() {
+    const [entries, changes] = [new Map(this.#entries), [...this.#changes]];
+    return { revision: this.#revision, entries, changes, sessions: new Map(this.#sessions) };
+  }
+
+  /** The state is the one of a backup again. As in etcd, each session of it gets its whole time from now on. */
+  restore({ revision, entries, changes, sessions }: ReturnType<SimulatedEngine["backUp"]>): void {
+    this.#revision = revision;
+    this.#entries = new Map(entries);
+    this.#changes = [...changes];
+    this.#sessions = new Map(
+      [...sessions].map(([id, { ttlMs }]) => [id, { ttlMs, until: this.time.now + ttlMs }] as const),
+    );
   }
 
   /** What is kept, also of sessions that have ended. */
@@ -167,8 +183,9 @@ export class SimulatedEngine {
       openSession: (ttlMs) =>
         ask(() => {
           this.#revision += 1;
-          this.#sessions.set(this.#revision, { ttlMs, until: this.time.now + ttlMs });
-          return this.#revision;
+          const id = Math.floor(this.time.now * 1_000) * 1_000 + (this.#revision % 1_000);
+          this.#sessions.set(id, { ttlMs, until: this.time.now + ttlMs });
+          return id;
         }, true),
       keepAlive: (id) =>
         ask(() => {

@@ -2,9 +2,11 @@
 import type { EngineMember } from "../../src/index.ts";
 import { type Away, type CounterStage, fencedCounter, type Network, SESSION_MS } from "./fenced-counter.ts";
 import type { OutageStage } from "./outages.ts";
+import { RESTORING_MS, type RestoreStage } from "./restores.ts";
 import type { SimulatedEngine, SimulatedProcess } from "./simulated-engine.ts";
 
-export function simulatedStage(engine: SimulatedEngine): OutageStage {
+export function simulatedStage(engine: SimulatedEngine): OutageStage & RestoreStage {
+  let saved = engine.backUp();
   const server: Away = {
     pause: () => {
       engine.isDown = true;
@@ -59,6 +61,16 @@ export function simulatedStage(engine: SimulatedEngine): OutageStage {
       return { member: await engine.join({ sessionMs }, process), network: networkOf(process) };
     },
     count: () => fencedCounter(counting),
+    backUp() {
+      saved = engine.backUp();
+      return Promise.resolve();
+    },
+    async restore() {
+      engine.isDown = true;
+      await engine.sleep(RESTORING_MS);
+      engine.restore(saved);
+      engine.isDown = false;
+    },
   };
 }
 

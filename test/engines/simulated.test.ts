@@ -4,6 +4,7 @@ import { type Grant, guard } from "../../src/index.ts";
 import { conformance } from "./conformance.ts";
 import { asListed, triedOn } from "./exceptions.ts";
 import { outages } from "./outages.ts";
+import { restores } from "./restores.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
 import { simulatedStage } from "./simulated-stage.ts";
 
@@ -15,6 +16,11 @@ describe("the simulated engine", () => {
   });
 
   it.each(triedOn("simulated", outages))("$name", async ({ name, check }) => {
+    const engine = new SimulatedEngine(1);
+    await engine.run(() => asListed("simulated", name, check(simulatedStage(engine))));
+  });
+
+  it.each(triedOn("simulated", restores))("$name", async ({ name, check }) => {
     const engine = new SimulatedEngine(1);
     await engine.run(() => asListed("simulated", name, check(simulatedStage(engine))));
   });

@@ -6,6 +6,7 @@ import { conformance } from "./conformance.ts";
 import { exceptions } from "./exceptions.ts";
 import { outages } from "./outages.ts";
 import { realEngines } from "./real/engines.ts";
+import { restores } from "./restores.ts";
 
 const file = fileURLToPath(new URL("../../docs/engines/promises.md", import.meta.url));
 const PLACE = /(?<=<!-- conformance -->\n\n).*?(?=\n\n<!-- \/conformance -->)/s;
@@ -15,7 +16,7 @@ const columns = [
   { name: "simulated", title: "simulated" },
   ...realEngines.map(({ name, title }) => ({ name, title })),
 ];
-const tried = [...conformance, ...outages];
+const tried = [...conformance, ...outages, ...restores];
 
 function table(): string {
   const rows = tried.map(({ name }) => [name, ...columns.map((each) => cell(each.name, name))]);

@@ -120,7 +120,8 @@ export class LocalElection implements LocalSide {
   onEvent(event: AlgorithmEvent, until: number | null): void {
     const epoch = typeof event.epoch === "number" ? event.epoch : null;
     if (event.type === "elected") this.#hearOf(leaderIn(event, epoch));
-    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token)) this.#change(NOBODY);
+    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token))
+      this.#change(NOBODY, typeof event.why === "string" ? event.why : undefined);
     else if (event.type === "confirmed" && this.#tenure?.token === epoch) this.#tenure.confirm(until);
   }
 
@@ -214,10 +215,10 @@ export class LocalElection implements LocalSide {
     this.#campaign?.elected(tenure);
   }
 
-  #change(change: LeaderChange<Token>): void {
+  #change(change: LeaderChange<Token>, why?: string): void {
     const { leader, token } = change;
     this.#now = change;
-    this.#tenure?.lose();
+    this.#tenure?.lose(why);
     this.#tenure = null;
     this.#changes.publish(this.#now);
     if (leader !== this.#said.leader || token !== this.#said.token) this.#engine.sayLeader(this.#now);

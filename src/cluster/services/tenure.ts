@@ -81,8 +81,8 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
     this.#options.onEnd?.(reason);
   }
 
-  lose(): void {
-    const text = `${this.#options.what} is lost: it could not be confirmed in time, or another has it`;
+  lose(why = "it could not be confirmed in time, or another has it"): void {
+    const text = `${this.#options.what} is lost: ${why}`;
     this.end(new CoordinationError("grant-lost", "lost", text));
   }
 

@@ -31,6 +31,10 @@ export class FollowedMaps {
     this.#options = options;
   }
 
+  get areFollowed(): boolean {
+    return this.#followed.size > 0;
+  }
+
   follow(map: string): () => void {
     const followed = this.#followed.get(map) ?? { times: 0, after: null, beginning: null, sweepFrom: null };
     followed.times += 1;
@@ -62,6 +66,14 @@ export class FollowedMaps {
     }
   }
 
+  /** The engine was restored: each map begins with the next watch, as watches that there were have ended. */
+  restart(): void {
+    for (const followed of this.#followed.values()) {
+      followed.after = null;
+      followed.sweepFrom = null;
+    }
+  }
+
   /** A failure is left to the next look. */
   async look(): Promise<void> {
     await fewAtOnce([...this.#followed], ([map, followed]) => this.#lookAt(map, followed));
@@ -80,6 +92,7 @@ export class FollowedMaps {
     const { store, tell } = this.#options;
     const prefix = mapPrefix(map);
     const found = await store.changes(prefix, after);
+    if (followed.after !== after) return; // The engine was restored meanwhile.
     followed.after = found === null ? null : found.revision;
     if (found === null) return tell({ type: "restored", revision: 0 });
     try {

@@ -151,6 +151,8 @@ export class Keys {
     const prefix = mapPrefix(map);
     const found = await this.#options.store.changes(prefix, after);
     if (found === null) throw refusalOf(refuse("compacted", `changes after revision ${after} are not all kept`));
+    // A revision that the engine has not reached is one that a restore has lost.
+    if (found.revision < after) throw refusalOf(refuse("compacted", `there is no revision ${after} any more`));
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
     const answer: Answer & { type: "changes" } = { type: "changes", changes };
     return { revision: found.revision, answer };

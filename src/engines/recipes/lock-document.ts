@@ -1,8 +1,8 @@
 /**
  * All that is known of a lock, as one value of the engine: who holds it, and who waits, in order. What an operation does to it is what
  * it does on the replicated log (`grants.ts`), so a lock of an engine is as fair and refuses the same. What differs is the token: it is
- * the revision that the engine gives to the change that granted, so it is not known before the change is made, and is kept as 0 until
- * the next one.
+ * an offset (`history.ts`) plus the revision that the engine gives to the change that granted. The revision is not known before the
+ * change is made, so such a token is stored as 0, with the offset, until the next change.
  */
 import { refusalOf } from "../../cluster/services/state/refusals.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -20,6 +20,8 @@ import { enter, lookUp } from "../../protocols/service/coordination-service/tabl
 import type { StoreEntry } from "../store.ts";
 
 export interface LockDocument extends Lock {
+  /** Of tokens that are stored as 0. */
+  tokenOffset: number;
   /** Who runs each of the sessions. */
   members: Record<string, NodeId>;
 }
@@ -28,8 +30,8 @@ export interface LockDocument extends Lock {
 const MAX_WAITING = 1_000;
 /** What every engine takes as one value. */
 const MAX_DOCUMENT_CHARACTERS = 400_000;
-/** Tokens above it are of the change that is being made. */
-const PENDING = 2 ** 52;
+/** Tokens above it are pending: the change that grants them is being made. */
+export const MOST_TOKEN = 2 ** 52;
 
 const waiterFields = {
   session: natural,
@@ -42,31 +44,39 @@ const shape = struct<LockDocument>({
   capacity: natural,
   holders: list(struct<Held>({ ...waiterFields, token: natural }), MAX_WAITING),
   waiters: list(struct(waiterFields), MAX_WAITING),
+  tokenOffset: natural,
   members: perNode(natural, MAX_WAITING),
 });
 
 /** @throws UsageError for what others have put there: nobody is granted anything by it. */
 export function readDocument({ value, revision }: Pick<StoreEntry, "value" | "revision">): LockDocument {
   const document = parsed(value);
-  for (const held of document.holders) if (held.token === 0) held.token = revision;
+  for (const held of document.holders) if (held.token === 0) held.token = document.tokenOffset + revision;
   return document;
 }
 
 function parsed(value: string): LockDocument {
   try {
-    const read: unknown = JSON.parse(value);
+    const read: unknown = { tokenOffset: 0, ...JSON.parse(value) }; // Locks of earlier versions have no offset.
     if (problem(shape, read, "lock") === null) return read as LockDocument;
   } catch {} // As below.
   throw refusalOf(refuse("bad-operation", "what stands in the place of a lock was not written by Coterie"));
 }
 
+interface TokenOffsets {
+  /** As the lock was read; it is only used again if there was no token that was stored as 0. */
+  readonly before: number;
+  readonly next: number;
+}
+
 /** @returns null: nobody holds or waits for it any more. */
-function written(lock: Lock | null, members: Record<string, NodeId>): string | null {
+function written(lock: Lock | null, members: Record<string, NodeId>, offsets: TokenOffsets): string | null {
   if (lock === null) return null;
-  const holders = lock.holders.map((held) => ({ ...held, token: held.token > PENDING ? 0 : held.token }));
+  const tokenOffset = lock.holders.some(({ token }) => token > MOST_TOKEN) ? offsets.next : offsets.before;
+  const holders = lock.holders.map((held) => ({ ...held, token: held.token > MOST_TOKEN ? 0 : held.token }));
   const sessions = new Set([...lock.holders, ...lock.waiters].map(({ session }) => String(session)));
   const present = Object.entries(members).filter(([session]) => sessions.has(session));
-  return JSON.stringify({ ...lock, holders, members: Object.fromEntries(present) });
+  return JSON.stringify({ tokenOffset, ...lock, holders, members: Object.fromEntries(present) });
 }
 
 export interface DocumentChange {
@@ -86,25 +96,32 @@ export function applied(
   name: string,
   { session, member }: Asking,
   operation: GrantOperation,
+  tokenOffset: number,
 ): DocumentChange {
   const on = applying(before, name);
   const result = applyToGrants(on, session, operation);
   const members = { ...before?.members, [session]: member };
-  const value = written(lookUp(on.data.locks, name), members);
+  const offsets = { before: before?.tokenOffset ?? 0, next: tokenOffset };
+  const value = written(lookUp(on.data.locks, name), members, offsets);
   if (operation.type === "acquire" && (value?.length ?? 0) > MAX_DOCUMENT_CHARACTERS)
     return {
       value: null,
       result: refuse("too-many", `those that hold or wait for it take all the room there is`),
     };
-  const isNew = result.type === "granted" && result.token > PENDING;
+  const isNew = result.type === "granted" && result.token > MOST_TOKEN;
   return { value, result: isNew ? { type: "granted", token: 0 } : result };
 }
 
 /** Without the sessions that have ended: those behind them may have their turn. */
-export function withoutSessions(before: LockDocument, name: string, ended: readonly number[]): string | null {
+export function withoutSessions(
+  before: LockDocument,
+  name: string,
+  ended: readonly number[],
+  tokenOffset: number,
+): string | null {
   const on = applying(before, name);
   for (const session of ended) releaseGrants(on, session);
-  return written(lookUp(on.data.locks, name), before.members);
+  return written(lookUp(on.data.locks, name), before.members, { before: before.tokenOffset, next: tokenOffset });
 }
 
 export const holdersIn = (document: LockDocument | null): Holder[] =>
@@ -123,7 +140,7 @@ export const sessionsIn = (document: LockDocument): number[] => [
 
 function applying(before: LockDocument | null, name: string): Applying {
   const data = emptyData();
-  data.revision = PENDING;
+  data.revision = MOST_TOKEN;
   if (before !== null) {
     const { capacity, holders, waiters } = before;
     enter(data.locks, name, { capacity, holders: [...holders], waiters: [...waiters] });

@@ -3,15 +3,17 @@
  * the engine hints at a change, and every now and then; who waits also strikes out holders and waiters whose sessions have ended, which
  * is how the lock of a process that died comes to the next one.
  */
-import type { ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import {
   type Answer,
   type GrantOperation,
   type Result,
   refuse,
+  type ServiceEvent,
+  type WaitId,
 } from "../../protocols/service/coordination-service/operations.ts";
-import { isForeseen, type Store, StoreError } from "../store.ts";
+import { type ChangeKind, type Check, isForeseen, StoreError } from "../store.ts";
 import { fewAtOnce } from "./few-at-once.ts";
+import type { Granting, History } from "./history.ts";
 import {
   type Asking,
   applied,
@@ -25,10 +27,12 @@ import { lockKey } from "./names.ts";
 import type { Retrying } from "./retrying.ts";
 
 export interface LocksOptions {
-  readonly store: Store;
+  readonly history: History;
   readonly retrying: Retrying;
   isOwn(session: number): boolean;
   tell(event: ServiceEvent): void;
+  /** A lock that this process held is not held by it any more, though it has not given it back. */
+  lost(): void;
 }
 
 /** How a name stands here. */
@@ -41,6 +45,10 @@ interface Known {
   isWaiting: boolean;
   /** An answer was lost: what was asked for may come about yet. */
   isUncertain: boolean;
+  /** Its revision when a change failed because something was not as it had been read. */
+  conflict: number | null;
+  /** What this process holds, and has not begun to give back. */
+  readonly own: Set<WaitId>;
   /** Who held it when it was last looked at, by session and wait. */
   readonly holders: Map<string, { session: number; token: number }>;
 }
@@ -72,6 +80,8 @@ export class Locks {
   submit(operation: GrantOperation, asking: () => Asking | null): Promise<{ revision: number; result: Result }> {
     const { name } = operation;
     return this.#inTurn(name, async (known) => {
+      if (operation.type === "withdraw") known.own.delete(operation.wait);
+      else if (operation.type === "release") known.own.clear();
       for (let tries = 0; ; tries++) {
         const by = asking();
         if (by === null) return { revision: 0, result: refuse("session-expired", "the session has ended") };
@@ -84,7 +94,7 @@ export class Locks {
 
   async holders(name: string): Promise<{ revision: number; answer: Answer & { type: "holders" } }> {
     const { revision, document } = await this.#read(name);
-    const living = await this.#options.store.living(document === null ? [] : sessionsIn(document));
+    const living = await this.#options.history.store.living(document === null ? [] : sessionsIn(document));
     const holders = holdersIn(document).filter(({ session }) => living.has(session));
     const waiting = (document?.waiters ?? []).filter(({ session }) => living.has(session)).length;
     return { revision, answer: { type: "holders", holders, waiting } };
@@ -95,6 +105,21 @@ export class Locks {
     return [...this.#known].flatMap(([name, { followers, isWaiting, isUncertain }]) =>
       followers > 0 || isWaiting || isUncertain ? [name] : [],
     );
+  }
+
+  /**
+   * Compares what this process holds with the engine. Another process may hold it if the engine lost the grant, as in a fail-over to a
+   * replica that was behind, and more has changed since than was lost. A failure is left to the next time.
+   */
+  async lookAtOwn(): Promise<void> {
+    const names = [...this.#known].flatMap(([name, { own }]) => (own.size > 0 ? [name] : []));
+    if (names.length === 0) return;
+    try {
+      await this.#options.history.check();
+      await this.look(names);
+    } catch (error) {
+      if (!isForeseen(error)) throw error;
+    }
   }
 
   /** Tells what has changed, and strikes out those whose sessions have ended. A failure is left to the next look. */
@@ -115,28 +140,35 @@ export class Locks {
     for (const [name, known] of this.#known) {
       known.isWaiting = false;
       known.isUncertain = false;
+      known.own.clear();
       this.#forget(name);
     }
   }
 
   async #try(known: Known, operation: GrantOperation, by: Asking) {
-    const { store } = this.#options;
+    const { history } = this.#options;
     const { name } = operation;
     try {
-      const { revision, document } = await this.#read(name);
-      const { value, result } = applied(document, name, by, operation);
+      const [{ revision, document }] = await Promise.all([this.#read(name), history.refresh()]);
+      if (revision === known.conflict) await history.check(); // Something else was in the way than the lock.
+      const { granting } = history;
+      if (granting === null) return null;
+      const { value, result } = applied(document, name, by, operation, granting.offset);
       const isVain = result.type === "refused" || JSON.stringify(document) === value;
       if (isVain || (document === null && value === null)) {
         this.#observe(name, document);
         return { revision, result };
       }
       const change = operation.type === "acquire" ? "other" : "release";
-      const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }], change);
-      if (at === null) return null;
+      const at = await this.#commit({ key: lockKey(name), revision }, value, granting, change);
+      if (at === null) {
+        known.conflict = revision;
+        return null;
+      }
       this.#observe(name, value === null ? null : readDocument({ value, revision: at }));
       return {
         revision: at,
-        result: result.type === "granted" && result.token === 0 ? { ...result, token: at } : result,
+        result: result.type === "granted" && result.token === 0 ? { ...result, token: granting.offset + at } : result,
       };
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -146,20 +178,32 @@ export class Locks {
   }
 
   async #look(name: string): Promise<void> {
-    const { store } = this.#options;
+    const { history, isOwn, lost } = this.#options;
+    const { store } = history;
     const { revision, document } = await this.#read(name);
-    if (document === null) return this.#observe(name, null);
+    const { granting } = history;
+    const holders = document?.holders ?? [];
+    for (const wait of this.#at(name).own)
+      if (!holders.some((held) => held.wait === wait && isOwn(held.session))) return lost();
+    if (document === null || granting === null) return this.#observe(name, document);
     const sessions = sessionsIn(document);
     const living = await store.living(sessions);
     const ended = sessions.filter((session) => !living.has(session));
     if (ended.length === 0) return this.#observe(name, document);
-    const value = withoutSessions(document, name, ended);
-    const at = await store.commit([{ key: lockKey(name), revision }], [{ key: lockKey(name), value }], "release");
+    const value = withoutSessions(document, name, ended, granting.offset);
+    const at = await this.#commit({ key: lockKey(name), revision }, value, granting, "release");
     if (at !== null) this.#observe(name, value === null ? null : readDocument({ value, revision: at }));
   }
 
+  async #commit(lock: Check, value: string | null, { check, writes, done }: Granting, change: ChangeKind) {
+    const { store } = this.#options.history;
+    const at = await store.commit([lock, check], [{ key: lock.key, value }, ...writes], change);
+    if (at !== null) done(at);
+    return at;
+  }
+
   async #read(name: string): Promise<Read> {
-    const entry = await this.#options.store.get(lockKey(name));
+    const entry = await this.#options.history.store.get(lockKey(name));
     if (entry === null) return { revision: 0, document: null };
     return { revision: entry.revision, document: readDocument(entry) };
   }
@@ -176,6 +220,7 @@ export class Locks {
       tell({ type: "released", name, session, token });
     }
     for (const [key, { session, wait, token, note }] of holders) {
+      if (isOwn(session)) known.own.add(wait);
       if (known.holders.has(key)) continue;
       known.holders.set(key, { session, token });
       tell({ type: "granted", name, session, wait, token, note });
@@ -202,6 +247,8 @@ export class Locks {
       followers: 0,
       isWaiting: false,
       isUncertain: false,
+      conflict: null,
+      own: new Set(),
       holders: new Map(),
     };
     this.#known.set(name, known);
@@ -212,7 +259,7 @@ export class Locks {
   #forget(name: string): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
-    const { underWay, followers, isWaiting, isUncertain } = known;
-    if (underWay === 0 && followers === 0 && !isWaiting && !isUncertain) this.#known.delete(name);
+    const { underWay, followers, isWaiting, isUncertain, own } = known;
+    if (underWay === 0 && followers === 0 && !isWaiting && !isUncertain && own.size === 0) this.#known.delete(name);
   }
 }

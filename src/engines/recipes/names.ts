@@ -7,6 +7,9 @@ import { MAP_KEYS } from "../store.ts";
 const UNFIT = /[\p{Cs}\0]/u;
 const LEASED = "l/";
 
+/** The id of the engine's history and the offset of tokens (`history.ts`). */
+export const HISTORY_KEY = "h/history";
+
 export const mapPrefix = (map: string): string => `${MAP_KEYS}${encodeURIComponent(map)}/`;
 export const counterKey = (name: string): string => `c/${encodeURIComponent(name)}`;
 export const lockKey = (name: string): string => `g/${encodeURIComponent(name)}`;

@@ -6,17 +6,19 @@
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
-import { type Store, StoreError } from "../store.ts";
+import { StoreError } from "../store.ts";
+import type { History } from "./history.ts";
 import type { Retrying } from "./retrying.ts";
 
 export interface UpkeepOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  readonly store: Store;
+  readonly history: History;
   readonly retrying: Retrying;
   readonly ttlMs: number;
   began(session: number): void;
   confirmed(session: number, until: number): void;
-  lost(session: number): void;
+  /** @param why for those who held something, unless it was not confirmed in time */
+  lost(session: number, why?: string): void;
   /** The engine cannot be used any more. */
   failed(error: Error): void;
 }
@@ -31,6 +33,8 @@ export class Upkeep {
   lastFailure: StoreError | null = null;
   readonly #options: UpkeepOptions;
   readonly #stopping = new AbortController();
+  /** Aborted when the current session has ended, and when this is stopped. */
+  #ended = new AbortController();
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
@@ -43,10 +47,22 @@ export class Upkeep {
   /** Ends the session, as far as the engine can be reached. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    const session = this.#end();
+    if (session !== null) await this.#options.history.store.endSession(session).catch(() => {});
+  }
+
+  /** The engine does not know what the session holds any more: it is over at once. @param why for those who held something */
+  abandon(why: string): void {
+    const session = this.#end();
+    if (session !== null) this.#options.lost(session, why);
+  }
+
+  #end(): number | null {
     const { session } = this;
     this.session = null;
     this.until = null;
-    if (session !== null) await this.#options.store.endSession(session).catch(() => {});
+    this.#ended.abort();
+    return session;
   }
 
   get #isStopped(): boolean {
@@ -63,15 +79,18 @@ export class Upkeep {
   }
 
   async #begin(): Promise<boolean> {
-    const { platform, store, ttlMs } = this.#options;
+    const { platform, history, ttlMs } = this.#options;
+    const { store } = history;
     const sentAt = platform.clock.now();
     const session = await this.#unlessUnavailable(store.openSession(ttlMs));
     if (session === null) return false;
+    const isBegun = await this.#unlessUnavailable(history.begin().then(() => true));
     const until = sentAt + CERTAIN * ttlMs;
-    if (this.#isStopped || platform.clock.now() >= until) {
+    if (isBegun === null || this.#isStopped || platform.clock.now() >= until) {
       void store.endSession(session).catch(() => {});
       return false;
     }
+    this.#ended = new AbortController();
     this.session = session;
     this.#options.began(session);
     this.#confirm(session, until);
@@ -85,31 +104,38 @@ export class Upkeep {
 
   /** Until it is lost. */
   async #keep(): Promise<void> {
-    const { platform, store, retrying, ttlMs } = this.#options;
+    const { platform, history, retrying, ttlMs } = this.#options;
     const session = this.session as number;
     let tries = 0;
     let pauseMs = ttlMs / KEEP_ALIVES;
     for (;;) {
       await this.#wait(pauseMs);
-      if (this.#isStopped) return;
+      if (this.session !== session) return; // Stopped or abandoned.
       const sentAt = platform.clock.now();
       if (sentAt >= (this.until ?? 0)) break;
-      const isKept = await this.#inTime(this.#unlessUnavailable(store.keepAlive(session)));
-      if (this.#isStopped) return;
+      const isKept = await this.#inTime(this.#unlessUnavailable(this.#keepAlive(session)));
+      if (this.session !== session) return;
       if (isKept === false || platform.clock.now() >= (this.until ?? 0)) break;
       pauseMs = isKept === null ? 0 : ttlMs / KEEP_ALIVES;
       tries = isKept === null ? tries + 1 : 0;
       if (isKept === null) await retrying.pause(tries);
       else this.#confirm(session, sentAt + CERTAIN * ttlMs);
     }
-    this.session = null;
-    this.until = null;
+    this.#end();
     this.#options.lost(session);
-    void store.endSession(session).catch(() => {});
+    void history.store.endSession(session).catch(() => {});
+  }
+
+  /** A session of a backup may live, though what it held since is lost. */
+  async #keepAlive(session: number): Promise<boolean> {
+    const { history } = this.#options;
+    if (!(await history.store.keepAlive(session))) return false;
+    await history.check();
+    return true;
   }
 
   /** Not longer than the session is certain. */
-  #wait(ms: number, signal: AbortSignal = this.#stopping.signal): Promise<void> {
+  #wait(ms: number, signal: AbortSignal = this.#ended.signal): Promise<void> {
     const { clock, timers } = this.#options.platform;
     const leftMs = (this.until ?? 0) - clock.now();
     return sleep(timers, Math.max(0, Math.min(ms, leftMs)), { ref: false, signal });
@@ -117,7 +143,7 @@ export class Upkeep {
 
   async #inTime(answer: Promise<boolean | null>): Promise<boolean | null> {
     const answered = new AbortController();
-    const signal = AbortSignal.any([this.#stopping.signal, answered.signal]);
+    const signal = AbortSignal.any([this.#ended.signal, answered.signal]);
     try {
       return await Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY, signal).then(() => null)]);
     } finally {

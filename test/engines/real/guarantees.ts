@@ -5,10 +5,12 @@ import { conformance } from "../conformance.ts";
 import { asListed, triedOn } from "../exceptions.ts";
 import { fencedCounter } from "../fenced-counter.ts";
 import { outages } from "../outages.ts";
+import { restores } from "../restores.ts";
 import type { EngineCluster } from "./cluster.ts";
 import { realCounting, realTime } from "./counting.ts";
 import { type RealEngine, realEngines } from "./engines.ts";
 import { type ForeignWrite, foreignWrites } from "./foreign-writes.ts";
+import { RestoredServer } from "./restored-server.ts";
 import { EngineServer } from "./servers.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
@@ -61,6 +63,19 @@ export function triesGuarantees(name: string): void {
         }),
       ),
     );
+
+    it("keeps its promises when its server comes back from a backup", async () => {
+      const restored = await RestoredServer.start(kind, engine);
+      try {
+        await Promise.all(
+          triedOn(name, restores).map(({ name: promise, check }, _at, all) =>
+            asListed(name, promise, restored.during(check, all.length)),
+          ),
+        );
+      } finally {
+        await restored.remove();
+      }
+    });
   });
 }
 

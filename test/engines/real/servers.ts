@@ -211,9 +211,28 @@ export class EngineServer implements Served {
     for (const pid of this.#all()) process.kill(pid, "SIGCONT");
   }
 
+  /** Copies what the server has on disk, while it is down for a moment. */
+  async backUp(): Promise<void> {
+    await this.kill();
+    copyFolder(this.folder, this.#backup);
+    await this.start();
+  }
+
+  /** The server comes back from the last backup. @param ms how long that takes at least */
+  async restore(ms: number): Promise<void> {
+    await this.kill();
+    copyFolder(this.#backup, this.folder);
+    await sleep(ms);
+    await this.start();
+  }
+
   async remove(): Promise<void> {
     await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const folder of [this.folder, this.#backup]) rmSync(folder, { recursive: true, force: true });
+  }
+
+  get #backup(): string {
+    return `${this.folder}-backup`;
   }
 
   #all(): number[] {
@@ -232,6 +251,12 @@ export class EngineServer implements Served {
       return [pid]; // It has none.
     }
   }
+}
+
+/** With its owners. */
+function copyFolder(from: string, to: string): void {
+  rmSync(to, { recursive: true, force: true });
+  execFileSync("cp", ["-a", from, to]);
 }
 
 /** Nothing where the tests do not run as root. */

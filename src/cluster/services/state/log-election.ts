@@ -190,7 +190,7 @@ export class LogElection {
 
   #hear(event: Told, until: number | null): void {
     if (event.type === "confirmed") return this.#confirm(until);
-    if (event.type === "lost") return this.#lose();
+    if (event.type === "lost") return this.#lose(event.why);
     if (event.type === "closed") return this.local.close(event.reason);
     if (event.type === "restored") {
       if (this.#wait !== null && this.#granted === null) this.#submit(this.#wait);
@@ -232,11 +232,11 @@ export class LogElection {
   }
 
   /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
-  #lose(): void {
+  #lose(why: string | undefined): void {
     const own = this.#own;
     this.#own = null;
     this.#granted = null;
-    if (own !== null) this.#change(null);
+    if (own !== null) this.#change(null, why);
     if (this.#wait !== null) this.#askAnew(this.#wait); // What has not been put to the log yet is put to it in the next session.
   }
 
@@ -266,11 +266,11 @@ export class LogElection {
     if (told === this.#told && !this.local.isRetired && this.#service.closed === null) this.#look();
   }
 
-  #change(leader: Leader | null): void {
+  #change(leader: Leader | null, why?: string): void {
     const before = this.#leader;
     this.#leader = leader;
     if (leader === null) {
-      this.local.onEvent({ type: "deposed", epoch: before?.token }, null);
+      this.local.onEvent({ type: "deposed", epoch: before?.token, why }, null);
       return;
     }
     const { node, token, note } = leader;

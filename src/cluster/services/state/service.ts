@@ -67,11 +67,13 @@ export type Told =
   /** This member's session: what it is granted counts from the first `confirmed` on, for as long as that says. */
   | { readonly type: "began" | "confirmed"; readonly session: SessionId }
   /** Others may be granted what it held from now on. */
-  | { readonly type: "lost"; readonly session: SessionId }
+  | { readonly type: "lost"; readonly session: SessionId; readonly why?: string | undefined }
   /** Who leads the log. */
   | { readonly type: "led"; readonly leader: NodeId | null; readonly term: number }
   /** This replica was given a snapshot: what happened before it is told by nothing but the state. */
   | { readonly type: "restored"; readonly revision: number }
+  /** The engine was restored to an earlier state, such as from a backup: changes that were told may have been undone. */
+  | { readonly type: "rolled-back" }
   /** The member leaves, or has failed. */
   | { readonly type: "closed"; readonly reason: CoordinationError };
 

@@ -181,7 +181,7 @@ export class Waits {
       if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, event.value);
       else if (isOfThisRun) this.#insist({ type: "stopTaking", name: event.name, wait: event.wait });
     } else if (event.type === "confirmed") this.#confirm(until);
-    else if (event.type === "lost") this.#lose();
+    else if (event.type === "lost") this.#lose(event.why);
   }
 
   #give(wait: WaitId, token: number, value: string): void {
@@ -206,13 +206,13 @@ export class Waits {
   }
 
   /** The session is over, and with it all that it held and waited for. Who still waits does so in the next one, behind all others. */
-  #lose(): void {
+  #lose(why: string | undefined): void {
     for (const [wait, wanted] of [...this.#wanted]) {
       this.#wanted.delete(wait);
       const { given, waiter, place } = wanted;
       wanted.given = null;
       if (waiter !== null) this.#insist(place.giveUp(wait)); // What has not been put to the log yet is put to it in the next session.
-      given?.held.lose();
+      given?.held.lose(why);
       if (waiter !== null) this.#ask(wanted);
     }
   }

@@ -130,6 +130,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     if (event.type === "closed") {
       return this.#close(event.reason);
     }
+    if (event.type === "rolled-back") return this.#fail(rolledBack(this.#watched.map));
     if (event.type === "restored") {
       this.#meanwhile = null; // Changes in between are remembered, and asked for.
       return this.#isLive ? this.#missed() : undefined;
@@ -232,6 +233,13 @@ class Backlog {
 const charsOf = ({ key, value }: LoggedChange): number => key.length + (value?.length ?? 0);
 
 const isCompacted = (error: unknown): boolean => error instanceof CoordinationError && error.code === "compacted";
+
+const rolledBack = (map: string): CoordinationError =>
+  new CoordinationError(
+    "compacted",
+    "missed",
+    `the engine was restored to an earlier state, such as from a backup, so changes of the map "${map}" may be missing: read the map with range(), and watch from its revision`,
+  );
 
 const compacted = (map: string, after: number): CoordinationError =>
   new CoordinationError(
