@@ -460,7 +460,11 @@ class DiskJournal implements Journal {
     while (this.#working !== null) await this.#working;
     await this.#rewriting?.abandon();
     if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
-    await this.#file.close().finally(() => this.#place.folder.release());
+    try {
+      await this.#file.close();
+    } finally {
+      await this.#place.folder.release();
+    }
   }
 }
 

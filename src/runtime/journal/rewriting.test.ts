@@ -92,7 +92,7 @@ function failingCopies(at: "create" | "write" | "datasync" | "sync" | "rename" |
   const { disk, clock } = realPlatform;
   const failing = (file: DiskFile): DiskFile => {
     if (at === "create" || at === "rename") return file;
-    const act = file[at] as (...words: never[]) => Promise<void>;
+    const act: (...words: never[]) => Promise<void> = file[at];
     const isDoneFirst = at === "close";
     return {
       ...file,

@@ -80,7 +80,7 @@ async function isHeld(directory: string, folder: FileHandle, name: string): Prom
   if (number !== undefined) return number === (await numberOf(folder)) && runs(Number(pid), identity.join("-"));
   const isSocket = await lstat(join(directory, name)).then(
     (found) => found.isSocket(),
-    ({ code }: NodeJS.ErrnoException) => code !== "ENOENT",
+    (error: unknown) => (error as NodeJS.ErrnoException).code !== "ENOENT",
   );
   return isSocket && isListening(socketPath(directory, folder, name));
 }
@@ -89,7 +89,11 @@ async function isHeld(directory: string, folder: FileHandle, name: string): Prom
 async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
   const { name, withdraw } = await announce(directory, folder);
   const release = async (): Promise<void> => {
-    await withdraw().finally(() => folder.close());
+    try {
+      await withdraw();
+    } finally {
+      await folder.close();
+    }
   };
   const others = (await announcedIn(directory)).filter((each) => each !== name);
   const rival = await holderAmong(directory, folder, others);
