@@ -34,7 +34,7 @@ export function repetitionsOf<V extends Vocabulary>(protocol: Protocol<V>): Repe
   const known = ofSimulations.get(protocol) as Repetitions<V> | undefined;
   if (known !== undefined) return known;
   const made = new Repetitions(protocol, 4);
-  ofSimulations.set(protocol, made as unknown as Repetitions<Vocabulary>);
+  ofSimulations.set(protocol, made);
   return made;
 }
 

@@ -37,8 +37,8 @@ function reading(member: EngineMember, map: string, after?: number): Reading {
     for await (const change of member.map(map).watch(after === undefined ? {} : { after }))
       read.seen.push(change.type === "put" ? change.value : null);
   };
-  work().catch((error: { code: unknown }) => {
-    read.error = error;
+  work().catch((error: unknown) => {
+    read.error = error as Reading["error"];
   });
   return read;
 }

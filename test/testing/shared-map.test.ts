@@ -124,7 +124,7 @@ describe("a map", () => {
         [() => client.map("any").put("x", value), 'the value of "x"'],
         [() => member.queue("any").add(value), "the item"],
         [() => client.queue("any").add(value), "the item"],
-        [() => member.replicated("any", machine as never).execute(value as never), "the command"],
+        [() => member.replicated("any", machine).execute(value), "the command"],
         [() => member.channel("links", { order: "fifo" }).send(value), "the payload"],
         [() => member.channel("log", { order: "total", transport: "log" }).send(value), "the payload"],
       ];

@@ -63,7 +63,7 @@ export function withinTime<T>(
 }
 
 /** @throws CoordinationError `never-sent` for what is asked of a service that is closed. */
-export function requireOpen(closed: CoordinationError | null, what: string): void {
+function requireOpen(closed: CoordinationError | null, what: string): void {
   if (closed !== null) throw endedIn(closed, { what, changes: false });
 }
 

@@ -23,7 +23,7 @@ export interface Watched {
 const DONE = { done: true, value: undefined } as const;
 
 /** In an error's words. */
-export const watchOf = (map: string): string => `the watch of the map "${map}"`;
+const watchOf = (map: string): string => `the watch of the map "${map}"`;
 
 export class Watch<T> implements AsyncIterableIterator<T> {
   readonly #service: Service;
