@@ -4,6 +4,7 @@ import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { Command } from "../family/replicated-log.ts";
+import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 import type { Ballot } from "./vocabulary.ts";
 
@@ -277,6 +278,26 @@ describe("multi-paxos: reads and leases", () => {
     sim.run(2_001);
     expect(sim.world.state(0).role.is).toBe("follower");
     expect(sim.events(0).some(({ type }) => type === "readable")).toBe(false);
+  });
+
+  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
+  it.each([0, 0.05, 0.3])("a lease ends before the promises that it rests on when clocks are wrong by up to %d", (drift) => {
+    const protocol = multiPaxos({ reads: "lease", drift });
+    const sim = simulation<MultiPaxos>({ protocol, nodes: range(0, 2), seed: 1, delayMs: 0 });
+    for (const node of range(0, 2)) sim.wake(node);
+    sim.command(0, propose(1));
+    sim.clockRate(0, 1 - drift);
+    for (const node of [1, 2]) sim.clockRate(node, 1 + drift);
+    sim.run(2_000);
+    const hasLease = () => mayAnswerByLease(sim.world.state(0));
+    const isPromised = () => [1, 2].some((node) => sim.world.state(node).isBound);
+    expect([hasLease(), isPromised()]).toEqual([true, true]);
+    sim.partition([[0]]);
+    while (hasLease()) {
+      expect(isPromised()).toBe(true);
+      sim.run(sim.now + 0.25);
+    }
+    expect(sim.violations).toEqual([]);
   });
 
   it("two leases at once are held only if a clock leaves the margin", () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Effect, type Stimulus, step } from "../../../core/step.ts";
+import { simulation } from "../../../sim/simulation.ts";
 import type { RaftOptions } from "./options.ts";
 import { type Raft, raft } from "./raft.ts";
 
@@ -143,6 +144,36 @@ describe("raft: messages of an earlier term", () => {
 });
 
 describe("raft: a leader's lease", () => {
+  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
+  it.each([0, 0.05, 0.3])("ends before the promises that it rests on when clocks are wrong by up to %d", (drift) => {
+    const options = { leaseReads: true, drift, preVote: false, minElectionMs: 300, maxElectionMs: 301 };
+    const sim = simulation<Raft>({ protocol: raft(options), nodes: [0, 1, 2], seed: 1, delayMs: 0 });
+    for (const each of [0, 1, 2]) sim.start(each);
+    sim.run(1_000);
+    const leader = [0, 1, 2].find((each) => sim.world.state(each).role.is === "leader") as NodeId;
+    const others = [0, 1, 2].filter((each) => each !== leader);
+    sim.clockRate(leader, 1 - drift);
+    for (const each of others) sim.clockRate(each, 1 + drift);
+    sim.run(2_000);
+    const hasLease = () => {
+      const { role } = sim.world.state(leader);
+      return role.is === "leader" && role.leaseRound !== null;
+    };
+    const isPromised = () => {
+      const roles = others.map((each) => sim.world.state(each).role);
+      return roles.some((role) => role.is === "follower" && role.leader === leader && role.hasHeard);
+    };
+    expect([hasLease(), isPromised()]).toEqual([true, true]);
+    sim.partition([[leader]]);
+    while (hasLease()) {
+      expect(isPromised()).toBe(true);
+      sim.run(sim.now + 0.25);
+    }
+    sim.run(sim.now + 1_000);
+    expect(others.some((each) => sim.world.state(each).role.is === "leader")).toBe(true);
+    expect(sim.violations).toEqual([]);
+  });
+
   it("is not taken from a round whose answers come after the lease of that round has expired", () => {
     const stage = raftStage({ nodes: 3, alone: 0, options: { leaseReads: true, minElectionMs: 300 } });
     const { sim } = stage;
