@@ -143,6 +143,43 @@ describe("raft: messages of an earlier term", () => {
   });
 });
 
+describe("raft: the commit index of a follower", () => {
+  it("does not reach entries that the leader's message has not shown to be its own", () => {
+    const follower = new Follower();
+    const noop = (term: number) => ({ type: "noop", term }) as const;
+    const append = { type: "appendEntries", previousIndex: 0, previousTerm: 0, commitIndex: 0 } as const;
+    follower.receive(0, { ...append, term: 1, entries: [noop(1), noop(1), noop(1)] });
+    const answers = follower.receive(2, { ...append, term: 2, entries: [noop(1)], commitIndex: 3 });
+    expect(answers).toEqual([{ type: "appended", term: 2, matchIndex: 1 }]);
+    expect(follower.state).toMatchObject({ commitIndex: 1, log: { entries: [noop(1), noop(1), noop(1)] } });
+  });
+});
+
+describe("raft: a node that leads a second time", () => {
+  const answers: Raft["message"][] = [
+    { type: "appended", term: 1, matchIndex: 2 },
+    { type: "rejected", term: 1, previousIndex: 0, conflictTerm: null, conflictIndex: 0 },
+    { type: "heartbeatAnswered", term: 1, round: 1 },
+    { type: "chunkReceived", term: 1, index: 1, position: 0 },
+    { type: "preVote", term: 1, isGranted: false },
+    { type: "vote", term: 1, isGranted: true },
+  ];
+
+  it.each(answers)("takes no answer that was meant for its first term: %j", (answer) => {
+    const leader = new Follower({ ...defaults, preVote: false });
+    leader.expire("election");
+    leader.receive(0, { type: "vote", term: 1, isGranted: true });
+    leader.receive(0, { type: "vote", term: 2, isGranted: false });
+    leader.expire("election");
+    leader.receive(0, { type: "vote", term: 3, isGranted: true });
+    leader.take({ kind: "command", command: { type: "read", read: 1 } }); // It begins round 1, as a read or a heartbeat in term 1 would.
+    expect(leader.state.role).toMatchObject({ is: "leader", round: 1, answered: [] });
+    const before = leader.state;
+    expect(leader.receive(0, answer)).toEqual([]);
+    expect(leader.state).toEqual(before);
+  });
+});
+
 describe("raft: a leader's lease", () => {
   // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
   it.each([0, 0.05, 0.3])("ends before the promises that it rests on when clocks are wrong by up to %d", (drift) => {
