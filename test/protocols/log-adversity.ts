@@ -17,6 +17,8 @@ export interface LogInAdversity<O extends object> {
   /** Options with which leaders read by their leases, when clocks are wrong by at most this share of their speed. */
   readonly leasing: (drift: number) => object;
   readonly make: (options: O) => Protocol<Log>;
+  /** What a node still knows after a crash. */
+  readonly durable: (state: never) => unknown;
   /** Up to where a node knows entries to be decided. */
   readonly decidedAt: (state: never) => number;
 }
@@ -218,6 +220,22 @@ function go(stage: Staged, deeds: Adversity<object>["deeds"]): Set<NodeId> {
   return paused;
 }
 
+/** The journal holds all that a node has to know, before it is compacted and after that. */
+function expectRestored({ sim, decidedAt }: Staged, durable: (state: never) => unknown): void {
+  const known = (each: NodeId) => durable(sim.world.state(each) as never);
+  for (const each of all)
+    for (const isCompacted of [false, true]) {
+      const index = decidedAt(sim.world.state(each) as never);
+      if (isCompacted) sim.command(each, { type: "compact", index, snapshot: `all up to ${index}` });
+      sim.run(sim.now + 20);
+      const before = known(each);
+      sim.crash(each, { journal: "synced" });
+      sim.start(each);
+      expect(known(each)).toEqual(before);
+    }
+  expect(sim.violations).toEqual([]);
+}
+
 /** Safe at every step; and once faults cease there is a leader, and commands are decided. */
 export const safeThenLive = <O extends object>(log: LogInAdversity<O>, numRuns: number): void =>
   fc.assert(
@@ -243,6 +261,7 @@ export const safeThenLive = <O extends object>(log: LogInAdversity<O>, numRuns: 
       for (const each of all)
         expect(sim.events(each)).toContainEqual({ type: "decided", index: expect.any(Number) as number, command });
       expect(reads.stale).toEqual([]);
+      expectRestored(stage, log.durable);
     }),
     { numRuns },
   );

@@ -4,7 +4,7 @@ import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { flowBugs } from "./flow.ts";
 import { hardened } from "./hardened.ts";
-import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithMembers, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { namesBugs, wholeMemberBugs } from "./names.ts";
 import { pbftBesideForgers, pbftBugs } from "./pbft.ts";
 import {
@@ -16,6 +16,7 @@ import {
   raftPreVotes,
   raftReads,
   raftSuccessions,
+  raftWithDrift,
   raftWithLearners,
 } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -68,6 +69,7 @@ export type Subject =
   | "maekawa-sanders, rejoining"
   | "multi-paxos"
   | "multi-paxos, alone"
+  | "multi-paxos, members change"
   | "multi-paxos, two ballots"
   | "names"
   | "paxos"
@@ -76,6 +78,7 @@ export type Subject =
   | "pbft, the next primary forges a new view"
   | "raft"
   | "raft, bounded"
+  | "raft, drifting clocks"
   | "raft, figure 8"
   | "raft, leases"
   | "raft, over a conflict"
@@ -420,6 +423,7 @@ export const bugs: readonly SeededBug[] = [
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
   ...multiPaxosAlone.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, alone" })),
+  ...multiPaxosWithMembers.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, members change" })),
   ...cheapPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "cheap-paxos" })),
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
   ...pbftBesideForgers,
@@ -434,6 +438,7 @@ export const bugs: readonly SeededBug[] = [
   ...raftWithLearners.map((bug) => ({ ...bug, protocol: "raft, two learners" }) as const),
   ...raftBounded.map((bug) => ({ ...bug, protocol: "raft, bounded" }) as const),
   ...raftInFigure8.map((bug) => ({ ...bug, protocol: "raft, figure 8" }) as const),
+  ...raftWithDrift.map((bug) => ({ ...bug, protocol: "raft, drifting clocks" }) as const),
   ...raftReads.map((bug) => ({ ...bug, protocol: "raft, reads" }) as const),
   ...raftLeases.map((bug) => ({ ...bug, protocol: "raft, leases" }) as const),
   ...raftOverConflicts.map((bug) => ({ ...bug, protocol: "raft, over a conflict" }) as const),

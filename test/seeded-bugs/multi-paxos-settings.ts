@@ -4,10 +4,17 @@ import type { Setting } from "./settings.ts";
 
 const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
 
-const proposed = (client: number): object => ({
+const proposed = (client: number, sequence = 1): object => ({
   type: "propose",
-  command: { client, sequence: 1, operation: `append ${client}` },
+  command: { client, sequence, operation: `append ${client}` },
 });
+/** Commands, and a change of members among them; snapshots are taken as soon as there is anything to take them of. */
+const changing = (client: number, ...voters: number[]): object[] => [
+  ...[1, 2, 3].map((sequence) => proposed(client, sequence)),
+  { type: "reconfigure", voters, learners: [0, 1, 2, 3, 4].filter((node) => !voters.includes(node)) },
+  ...[4, 5, 6].map((sequence) => proposed(client, sequence)),
+  ...[4, 8, 12].map((index) => ({ type: "compact", index, snapshot: `all up to ${index}` })),
+];
 const adversity: Adversity = {
   seeds: 300,
   spanMs: 3_000,
@@ -38,6 +45,20 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
     nodes: 3,
     asks: { 0: [use(30)], 1: [use(30)], 2: [use(30)] },
     adversity: { ...adversity, seeds: 250, drift: 0.8, count: 40, lastingMs: [20, 200], downMs: [1, 20] },
+  },
+  "members change, and snapshots are taken": {
+    ...calm,
+    summary:
+      "5 nodes in virtual time, which propose, change their voters and take snapshots; nodes restart or are cut off, and messages are lost",
+    nodes: 5,
+    asks: {
+      0: changing(0, 0, 1, 2),
+      1: changing(1, 1, 2, 3),
+      2: changing(2, 0, 2, 3, 4),
+      3: changing(3, 0, 1, 2, 3, 4),
+      4: changing(4, 2, 3, 4),
+    },
+    adversity,
   },
   "two lead, a crash": {
     ...calm,

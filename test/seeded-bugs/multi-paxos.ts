@@ -72,3 +72,16 @@ export const multiPaxosAlone: readonly Change[] = [
     property: "one value per slot",
   },
 ];
+
+export const multiPaxosWithMembers: readonly Change[] = [
+  {
+    name: "snapshot-without-its-members",
+    summary: "a node that installs a snapshot keeps the members it knew before",
+    file: DECISIONS,
+    find: `  state.configurations = [...snapshot.configurations];\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "members change, and snapshots are taken",
+    property: "configurations",
+  },
+];

@@ -70,6 +70,30 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
     asks: { 1: commands(1, 1) },
     maxTimeouts: 1,
   },
+  "a read while a configuration is joint": {
+    ...calm,
+    summary:
+      "3 nodes, of which 0 leads and is to be the only voter, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
+    nodes: 3,
+    asks: { 0: [{ type: "reconfigure", voters: [0], learners: [1, 2] }], 1: commands(1, 1) },
+    maxTimeouts: 1,
+    maxDepth: 15,
+  },
+  "a change whose new voter leads": {
+    ...calm,
+    summary: "3 nodes, of which 0 leads, proposes and is to be the only voter; one stands",
+    nodes: 3,
+    asks: { 0: [propose(0, 1), { type: "reconfigure", voters: [0], learners: [1, 2] }] },
+    maxTimeouts: 1,
+  },
+  "leases and clocks that drift": {
+    ...calm,
+    summary:
+      "3 nodes in virtual time whose clocks are wrong by up to three tenths, as leases allow for; they propose and are cut off for a while",
+    nodes: 3,
+    asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
+    adversity: { ...adversity, seeds: 100, mishaps: ["isolation"], delayMs: [0, 2], drift: 0.3 },
+  },
   "within a lease": {
     ...calm,
     summary:

@@ -178,9 +178,39 @@ export const raftReads: readonly Change[] = [
     setting: "a read elsewhere",
     property: "reads",
   },
+  {
+    name: "read-confirmed-by-new-voters",
+    summary: "while a configuration is joint a majority of the new voters alone confirms a read",
+    file: HEARTBEATS,
+    find: `return isQuorum(configuration, [ctx.self, ...answered]);`,
+    replace: `return isQuorum({ ...configuration, outgoing: null }, [ctx.self, ...answered]);`,
+    by: "bfs",
+    setting: "a read while a configuration is joint",
+    property: "reads",
+  },
 ];
 
 export const raftSuccessions: readonly Change[] = [
+  {
+    name: "change-ends-before-it-is-joint",
+    summary: "a leader ends a change of members before the joint configuration is committed",
+    file: MEMBERS,
+    find: `if (outgoing === null || index > commitIndex) return null;`,
+    replace: `if (outgoing === null || index < 0 || commitIndex < 0) return null;`,
+    by: "bfs",
+    setting: "a change whose new voter leads",
+    property: "configurations",
+  },
+  {
+    name: "committed-by-new-voters",
+    summary: "while a configuration is joint an entry is committed when a majority of the new voters has it",
+    file: MEMBERS,
+    find: `return outgoing === null ? agreed(voters) : Math.min(agreed(voters), agreed(outgoing));`,
+    replace: `return outgoing === null ? agreed(voters) : agreed(voters);`,
+    by: "bfs",
+    setting: "a change whose new voter leads",
+    property: "leader completeness",
+  },
   {
     name: "read-index-of-the-leader-before",
     summary: "a new leader answers a read by its commit index before it has committed an entry of its own term",
@@ -257,5 +287,18 @@ export const raftLeases: readonly Change[] = [
     find: `role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;`,
     replace: `role.is === "leader" && checkQuorum;`,
     ...withinALease,
+  },
+];
+
+export const raftWithDrift: readonly Change[] = [
+  {
+    name: "lease-ignores-drift",
+    summary: "a leader holds its lease for as long as its followers keep their promises, whatever clocks are wrong by",
+    file: `${RAFT}/options.ts`,
+    find: `Math.floor((minElectionMs * (1 - drift)) / (1 + drift));`,
+    replace: `Math.floor(minElectionMs + drift * 0);`,
+    by: "simulator",
+    setting: "leases and clocks that drift",
+    property: "linearizable reads",
   },
 ];

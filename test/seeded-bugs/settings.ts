@@ -31,6 +31,8 @@ export interface Setting {
   readonly duplications: number;
   /** For the checker. */
   readonly maxTimeouts?: number;
+  /** For the checker: after how many moves a run ends. */
+  readonly maxDepth?: number;
   /** For the checker: where nodes begin; all idle if left out. */
   readonly begin?: "idle" | "together";
   /** For the checker: whether only what holds after every step is asked. */

@@ -22,6 +22,7 @@ import { multicastWithWorkload } from "../../src/protocols/multicast/family/work
 import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
+import { inTwoBallots } from "../protocols/multi-paxos-models.ts";
 import { forger } from "../protocols/pbft-forger.ts";
 import { asInFigure8, overAConflict, readElsewhere, withinALease, withPreVotes } from "../protocols/raft-models.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
@@ -225,6 +226,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
     make: ({ multiPaxos }) => multiPaxos?.({ window: 2, announces: false }),
   },
+  "multi-paxos, members change": {
+    file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
+    make: ({ multiPaxos }) => multiPaxos?.({ window: 2, keep: 0, leaseMs: 120, renewMs: 40 }),
+  },
   "multi-paxos, two ballots": {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
     make: ({ multiPaxos }) =>
@@ -247,6 +252,11 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   "raft, bounded": {
     file: "src/protocols/consensus/raft/bounded.ts",
     make: ({ boundedRaft }) => boundedRaft?.({ maxBatchEntries: 1 }),
+  },
+  "raft, drifting clocks": {
+    file: "src/protocols/consensus/raft/raft.ts",
+    make: ({ raft }) =>
+      raft?.({ leaseReads: true, drift: 0.3, minElectionMs: 200, maxElectionMs: 201, heartbeatMs: 40 }),
   },
   "raft, figure 8": {
     file: "src/protocols/consensus/raft/bounded.ts",
@@ -341,23 +351,6 @@ const oftenElected = {
   maxBatchEntries: 1,
   keptEntries: 0,
 };
-
-/** What nodes 1 and 2 have accepted in ballot 2 is chosen, and node 1 knows it. Node 0 has accepted something else in ballot 1. */
-function inTwoBallots(whole: Protocol<MultiPaxos>): Protocol<MultiPaxos> {
-  const accepted = (round: number, node: number) => {
-    const ballot = { round, node };
-    const command = { client: node, sequence: 9, operation: "x" };
-    return { round, promised: ballot, log: { 1: { ballot, value: { type: "command", command } as const } } };
-  };
-  return {
-    ...whole,
-    init: (self, peers) => ({
-      ...whole.init(self, peers),
-      ...(self === 0 ? accepted(1, 0) : accepted(2, 1)),
-      decided: self === 1 ? 1 : 0,
-    }),
-  };
-}
 
 /** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
 function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {

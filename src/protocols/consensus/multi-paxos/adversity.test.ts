@@ -13,6 +13,7 @@ const log = {
   }),
   leasing: (drift: number) => ({ reads: "lease", drift }),
   make: (options: object) => multiPaxos(options) as never,
+  durable: ({ promised, log, snapshot }: MultiPaxos["state"]) => structuredClone({ promised, log, snapshot }),
   decidedAt: ({ decided }: MultiPaxos["state"]) => decided,
 };
 

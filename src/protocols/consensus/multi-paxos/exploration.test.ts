@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { agreed, proposal, walked } from "../../../../test/protocols/logs/explored.ts";
+import { inTwoBallots } from "../../../../test/protocols/multi-paxos-models.ts";
 import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { NodeId } from "../../../core/protocol.ts";
 import { type MultiPaxos, multiPaxos } from "./multi-paxos.ts";
 
 /** Nodes 0 and 1 propose a command each, and stand for election to have it decided. */
@@ -39,5 +41,19 @@ describe("multi-paxos: every run of two proposers", () => {
 
   it("nor in random, PCT and swarm runs, in which timers run out as well", { tags: ["long"] }, () => {
     walked(model({ ...faults, timers: "free", maxTimeouts: 6 }), "led", "decided", "replay accepted", "receive learn");
+  });
+});
+
+describe("multi-paxos: from states that take long to reach", () => {
+  it("a candidate takes over the value of the highest ballot that it finds", () => {
+    const protocol = inTwoBallots(multiPaxos({ window: 2, announces: false }));
+    const asks = (node: NodeId) => (node === 0 ? [proposal(0)] : []);
+    const found = explore<MultiPaxos>({
+      ...model({ protocol, asks }),
+      properties: protocol.properties.filter(({ when }) => when === "always"),
+      timers: "free",
+      maxTimeouts: 2,
+    });
+    expect(reaching(found, "led", "decided").property?.name).toBeUndefined();
   });
 });

@@ -4,11 +4,12 @@ import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { Command } from "../family/replicated-log.ts";
+import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
-import type { Ballot } from "./vocabulary.ts";
+import type { Ballot, Proposal } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-const propose = (sequence: number, client = 0): MultiPaxos["command"] => ({
+const propose = (sequence: number, client = 0): Extract<MultiPaxos["command"], { type: "propose" }> => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },
 });
@@ -180,6 +181,48 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(sim.violations).toEqual([]);
   });
 
+  it("a node that learns slots with a gap before them decides none of them", () => {
+    const node = { self: 1, peers: [0, 2] };
+    const protocol = multiPaxos();
+    const proposal = { ballot: { round: 1, node: 0 }, value: { type: "noop" } } as const;
+    const entries = [2, 3].map((slot) => ({ slot, ...proposal }));
+    const learn = { kind: "receive", from: 0, message: { type: "learn", decided: 3, entries } } as const;
+    const { state } = step(protocol, node, protocol.init(1, node.peers), learn);
+    expect(state).toMatchObject({ decided: 0, log: {} });
+  });
+
+  it("a leader by old members proposes nothing for newer ones before a majority of these has promised", () => {
+    const command = (client: NodeId) => propose(1, client).command;
+    const whole = multiPaxos({ voters: [0, 1], learners: [2, 3], window: 2 });
+    const first: Ballot = { round: 1, node: 0 };
+    const later: Ballot = { round: 2, node: 2 };
+    const log: Record<number, Proposal> = {
+      1: { ballot: first, value: { type: "members", voters: [2, 3], learners: [0, 1] } },
+      2: { ballot: first, value: { type: "noop" } },
+    };
+    const third: Proposal = { ballot: later, value: { type: "command", command: command(2) } };
+    const protocol: typeof whole = {
+      ...whole,
+      init(self, peers) {
+        const before = whole.init(self, peers);
+        const configurations = [...before.configurations, { from: 3, voters: [2, 3], learners: [0, 1] }];
+        const known = { ...before, round: 2, configurations };
+        if (self <= 1) return { ...known, promised: first, log, decided: 1 };
+        return { ...known, promised: later, log: { ...log, 3: third }, decided: 3 };
+      },
+    };
+    const sim = simulation<MultiPaxos>({ protocol, nodes: range(0, 3), seed: 1, delayMs: 10 });
+    for (const node of range(0, 3)) sim.wake(node);
+    sim.partition([[0, 1]]);
+    sim.command(0, propose(1, 0));
+    sim.run(200);
+    expect(sim.world.state(0)).toMatchObject({ role: { is: "leader", next: 3 }, decided: 2, waiting: [command(0)] });
+    sim.heal();
+    sim.run(5_000);
+    expect(sim.violations).toEqual([]);
+    for (const node of range(0, 3)) expect(sim.world.state(node).log[3]?.value).toEqual(third.value);
+  });
+
   it("a leader by old members takes no promise from newer ones that have decided more: it catches up first", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos({ voters: [1], window: 2 });
@@ -278,6 +321,29 @@ describe("multi-paxos: reads and leases", () => {
     expect(sim.world.state(0).role.is).toBe("follower");
     expect(sim.events(0).some(({ type }) => type === "readable")).toBe(false);
   });
+
+  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
+  it.each([0, 0.05, 0.3])(
+    "a lease ends before the promises that it rests on when clocks are wrong by up to %d",
+    (drift) => {
+      const protocol = multiPaxos({ reads: "lease", drift });
+      const sim = simulation<MultiPaxos>({ protocol, nodes: range(0, 2), seed: 1, delayMs: 0 });
+      for (const node of range(0, 2)) sim.wake(node);
+      sim.command(0, propose(1));
+      sim.clockRate(0, 1 - drift);
+      for (const node of [1, 2]) sim.clockRate(node, 1 + drift);
+      sim.run(2_000);
+      const hasLease = () => mayAnswerByLease(sim.world.state(0));
+      const isPromised = () => [1, 2].some((node) => sim.world.state(node).isBound);
+      expect([hasLease(), isPromised()]).toEqual([true, true]);
+      sim.partition([[0]]);
+      while (hasLease()) {
+        expect(isPromised()).toBe(true);
+        sim.run(sim.now + 0.25);
+      }
+      expect(sim.violations).toEqual([]);
+    },
+  );
 
   it("two leases at once are held only if a clock leaves the margin", () => {
     expect(slowLeader(0.95)).toEqual([]);

@@ -17,6 +17,8 @@ const log = {
   }),
   leasing: (drift: number) => ({ leaseReads: true, checkQuorum: true, drift }),
   make: (options: object) => raft(options) as never,
+  durable: ({ term, votedFor, log, snapshot, configuration }: Raft["state"]) =>
+    structuredClone({ term, votedFor, log, snapshot, configuration: { ...configuration, index: 0 } }),
   decidedAt: ({ commitIndex }: Raft["state"]) => commitIndex,
 };
 

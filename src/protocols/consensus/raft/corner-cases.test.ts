@@ -229,3 +229,22 @@ describe("raft: options", () => {
     expect(() => raft(options)).toThrow(sentence);
   });
 });
+
+describe("raft: a node that was down while the members changed", () => {
+  it("has them from the snapshot", () => {
+    const { sim } = settled(5, { keptEntries: 0 });
+    sim.crash(4);
+    sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
+    sim.run(sim.now + 500);
+    const index = sim.world.state(0).commitIndex;
+    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: "s" });
+    sim.command(0, { type: "transfer", to: 1 }); // The snapshot's term is over by now.
+    sim.run(sim.now + 500);
+    sim.start(4);
+    sim.run(sim.now + 1_000);
+    expect(sim.world.state(4)).toMatchObject({ term: 2, snapshot: { index, term: 1 } });
+    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: "s" });
+    expect(sim.world.state(4).configuration).toEqual({ voters: [0, 1, 2], learners: [3, 4], outgoing: null, index });
+    expect(sim.violations).toEqual([]);
+  });
+});

@@ -1,6 +1,6 @@
 /** Raft in every run within bounds, time-outs at any time; and in random runs of the whole. */
 import { describe, expect, it } from "vitest";
-import { overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
+import { asInFigure8, overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
 import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
@@ -15,6 +15,8 @@ const propose = (client: NodeId): Raft["command"] => ({
 });
 /** From three voters to two, and a learner. */
 const change: Raft["command"] = { type: "reconfigure", voters: [0, 1], learners: [2] };
+/** While this is joint, node 0 is a majority of the new voters. */
+const toNodeZero: Raft["command"] = { type: "reconfigure", voters: [0], learners: [1, 2] };
 
 type Asks = Readonly<Record<NodeId, readonly Raft["command"][]>>;
 type Bounds = Partial<ExploreOptions<Raft>>;
@@ -195,15 +197,27 @@ describe("raft: reads by a round of messages", () => {
     });
     expect(reaching(found, "decided", "readable").property?.name).toBeUndefined();
   });
+
+  it("do so while the leader's configuration is joint: its new voters alone confirm nothing", () => {
+    const asked: Asks = { 0: [toNodeZero], 1: [propose(1)] };
+    const found = explore<Raft>({
+      protocol: readElsewhere(boundedRaft({ tellsCommit: true })),
+      ...three,
+      maxTimeouts: 1,
+      maxDepth: 15,
+      asks: (node) => asked[node] ?? [],
+    });
+    expect(reaching(found, "decided", "readable").property?.name).toBeUndefined();
+  });
 });
 
 describe("raft: where one leader follows another", () => {
-  const following = (asked: Asks, protocol: Protocol<Raft>) =>
+  const following = (asked: Asks, protocol: Protocol<Raft>, maxTimeouts = 1, maxDepth = 13) =>
     explore<Raft>({
       protocol,
       ...three,
-      maxTimeouts: 1,
-      maxDepth: 13,
+      maxTimeouts,
+      maxDepth,
       properties: safety,
       asks: (node) => asked[node] ?? [],
     });
@@ -217,6 +231,16 @@ describe("raft: where one leader follows another", () => {
   it("a change of members that the next leader does not have is taken back", () => {
     const found = reaching(following({ 0: [change] }, readElsewhere(boundedRaft())), "led", "reconfigured");
     expect(found.property?.name).toBeUndefined();
+  });
+
+  it("an entry of an earlier term is committed only with one of the leader's own term", () => {
+    const found = following({}, asInFigure8(boundedRaft({ maxBatchEntries: 1 }, 5)), 2, 14);
+    expect(reaching(found, "led").property?.name).toBeUndefined();
+  });
+
+  it("a change of members ends once both majorities have committed it", () => {
+    const found = following({ 0: [propose(0), toNodeZero] }, readElsewhere(boundedRaft({ maxBatchEntries: 1 })));
+    expect(reaching(found, "led", "decided", "reconfigured").property?.name).toBeUndefined();
   });
 
   it("a snapshot takes the place of entries that conflict with it", () => {

@@ -85,7 +85,8 @@ const isSameList = (a: readonly NodeId[] | null, b: readonly NodeId[] | null): b
 
 const logTerms: Property<Raft> = {
   name: "terms of a log",
-  claim: "terms never decrease along a log, and none is later than the term of its node",
+  claim:
+    "terms never decrease along a log, none is later than the term of its node, and a snapshot has the term of the last entry in it",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -95,10 +96,13 @@ const logTerms: Property<Raft> = {
         if (entry.term < last) return false;
         last = entry.term;
       }
-      const ofSnapshot = termAt(log, snapshot.index);
-      return last <= term && (ofSnapshot === null || ofSnapshot === snapshot.term);
+      return last <= term && alive.every((each) => knowsTermOf(state(each), snapshot));
     }),
 };
+
+/** Unless the log is cut there. */
+const knowsTermOf = ({ log, commitIndex }: State, { index, term }: State["snapshot"]): boolean =>
+  commitIndex < index || (termAt(log, index) ?? term) === term;
 
 const configurations: Property<Raft> = {
   name: "configurations",

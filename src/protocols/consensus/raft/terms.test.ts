@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Effect, type Stimulus, step } from "../../../core/step.ts";
+import { simulation } from "../../../sim/simulation.ts";
 import type { RaftOptions } from "./options.ts";
 import { type Raft, raft } from "./raft.ts";
 
@@ -142,7 +143,74 @@ describe("raft: messages of an earlier term", () => {
   });
 });
 
+describe("raft: the commit index of a follower", () => {
+  it("does not reach entries that the leader's message has not shown to be its own", () => {
+    const follower = new Follower();
+    const noop = (term: number) => ({ type: "noop", term }) as const;
+    const append = { type: "appendEntries", previousIndex: 0, previousTerm: 0, commitIndex: 0 } as const;
+    follower.receive(0, { ...append, term: 1, entries: [noop(1), noop(1), noop(1)] });
+    const answers = follower.receive(2, { ...append, term: 2, entries: [noop(1)], commitIndex: 3 });
+    expect(answers).toEqual([{ type: "appended", term: 2, matchIndex: 1 }]);
+    expect(follower.state).toMatchObject({ commitIndex: 1, log: { entries: [noop(1), noop(1), noop(1)] } });
+  });
+});
+
+describe("raft: a node that leads a second time", () => {
+  const answers: Raft["message"][] = [
+    { type: "appended", term: 1, matchIndex: 2 },
+    { type: "rejected", term: 1, previousIndex: 0, conflictTerm: null, conflictIndex: 0 },
+    { type: "heartbeatAnswered", term: 1, round: 1 },
+    { type: "chunkReceived", term: 1, index: 1, position: 0 },
+    { type: "preVote", term: 1, isGranted: false },
+    { type: "vote", term: 1, isGranted: true },
+  ];
+
+  it.each(answers)("takes no answer that was meant for its first term: %j", (answer) => {
+    const leader = new Follower({ ...defaults, preVote: false });
+    leader.expire("election");
+    leader.receive(0, { type: "vote", term: 1, isGranted: true });
+    leader.receive(0, { type: "vote", term: 2, isGranted: false });
+    leader.expire("election");
+    leader.receive(0, { type: "vote", term: 3, isGranted: true });
+    leader.take({ kind: "command", command: { type: "read", read: 1 } }); // It begins round 1, as a read or a heartbeat in term 1 would.
+    expect(leader.state.role).toMatchObject({ is: "leader", round: 1, answered: [] });
+    const before = leader.state;
+    expect(leader.receive(0, answer)).toEqual([]);
+    expect(leader.state).toEqual(before);
+  });
+});
+
 describe("raft: a leader's lease", () => {
+  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
+  it.each([0, 0.05, 0.3])("ends before the promises that it rests on when clocks are wrong by up to %d", (drift) => {
+    const options = { leaseReads: true, drift, preVote: false, minElectionMs: 300, maxElectionMs: 301 };
+    const sim = simulation<Raft>({ protocol: raft(options), nodes: [0, 1, 2], seed: 1, delayMs: 0 });
+    for (const each of [0, 1, 2]) sim.start(each);
+    sim.run(1_000);
+    const leader = [0, 1, 2].find((each) => sim.world.state(each).role.is === "leader") as NodeId;
+    const others = [0, 1, 2].filter((each) => each !== leader);
+    sim.clockRate(leader, 1 - drift);
+    for (const each of others) sim.clockRate(each, 1 + drift);
+    sim.run(2_000);
+    const hasLease = () => {
+      const { role } = sim.world.state(leader);
+      return role.is === "leader" && role.leaseRound !== null;
+    };
+    const isPromised = () => {
+      const roles = others.map((each) => sim.world.state(each).role);
+      return roles.some((role) => role.is === "follower" && role.leader === leader && role.hasHeard);
+    };
+    expect([hasLease(), isPromised()]).toEqual([true, true]);
+    sim.partition([[leader]]);
+    while (hasLease()) {
+      expect(isPromised()).toBe(true);
+      sim.run(sim.now + 0.25);
+    }
+    sim.run(sim.now + 1_000);
+    expect(others.some((each) => sim.world.state(each).role.is === "leader")).toBe(true);
+    expect(sim.violations).toEqual([]);
+  });
+
   it("is not taken from a round whose answers come after the lease of that round has expired", () => {
     const stage = raftStage({ nodes: 3, alone: 0, options: { leaseReads: true, minElectionMs: 300 } });
     const { sim } = stage;
