@@ -127,7 +127,12 @@ export function consensusHeadline(words: Spans): Presentation["headline"] {
   };
 }
 
-export function logHeadline(words: Spans): Presentation["headline"] {
+export const logHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, decidedIn);
+
+/** Of a log that is agreed on in spite of Byzantine nodes: an entry counts once 2f + 1 nodes have committed it. */
+export const byzantineLogHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, committedIn);
+
+function logHeadlineWith(words: Spans, progress: (scene: Scene) => string): Presentation["headline"] {
   return (scene) => {
     const up = runningIn(scene);
     const leaders = up.filter(({ node, view }) => view?.leader === node);
@@ -142,16 +147,27 @@ export function logHeadline(words: Spans): Presentation["headline"] {
         : electing.length > 0
           ? `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`
           : "nobody leads";
-    return sentence(scene, `${who}; ${decidedIn(scene)}`);
+    return sentence(scene, `${who}; ${progress(scene)}`);
   };
 }
 
-/** Up to where a majority knows the log to be decided. */
 function decidedIn({ nodes }: Scene): string {
-  const known = nodes.map(({ view }) => view?.log?.decided ?? 0).toSorted((a, b) => b - a);
-  const most = known[0] ?? 0;
+  const known = decidedAt(nodes);
   const byMajority = known[Math.floor(known.length / 2)] ?? 0;
-  if (byMajority > 0) return `entry ${byMajority} is decided at a majority`;
+  return byMajority > 0 ? `entry ${byMajority} is decided at a majority` : hardlyDecided(known);
+}
+
+function committedIn({ nodes }: Scene): string {
+  const known = decidedAt(nodes);
+  const byQuorum = known[2 * Math.floor((known.length - 1) / 3)] ?? 0;
+  return byQuorum > 0 ? `entry ${byQuorum} is committed by a quorum (2f + 1)` : hardlyDecided(known);
+}
+
+/** The last decided entry of each node, the highest first. */
+const decidedAt = (nodes: Scene["nodes"]): number[] =>
+  nodes.map(({ view }) => view?.log?.decided ?? 0).toSorted((a, b) => b - a);
+
+function hardlyDecided([most = 0]: readonly number[]): string {
   return most > 0
     ? `${most === 1 ? "an entry is" : `${most} entries are`} decided, and few know it`
     : "nothing is decided yet";

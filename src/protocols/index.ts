@@ -28,6 +28,7 @@ import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
 import { type Embedded, entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
+import { byzantineLogHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
 import { backPressureLine, namesLine, onRealProcesses } from "./member-lines.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
@@ -214,6 +215,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         term: "view",
         spans: "views",
+        headline: byzantineLogHeadline({ term: "view", spans: "views" }),
         labels: { prePrepare: [], prepare: [], commit: [] },
         periodic: ["status"],
       },

@@ -74,7 +74,10 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     await expectEnd(page, "Node 1 leads; 2 is down.");
 
     const { steps, drawing } = await node.run({ recording: "failover.jsonl", protocol: "bully" });
-    const networks = drawing.axes.events.networks.filter(({ since }, place, all) => since !== all[place + 1]?.since);
+    // Each member records its end of a link when it changes it, so a link can be cut in one direction only for a moment.
+    const networks = drawing.axes.events.networks
+      .filter(({ since }, place, all) => since !== all[place + 1]?.since)
+      .filter(({ words }) => !words.includes("→"));
     expect(networks.map(({ words }) => words)).toEqual(["cut: 0 – 1", "", "5 to 10 ms of delay", ""]);
     const paused = drawing.lives.filter(({ condition }) => condition === "paused");
     expect(paused.map((life) => life.node)).toEqual([0]);

@@ -90,6 +90,25 @@ describe("the headline", () => {
     expect(said(0, 0, 2)).toBe("Term 3: node 2 leads; 2 entries are decided, and few know it.");
   });
 
+  it("calls an entry of PBFT committed once 2f + 1 replicas have it, and not once a majority has", () => {
+    const { headline } = protocolNamed("pbft").presentation;
+    const said = (...decided: number[]) =>
+      headline({
+        nodes: decided.map((place, node) => {
+          return {
+            node,
+            condition: "up" as const,
+            view: { role: "backup", leader: 0, log: { decided: place, last: 9 } },
+          };
+        }),
+        events: [],
+      });
+    expect(said(7, 7, 7, 4)).toMatch(/; entry 7 is committed by a quorum \(2f \+ 1\)\.$/);
+    expect(said(7, 7, 4, 0)).toMatch(/; entry 4 is committed by a quorum \(2f \+ 1\)\.$/);
+    expect(said(7, 7, 7, 7, 4, 4, 4)).toMatch(/; entry 4 is committed/); // 4 of 7 are a majority, 5 a quorum.
+    expect(said(7, 7, 0, 0)).toMatch(/; 7 entries are decided, and few know it\.$/);
+  });
+
   it("says of no log that anything is decided before anything is", () => {
     const ids = [0, 1, 2, 3];
     const logs = protocolNames.flatMap((name) => {

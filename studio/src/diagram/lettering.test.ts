@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Room } from "./lettering.ts";
+import { placeBeside, Room, widthOf } from "./lettering.ts";
 
 test("of an arrow only the part on the sheet is walked along, however far away its ends are", () => {
   const near = new Room(400, 200);
@@ -14,4 +14,14 @@ test("of an arrow only the part on the sheet is walked along, however far away i
   const outside = new Room(400, 200);
   outside.pass(500, 20, 900, 180);
   expect(outside.passed(0, 0, 400, 200)).toBe(0);
+});
+
+test("words keep away from both edges of the sheet, whose width need not be that of whole squares", () => {
+  const room = new Room(401, 200);
+  const words = { key: "", text: "temporizador vencido", style: "plain", colour: "--ink", of: 0 } as const;
+  const width = widthOf(words.text, "plain");
+  expect(placeBeside(room, words, 401 - width - 6, 100)).not.toBeNull();
+  expect(placeBeside(new Room(401, 200), words, 401 - width + 2, 100)).toBeNull();
+  expect(room.isFree(2, 20, 40, 12)).toBe(false);
+  expect(room.isFree(6, 20, 40, 12)).toBe(true);
 });

@@ -36,9 +36,13 @@ export const LETTER_PX: Readonly<Record<LetterStyle, number>> = {
 export const widthOf = (text: string, style: LetterStyle): number => textWidth(text, LETTER_PX[style]) * 0.93;
 
 const CELL_PX = 4;
+/** Between words and the edges at both sides: the width of words is only estimated. */
+const EDGE_PX = 5;
 
 /** A sheet of squared paper. */
 export class Room {
+  readonly #width: number;
+  readonly #height: number;
   readonly #columns: number;
   readonly #rows: number;
   readonly #taken: Uint8Array;
@@ -46,6 +50,8 @@ export class Room {
   readonly #passed: Uint8Array;
 
   constructor(width: number, height: number) {
+    this.#width = width;
+    this.#height = height;
     this.#columns = Math.max(1, Math.ceil(width / CELL_PX));
     this.#rows = Math.max(1, Math.ceil(height / CELL_PX));
     this.#taken = new Uint8Array(this.#columns * this.#rows);
@@ -60,7 +66,7 @@ export class Room {
 
   /** Whether all of it is on the sheet, and free. */
   isFree(x: number, y: number, width: number, height: number): boolean {
-    if (x < 0 || y < 0 || x + width > this.#columns * CELL_PX || y + height > this.#rows * CELL_PX) return false;
+    if (x < EDGE_PX || y < 0 || x + width > this.#width - EDGE_PX || y + height > this.#height) return false;
     let free = true;
     this.#each(x, y, width, height, (cell) => {
       if (this.#taken[cell] !== 0) free = false;

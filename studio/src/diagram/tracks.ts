@@ -62,8 +62,11 @@ function placed({ node, text, row, from, to, isSurplus }: Track, frame: Frame): 
     y: lifeY + BELOW_LINE_PX + row * PITCH_PX,
     lifeY,
     ends: [begin, end].filter((x) => x >= 0 && x <= frame.width),
-    text: x2 - x1 >= text.length * CHARACTER_PX + 6 ? text : "",
+    text: trackText(text, x2 - x1),
     isSurplus,
     title: `${what} held back at node ${node}${duration}`,
   };
 }
+
+/** Empty where it has no room. */
+export const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");

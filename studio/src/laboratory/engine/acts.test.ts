@@ -29,6 +29,48 @@ test("after several acts at one moment each message is on its way once, as in th
   expect(new Set(requests).size).toBe(requests.length);
 });
 
+describe("an act that is impossible at its entry is reported, and the run is shown without it", () => {
+  const words = { protocol: "bully", nodes: "4" };
+
+  test.each([
+    ["12 lose 3 none", "no message “none” is on its way there"],
+    ["12 duplicate 3 none", "no message “none” is on its way there"],
+    ["12 delay 3 none", "no message “none” is on its way there"],
+    ["12 crash 2;15 crash 2", "node 2 is down there"],
+    ["12 crash 2;15 pause 2", "node 2 is down there"],
+    ["12 crash 2;15 command 2", "node 2 is down there"],
+    ["12 crash 2;15 timer 2 answer", "node 2 is down there"],
+    ["12 start 2", "node 2 is not down there"],
+    ["12 resume 2", "node 2 is not paused there"],
+    ["12 pause 2;15 pause 2", "node 2 is paused there already"],
+    ["12 timer 2 nap", "no timer “nap” of node 2 runs there"],
+    ["12 cut 2 2", "a link has two ends, and both are node 2"],
+    ["99999 crash 2", /^the run has \d+ entries$/],
+  ])("%s", async (fork, problem) => {
+    const acts = fork.split(";");
+    const { omissions, steps } = await laboratory.run({ ...words, fork });
+    const [, act, why] = /^“(.*)” has no effect: (.*)\.$/.exec(omissions.join("\n")) ?? [];
+    expect([act, why]).toEqual([acts.at(-1), typeof problem === "string" ? problem : expect.stringMatching(problem)]);
+    const without = await laboratory.run({ ...words, fork: acts.slice(0, -1).join(";") });
+    expect(without.omissions).toEqual([]);
+    const lines = (run: Pick<ShownRun, "steps">) => run.steps.slice(0, 20).map((step) => step.lines);
+    expect(lines({ steps })).toEqual(lines(without));
+  });
+
+  test("possible acts are not reported, also where a node starts at that very moment, and the same sentence comes once", async () => {
+    for (const fork of ["0 crash 3", "12 pause 2;15 resume 2", "12 crash 2;15 start 2;15 heal 0"])
+      expect((await laboratory.run({ ...words, fork })).omissions).toEqual([]);
+    const twice = await laboratory.run({ ...words, fork: "12 resume 2;12 resume 2" });
+    expect(twice.omissions).toHaveLength(1);
+  });
+
+  test("acts that are not in the order of their entries are refused: the earlier one would drop the later", async () => {
+    await expect(laboratory.run({ ...words, fork: "20 crash 2;12 crash 3" })).rejects.toThrow(
+      "expected the acts of the link in the order of their entries, got “12 crash 3” after a later act",
+    );
+  });
+});
+
 describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
   const words = { protocol, nodes: String(nodes) };
 

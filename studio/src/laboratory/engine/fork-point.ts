@@ -21,6 +21,8 @@ interface Done {
   readonly steps: readonly Step[];
   /** What is told of it. */
   readonly entries: readonly TraceEntry[];
+  /** Why the act has no effect there, as a sentence; empty if it has one. */
+  readonly problem: string;
 }
 
 interface Standing {
@@ -31,13 +33,15 @@ interface Standing {
   readonly earlier: readonly Fork[];
   /** What was drawn in the run, where that is known. */
   readonly draws: Draws | null;
+  /** Nodes that start at this moment, before the act. */
+  readonly beginning: readonly number[];
 }
 
 /** @throws UsageError where states are not known there, and for nodes that the run does not have */
 export function forkedAt(
   trace: Trace,
   fork: Fork,
-  { until, paused, earlier, draws }: Standing,
+  { until, paused, earlier, draws, beginning }: Standing,
 ): { readonly point: RecordedPoint; readonly done: Done } {
   const point = snapshotFrom(trace, "this run", { entries: fork.entries });
   const later = trace.entries.slice(fork.entries);
@@ -58,7 +62,7 @@ export function forkedAt(
             doomed(point.snapshot.inFlight, trace.entries, { until, entries: fork.entries }),
           ),
   };
-  return { point, done: doneTo(snapshot, fork, trace.header, until) };
+  return { point, done: doneTo(snapshot, fork, trace.header, { until, paused, beginning }) };
 }
 
 interface Drawn extends Pick<Standing, "draws" | "until"> {
@@ -139,24 +143,32 @@ function doomed(
   });
 }
 
-function doneTo(snapshot: Snapshot, { act, node, what }: Fork, { protocol, nodes }: Trace["header"], at: number): Done {
+function doneTo(
+  snapshot: Snapshot,
+  { act, node, what }: Fork,
+  { protocol, nodes }: Trace["header"],
+  { until: at, ...standing }: Pick<Standing, "until" | "paused" | "beginning">,
+): Done {
   const { inFlight } = snapshot;
   const other = Number(what);
   if (!nodes.includes(node) || ((act === "cut" || act === "slow") && !nodes.includes(other)))
     throw new UsageError("bad-argument", `expected nodes of the run in ${act}, got ${node} ${what}`);
-  const steps = (...own: Step[]): Done => ({ snapshot, steps: own, entries: [] });
+  const problem = impossible(snapshot, { act, node, what }, standing);
+  if (problem !== "") return { snapshot, steps: [], entries: [], problem };
+  const steps = (...own: Step[]): Done => ({ snapshot, steps: own, entries: [], problem });
   /** Of a message and its double, the one that comes first. */
   const place = inFlight.findIndex(({ id }) => id === what);
   const flying = (changed: (message: Flying) => readonly Flying[], ...entries: TraceEntry[]): Done => ({
     snapshot: { ...snapshot, inFlight: inFlight.flatMap((each, index) => (index === place ? changed(each) : [each])) },
     steps: [],
-    entries: place === -1 ? [] : entries,
+    entries,
+    problem,
   });
   switch (act) {
     case "crash":
       return steps({ crash: [node] });
     case "start":
-      return snapshot.nodes.some(({ id, state }) => id === node && state !== null) ? steps() : steps({ start: [node] });
+      return steps({ start: [node] });
     case "pause":
       return steps({ pause: [node] });
     case "resume":
@@ -166,7 +178,7 @@ function doneTo(snapshot: Snapshot, { act, node, what }: Fork, { protocol, nodes
       return command === null ? steps() : steps({ command: { node: [node], command } });
     }
     case "timer":
-      return { snapshot: { ...snapshot, nodes: ringing(snapshot.nodes, node, what) }, steps: [], entries: [] };
+      return { ...steps(), snapshot: { ...snapshot, nodes: ringing(snapshot.nodes, node, what) } };
     case "lose": {
       const from = inFlight[place]?.from ?? node;
       return flying(() => [], { at, node: from, kind: "lost", id: what, to: node, why: "dropped" });
@@ -189,6 +201,42 @@ function doneTo(snapshot: Snapshot, { act, node, what }: Fork, { protocol, nodes
       );
     case "heal":
       return steps({ heal: "all" });
+  }
+}
+
+/** A link can have such acts if it was written by hand, or if an earlier act was undone. Empty if the act is possible. */
+function impossible(
+  { nodes, inFlight }: Snapshot,
+  { act, node, what }: Omit<Fork, "entries">,
+  { paused, beginning }: Pick<Standing, "paused" | "beginning">,
+): string {
+  const own = nodes.find(({ id }) => id === node);
+  const isDown = (own?.state ?? null) === null && !beginning.includes(node);
+  const isPaused = paused.includes(node);
+  const down = isDown ? `node ${node} is down there` : "";
+  switch (act) {
+    case "crash":
+    case "command":
+      return down;
+    case "start":
+      return isDown ? "" : `node ${node} is not down there`;
+    case "pause":
+      return down || (isPaused ? `node ${node} is paused there already` : "");
+    case "resume":
+      return isPaused ? "" : `node ${node} is not paused there`;
+    case "timer":
+      return (
+        down || (own?.timers.some(({ timer }) => timer === what) ? "" : `no timer “${what}” of node ${node} runs there`)
+      );
+    case "lose":
+    case "duplicate":
+    case "delay":
+      return inFlight.some(({ id }) => id === what) ? "" : `no message “${what}” is on its way there`;
+    case "cut":
+    case "slow":
+      return Number(what) === node ? `a link has two ends, and both are node ${node}` : "";
+    default:
+      return "";
   }
 }
 

@@ -20,7 +20,17 @@ import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";
 import { MAX_MADE, MAX_NODES } from "./limits.ts";
 import { beginningText, bothWays, turnedBy } from "./network-turns.ts";
-import { actProblem, type Fork, forksOf, linkLength, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
+import {
+  actProblem,
+  type Fork,
+  forksOf,
+  forksText,
+  linkLength,
+  MAX_FORKS,
+  MAX_LINK,
+  ownWords,
+  type Words,
+} from "./recipe.ts";
 import { recordedTurns } from "./recorded-turns.ts";
 import type { OpenedPart } from "./recordings.ts";
 
@@ -104,6 +114,12 @@ export async function runOf(words: Words, sources: Sources, onEvents: OnEvents =
     throw new UsageError(
       "bad-argument",
       `expected at most ${MAX_FORKS} acts upon a run, got ${forks.length}: undo some`,
+    );
+  const late = forks.find(({ entries }, place) => entries < (forks[place - 1]?.entries ?? 0));
+  if (late !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected the acts of the link in the order of their entries, got “${forksText([late])}” after a later act`,
     );
   return forks.reduce(forked, await madeBy(words, sources, onEvents));
 }
@@ -210,25 +226,33 @@ function playedOut(made: Staged, { entries, turns, draws }: Noted, onEvents: OnE
 
 /** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
+  const count = trace.entries.length;
+  if (fork.entries > count)
+    return {
+      ...run,
+      trace,
+      omissions: omissionsWith(run.omissions, fork, `the run has ${count} entries`),
+      forks: [...run.forks, fork],
+    };
   const { nodes } = trace.header;
   const end = stepEnd(fork.entries, trace);
   const place = end + lossesAt(end, trace, { forks: run.forks, at: fork.entries });
   const before = trace.entries.slice(0, place + idleAfter(place, trace));
   const until = before.at(-1)?.at ?? 0;
   const paused = pausedIn(before);
-  const { point, done } = forkedAt(
-    trace,
-    { ...fork, entries: before.length },
-    { until, paused, earlier: run.forks, draws: run.draws },
-  );
-  const earlier = run.turns.filter(({ at }) => at <= until);
-  const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
   const later = trace.entries.slice(before.length).filter(({ at }) => at === until);
   const beginning = later.flatMap((entry) =>
     entry.kind === "start" && entry.idle !== true && !(fork.act === "start" && fork.node === entry.node)
       ? [entry.node]
       : [],
   );
+  const { point, done } = forkedAt(
+    trace,
+    { ...fork, entries: before.length },
+    { until, paused, earlier: run.forks, draws: run.draws, beginning },
+  );
+  const earlier = run.turns.filter(({ at }) => at <= until);
+  const turns = [...earlier, ...done.steps.flatMap((step) => turnOf(step, until))];
   const known: Step[] = [...paused.map((node) => ({ pause: [node] })), ...earlier.map(({ step }) => step)];
   const begun: Step[] = beginning.length === 0 ? [] : [{ start: beginning }];
   const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
@@ -257,6 +281,7 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   const made = { header, entries, clocks: vectorClocks(entries) };
   return {
     ...run,
+    omissions: done.problem === "" ? run.omissions : omissionsWith(run.omissions, fork, done.problem),
     turns,
     draws,
     networks: networksOf(network, turns, nodes),
@@ -266,6 +291,11 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
     forks: [...run.forks, fork],
   };
 }
+
+/** Each sentence once. */
+const omissionsWith = (omissions: Run["omissions"], fork: Fork, problem: string): string[] => [
+  ...new Set([...omissions, `“${forksText([fork])}” has no effect: ${problem}.`]),
+];
 
 /** How many entries further on all are up that always have been: whatever is done, it is done after that. */
 function idleAfter(place: number, { entries }: Trace): number {

@@ -1,6 +1,7 @@
 /** What is written in a picture, in the language of the tour that shows it; what the algorithm calls its own stays. */
 import type { Message, Picture } from "../../diagram/picture.ts";
 import { fitting } from "../../diagram/spans.ts";
+import { trackText } from "../../diagram/tracks.ts";
 import type { Say } from "./saying.ts";
 
 export function spoken<M extends Message>(picture: Picture<M>, say: Say): Picture<M> {
@@ -10,6 +11,7 @@ export function spoken<M extends Message>(picture: Picture<M>, say: Say): Pictur
       const title = faultIn(span.title, say);
       return { ...span, title, text: fitting(title, span.x2 - span.x1) };
     }),
+    tracks: picture.tracks.map((track) => ({ ...track, text: trackText(say(track.text), track.x2 - track.x1) })),
     axis: { ...picture.axis, ticks: picture.axis.ticks.map((tick) => ({ ...tick, text: say(tick.text) })) },
   };
 }

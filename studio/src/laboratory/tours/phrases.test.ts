@@ -1,11 +1,14 @@
 /** What the laboratory says beside a tour: each phrase in each language, and each word of the components that a tour shows. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
+import { protocolNamed } from "../../../../src/protocols/index.ts";
 import type { LossReason } from "../../../../src/trace/entry.ts";
 import { lossWords } from "../../../../src/trace/naming.ts";
-import { faultIn, markIn } from "./drawn.ts";
+import type { Picture } from "../../diagram/picture.ts";
+import { faultIn, markIn, spoken } from "./drawn.ts";
 import { phrasesIn } from "./phrases.ts";
 import { type Language, languages, type Texts } from "./texts.ts";
+import { tours } from "./tours.ts";
 
 const fileOf = (language: string): Texts =>
   JSON.parse(readFileSync(new URL(`phrases/${language}.json`, import.meta.url), "utf8"));
@@ -14,6 +17,22 @@ const others = (Object.keys(languages) as Language[]).filter((name) => name !== 
 /** What is written alike: the sign of a unit. */
 const ALIKE: ReadonlySet<string> = new Set(["es unit.ms", "pt unit.ms"]);
 const placeholders = (text: string): string[] => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
+
+/** Of the runs of all tours. */
+const protocolsOfTours = tours
+  .flatMap(({ runs }) => runs)
+  .map(({ protocol, scenario }) => {
+    if (scenario === undefined) return protocol ?? "";
+    const text = readFileSync(new URL(`../../../../scenarios/${scenario}.yaml`, import.meta.url), "utf8");
+    return /^protocol: (\S+)$/m.exec(text)?.[1] ?? "";
+  });
+
+test.each([...new Set(protocolsOfTours)])("the properties of %s and their claims are there", async (protocol) => {
+  const phrases = await phrasesIn("en");
+  const { properties } = protocolNamed(protocol).model();
+  const texts = properties.flatMap(({ name, claim }) => [name, claim]);
+  expect(texts.filter((text) => phrases.of(text) === null)).toEqual([]);
+});
 
 describe("phrases", () => {
   it("are told apart by their English text", () => {
@@ -80,5 +99,17 @@ test("faults, units and decimals are in the language, and what the algorithm cal
     "связь с 1: 10 % сообщений теряется, задержка 100 мс",
   );
   expect(ru.of("12.5 ms")).toBe("12,5 мс");
+  expect(ru.of("2’s request")).toBe("запрос от 2");
   expect(pt.of("1 waits for 3, which 0 has let in")).toBe("1 espera por 3, que 0 deixou entrar");
+});
+
+test("a request that is held back is named in the language, where its name has room", async () => {
+  const ru = await phrasesIn("ru");
+  const track = { key: "", node: 1, x1: 0, y: 0, lifeY: 0, ends: [], text: "2’s request", isSurplus: false, title: "" };
+  const tracks = [200, 70].map((x2) => ({ ...track, x2 }));
+  const picture = { spans: [], tracks, axis: { ticks: [] } } as unknown as Picture;
+  expect(spoken(picture, (text) => ru.of(text) ?? text).tracks.map(({ text }) => text)).toEqual([
+    "запрос от 2",
+    "запрос от 2",
+  ]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { filled, type Language, languageOf, languages, textsIn, verdictText } from "./texts.ts";
+import { filled, type Language, languageOf, languages, linkProblems, textsIn, verdictText } from "./texts.ts";
 import { keysOf, tours } from "./tours.ts";
 
 const placeholders = (text: string): string[] => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
@@ -55,4 +55,20 @@ test("the first language that there are texts in is taken", () => {
   expect(languageOf([undefined, "fi", "pt-BR", "en"])).toBe("pt");
   expect(languageOf(["xx", "constructor"])).toBe("en");
   expect(filled("{sent} of {n}", { sent: 3 })).toBe("3 of {n}");
+});
+
+test("a link to a step, a language or a tour that does not exist is reported in the language of the page", async () => {
+  const [en, ru] = [await textsIn("en"), await textsIn("ru")];
+  const tour = { steps: [1, 2, 3] };
+  for (const step of ["0", "4", "-1", "two", "1e1", ""])
+    expect(linkProblems(en, { tour: "x", step }, tour)).toEqual([
+      `Step “${step}” does not exist: this tour has steps 1 to 3.`,
+    ]);
+  expect(linkProblems(ru, { tour: "x", step: "4", lang: "xx" }, tour)).toEqual([
+    "Экскурсий на языке «xx» нет. Выберите язык из списка.",
+    "Шага «4» нет: в этой экскурсии шаги с 1 по 3.",
+  ]);
+  for (const step of ["1", "3"]) expect(linkProblems(en, { tour: "x", step, lang: "pt-BR" }, tour)).toEqual([]);
+  expect(linkProblems(en, { tour: "none", step: "9" }, null)).toHaveLength(1);
+  expect(linkProblems(en, {}, null)).toEqual([]);
 });

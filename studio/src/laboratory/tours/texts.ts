@@ -17,12 +17,36 @@ export async function textsIn(language: Language): Promise<Texts> {
 
 /** The first of these that there are texts in, such as `pt-BR`; otherwise English. */
 export function languageOf(preferred: readonly (string | undefined)[]): Language {
-  for (const tag of preferred) {
-    const [name = ""] = (tag ?? "").toLowerCase().split("-");
-    if (Object.hasOwn(languages, name)) return name as Language;
-  }
-  return "en";
+  return preferred.map(languageNamed).find((language) => language !== null) ?? "en";
 }
+
+function languageNamed(tag: string | undefined): Language | null {
+  const [name = ""] = (tag ?? "").toLowerCase().split("-");
+  return Object.hasOwn(languages, name) ? (name as Language) : null;
+}
+
+/** Why a link does not lead to a step of a tour in its language, as sentences. @param tour null if the link names none */
+export function linkProblems(
+  texts: Texts,
+  words: Readonly<Record<string, string>>,
+  tour: { readonly steps: readonly unknown[] } | null,
+): string[] {
+  const { lang, step, tour: name } = words;
+  const count = tour?.steps.length ?? 0;
+  return [
+    ...(lang !== undefined && languageNamed(lang) === null
+      ? [filled(texts["ui.no-language"] ?? "", { name: lang })]
+      : []),
+    ...(name !== undefined && tour === null ? [filled(texts["ui.unknown"] ?? "", { name })] : []),
+    ...(step !== undefined && tour !== null && !isStep(step, count)
+      ? [filled(texts["ui.no-step"] ?? "", { step, of: count })]
+      : []),
+  ];
+}
+
+/** @param step as a link has it, from 1 */
+const isStep = (step: string, count: number): boolean =>
+  /^\d{1,9}$/.test(step) && Number(step) >= 1 && Number(step) <= count;
 
 /** What a tour answers to a prediction. @param said @param right keys of its choices */
 export function verdictText(texts: Texts, tour: string, said: string, right: string): string {

@@ -45,6 +45,12 @@ async function expectSpoken(runs: readonly Words[]): Promise<void> {
   }
 }
 
+/** `link to 1: 100 ms of delay` is translated in parts. */
+function partsOfMark(label: string): string[] {
+  const [, link, conditions] = /^(link to \d+): (.*)$/.exec(label) ?? [];
+  return link === undefined || conditions === undefined ? [label] : [link, ...conditions.split(", ")];
+}
+
 /** What is written in the picture, but for what the algorithm calls its own. */
 function drawnIn({ drawing, unit }: Awaited<ReturnType<typeof laboratory.run>>): string[] {
   const faults = drawing.axes.time.networks.flatMap(({ words }) => words.split("; ")).filter((words) => words !== "");
@@ -54,7 +60,10 @@ function drawnIn({ drawing, unit }: Awaited<ReturnType<typeof laboratory.run>>):
   });
   const marks = drawing.marks.flatMap(({ kind, label }) =>
     kind === "timeout" || kind === "fault"
-      ? label.split(" · ").filter((part) => /^timeout: |link|partition/.test(part))
+      ? label
+          .split(" · ")
+          .filter((part) => /^timeout: |link|partition/.test(part))
+          .flatMap(partsOfMark)
       : [],
   );
   const losses = drawing.messages.flatMap(({ lost }) => (lost === null ? [] : [`lost (${lost})`]));

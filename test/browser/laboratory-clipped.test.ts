@@ -1,0 +1,110 @@
+/**
+ * Text that its picture or its panel cuts off: each step of each tour, and the opening picture of each protocol.
+ *
+ * Each step of a tour is looked at in one of the languages, in turn. `COTERIE_WALK=all` looks at all of them in each.
+ *
+ * @module-tag long
+ */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { protocolNames } from "../../src/protocols/index.ts";
+import { languages } from "../../studio/src/laboratory/tours/texts.ts";
+import { tours } from "../../studio/src/laboratory/tours/tours.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { calm, settled } from "./laboratory-under-test.ts";
+
+const isWhole = process.env.COTERIE_WALK === "all";
+
+/** Keeps the corners of each text on each canvas since it was cleared, as only pixels remain of it. */
+const NOTING_TEXT = `
+  window.written = new Map();
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    window.written.set(this.canvas, []);
+    return clearRect.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+    const { actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = this.measureText(text);
+    const at = this.getTransform();
+    const corners = [[x - left, y - up], [x + right, y - up], [x - left, y + down], [x + right, y + down]].map(([x, y]) => at.transformPoint({ x, y }));
+    const all = window.written.get(this.canvas) ?? [];
+    window.written.set(this.canvas, [...all, { text, xs: corners.map(({ x }) => x), ys: corners.map(({ y }) => y) }]);
+    return fillText.call(this, text, x, y, ...rest);
+  };
+`;
+
+/** Text of pictures that reaches over their edge by more than a pixel, and elements whose content is wider than they are. */
+const CLIPPED = `(() => {
+  const cut = [];
+  for (const [canvas, texts] of window.written) {
+    if (!canvas.isConnected) continue;
+    for (const { text, xs, ys } of texts) {
+      const over = Math.max(-Math.min(...xs), Math.max(...xs) - canvas.width, -Math.min(...ys), Math.max(...ys) - canvas.height);
+      const isOutside = Math.max(...xs) <= 0 || Math.min(...xs) >= canvas.width;
+      if (over > devicePixelRatio && !isOutside) cut.push("canvas: " + text + " by " + Math.round(over) + " px");
+    }
+  }
+  for (const text of document.querySelectorAll("main svg text")) {
+    const svg = text.closest("svg").getBoundingClientRect();
+    const box = text.getBoundingClientRect();
+    if (box.width > 0 && (box.left < svg.left - 1 || box.right > svg.right + 1 || box.top < svg.top - 1 || box.bottom > svg.bottom + 1))
+      cut.push("svg: " + text.textContent);
+  }
+  for (const each of document.querySelectorAll("main *")) {
+    const { overflowX } = getComputedStyle(each);
+    if (!(each instanceof HTMLElement) || each.clientWidth === 0 || overflowX === "auto" || overflowX === "scroll") continue;
+    if (each.closest(".unseen, .view") === null && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline")
+      cut.push("element: " + each.tagName + "." + each.className + " " + each.textContent.trim().slice(0, 60));
+  }
+  return cut;
+})()`;
+
+describe.skipIf(noBrowser !== null)("the laboratory cuts no text off", () => {
+  const laboratory = laboratoryForTests();
+
+  /** One page, as a reader goes from place to place. */
+  async function walked(places: readonly string[], arrived: (page: Page, place: string) => Promise<unknown>) {
+    await laboratory.context.addInitScript(NOTING_TEXT);
+    const page = await laboratory.open("#/gallery");
+    const clipped: [string, string[]][] = [];
+    for (const place of places) {
+      await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+      await arrived(page, place);
+      await page.evaluate(
+        "document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))",
+      );
+      const cut = await page.evaluate<string[]>(CLIPPED);
+      if (cut.length > 0) clipped.push([place, cut]);
+    }
+    return clipped;
+  }
+
+  test("at any step of a tour", async () => {
+    const names = Object.keys(languages);
+    const places = tours.flatMap(({ name, steps }, tour) =>
+      steps.flatMap((_step, step) =>
+        names
+          .filter((_language, place) => isWhole || place === (tour + step) % names.length)
+          .map((lang) => `#/tour?tour=${name}&lang=${lang}&step=${step + 1}`),
+      ),
+    );
+    const clipped = await walked(places, async (page, place) => {
+      const { lang, step } = Object.fromEntries(new URLSearchParams(place.split("?")[1]));
+      await page.locator(`main[lang="${lang}"] [data-testid="tour-step"][data-step="${step}"]`).waitFor();
+      await settled(page);
+    });
+    expect(clipped).toEqual([]);
+  });
+
+  test("when a protocol's run is opened", async () => {
+    const places = protocolNames.map((name) => `#/run?protocol=${name}`);
+    const clipped = await walked(places, async (page, place) => {
+      await page.waitForFunction(`document.querySelector('[data-testid="cursor"], [role=alert]') !== null`);
+      await calm(page);
+      if ((await page.getByRole("alert").count()) === 0) await settled(page);
+      else throw new Error(`${place}: ${await page.getByRole("alert").first().innerText()}`);
+    });
+    expect(clipped).toEqual([]);
+  });
+});
