@@ -1,6 +1,6 @@
 /**
- * A handler's result may depend on nothing but its arguments: the checker remembers results, and a simulation is to be
- * replayed from its seed. Some runs of each handler are therefore repeated, at once and later, and their results compared.
+ * A handler's result may depend on nothing but its arguments: the checker remembers results. It therefore repeats some runs of each
+ * handler, at once and later, and compares their results. The simulator does not repeat runs, so that a handler may print.
  */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
@@ -23,21 +23,6 @@ interface Sample<V extends Vocabulary> {
 
 type Result = { readonly state: object; readonly effects: readonly Effect<never>[] } | { readonly threw: string };
 
-/** In a simulation these runs are noted: the first ones, and then few enough to cost no time. */
-const FIRST_STEPS = 500;
-const EVERY_STEP = 1_024;
-
-/** Those of all simulations of a protocol. */
-const ofSimulations = new WeakMap<object, Repetitions<Vocabulary>>();
-
-export function repetitionsOf<V extends Vocabulary>(protocol: Protocol<V>): Repetitions<V> {
-  const known = ofSimulations.get(protocol) as Repetitions<V> | undefined;
-  if (known !== undefined) return known;
-  const made = new Repetitions(protocol, 4);
-  ofSimulations.set(protocol, made);
-  return made;
-}
-
 interface Noted<V extends Vocabulary> {
   runs: number;
   readonly samples: Sample<V>[];
@@ -47,18 +32,11 @@ export class Repetitions<V extends Vocabulary> {
   readonly #protocol: Protocol<V>;
   readonly #kept: number;
   readonly #noted = new Map<string, Noted<V>>();
-  #steps = 0;
 
   /** @param kept how many runs of each handler are kept */
   constructor(protocol: Protocol<V>, kept: number) {
     this.#protocol = protocol;
     this.#kept = kept;
-  }
-
-  /** Whether the next step of a simulation is one to be noted. */
-  nextIsDue(): boolean {
-    const number = this.#steps++;
-    return number < FIRST_STEPS || number % EVERY_STEP === 0;
   }
 
   /**

@@ -29,8 +29,6 @@ export type LogLevel = "info" | "warn" | "error";
 const REPEAT_AFTER_MS = 60_000;
 /** More different keys than this share one. */
 const MAX_KEYS = 1_000;
-/** What `createLog` has made. */
-const made = new WeakSet<Logger>();
 
 /**
  * @param write takes every line; `fields` says the same to programs, where there is something to say.
@@ -60,19 +58,17 @@ export function createLog(
     say("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
     said.set(key, { at, since: 0 });
   };
-  const log: Log = {
+  return {
     info: (text, fields) => say("info", text, fields),
     warn: (text, fields) => say("warn", text, fields),
     error: (text, fields) => say("error", text, fields),
     once,
   };
-  made.add(log);
-  return log;
 }
 
-/** A log that a caller brings has the three levels: repetitions are counted here. The `once` of pino and winston is `EventEmitter`'s. */
+/** A log that a caller brings has the three levels: repetitions are counted here. The `once` that loggers of pino and winston inherit is `EventEmitter`'s. */
 export function logThrough(given: Logger, now: () => number): Log {
-  if (made.has(given)) return given as Log;
+  if (Object.hasOwn(given, "once")) return given as Log;
   const write = (level: LogLevel, text: string, fields?: LogFields): unknown =>
     fields === undefined ? given[level](text) : given[level](text, fields);
   return createLog(write, now);

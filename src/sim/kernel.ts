@@ -24,7 +24,7 @@ import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
 import { handlerOf, occasionOf, placed } from "../driver/handler-failure.ts";
-import { type Repetitions, repetitionsOf, requirePlainState } from "../driver/repetition.ts";
+import { requirePlainState } from "../driver/repetition.ts";
 import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Histories, historiesOf } from "../trace/histories.ts";
@@ -41,6 +41,10 @@ import { type Pending, PendingPool } from "./pending.ts";
 import { Population } from "./population.ts";
 import type { Effects, SimulatedNode } from "./simulated-node.ts";
 import { Tally } from "./tally.ts";
+
+/** After these steps the state is checked for values that are not plain data: the first ones, then few enough to cost no time. */
+const FIRST_STEPS = 500;
+const EVERY_STEP = 1_024;
 
 /** A class, since the fields of an object are faster to write than the variables of a closure. */
 export class Kernel<V extends Vocabulary> implements Effects<V> {
@@ -77,7 +81,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /** Whether a message may be on its way to several, or be kept by a listener to the trace: each receiver gets its own. */
   private isShared: boolean;
-  private readonly repetitions: Repetitions<V>;
+  private steps = 0;
   /** Thrown by a listener to entries or events, so by no handler. */
   private readonly thrownOutside = new WeakSet<object>();
   /** Whose handler runs. */
@@ -96,7 +100,6 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       return this.draws?.over(purpose, fresh) ?? fresh;
     };
     this.trace = trace === undefined ? null : (entry) => this.outside(() => trace(entry as TraceEntry<V>));
-    this.repetitions = repetitionsOf(protocol);
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
     this.slotOf = slotFinder(protocol);
@@ -282,7 +285,6 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       this.draws?.due(`work ${node.self}`, node.doneAt);
       if (workMs > 0) this.occupy(node, workMs);
     }
-    const before = this.repetitions.nextIsDue() ? clone({ state, stimulus }) : null;
     this.stepping = node;
     node.effectCount = 0;
     try {
@@ -290,10 +292,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     } finally {
       this.stepping = null;
     }
-    if (before !== null) {
-      requirePlainState(state, node.self, `after ${handlerOf(before.stimulus as Stimulus<Vocabulary>)}`);
-      this.repetitions.note(node.self, node.peers, before.state, before.stimulus);
-    }
+    if (++this.steps < FIRST_STEPS || this.steps % EVERY_STEP === 0)
+      requirePlainState(state, node.self, `after ${handlerOf(stimulus as Stimulus<Vocabulary>)}`);
     if (node.struck !== null) return this.fall?.(node);
     if (this.trace !== null) this.recordView(node, state);
     if (this.afterChange !== null) this.afterChange();

@@ -96,7 +96,7 @@ const dependent: Readonly<Record<string, () => Protocol<Counting>>> = {
 };
 
 describe.each(Object.entries(dependent))("a handler whose result depends %s", (_what, made) => {
-  it.each(Object.entries(drivers))("is found by %s, and named", (_driver, run) => {
+  it.each(Object.entries(searches))("is found by %s, and named", (_driver, run) => {
     const error = thrownBy(() => run(made()));
     expect(error).toBeInstanceOf(InvariantViolation);
     expect(error).toMatchObject({ code: "not-repeatable" });

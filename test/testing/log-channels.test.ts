@@ -21,9 +21,13 @@ async function keep(member: Member, line: string[]): Promise<void> {
 /** The state that a program at that member keeps: all that has been said. */
 function kept(world: World, id: number): string[] {
   const line: string[] = [];
-  void keep(world.member(id), line);
+  void untilRemoved(keep(world.member(id), line));
   return line;
 }
+
+/** Readers of a member that is removed reject with that. */
+const untilRemoved = (reading: Promise<void>): Promise<void> =>
+  reading.catch((error: unknown) => expect(error).toMatchObject({ code: "member-removed" }));
 
 /** How many messages, and how many states it was given. */
 function counted(world: World, id: number): { count: number; states: number } {
@@ -69,7 +73,7 @@ describe("a channel on the log", () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
       const lines = new Map<number, string[]>([1, 2, 3, 4].map((id) => [id, []]));
-      for (const id of [1, 2, 3]) void keep(world.member(id), lines.get(id) as string[]);
+      for (const id of [1, 2, 3]) void untilRemoved(keep(world.member(id), lines.get(id) as string[]));
       await room(world.member(1)).send("before");
       const fourth = await world.add(4);
       void keep(fourth, lines.get(4) as string[]);

@@ -178,11 +178,10 @@ const carriedOver: Property<Pbft> = {
         if (view !== null) committed.set(sequence, { view, sequence, digest: slot.committed as string });
       }
     return alive.every((node) =>
-      [...committed].every(([sequence, { view, digest }]) =>
-        [state(node).slots[sequence]?.prePrepare, state(node).slots[sequence]?.prepared?.prePrepare].every(
-          (later) => later == null || later.value.view < view || later.value.digest === digest,
-        ),
-      ),
+      [...committed].every(([sequence, { view, digest }]) => {
+        const later = state(node).slots[sequence]?.prepared?.prePrepare.value;
+        return later === undefined || later.view < view || later.digest === digest;
+      }),
     );
   },
 };
