@@ -89,7 +89,9 @@ test("use() of an engine rejects with the loss, or with the error of the work", 
   await engine.run(async () => {
     const process = { isUp: true, isCutOff: false };
     const member = await engine.join({}, process);
-    const cut = (isCutOff: boolean) => (): void => void (process.isCutOff = isCutOff);
+    const cut = (isCutOff: boolean) => (): void => {
+      process.isCutOff = isCutOff;
+    };
     await expectLosses(usesOf(member), cut(true), cut(false));
     await member.leave();
   });
