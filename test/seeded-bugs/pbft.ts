@@ -59,7 +59,7 @@ export const pbftBugs: readonly Change[] = [
     find: `slot.prepared === null ? [] : [slot.prepared]`,
     replace: `[]`,
     ...inAdversity,
-    property: "stable checkpoints",
+    property: "committed batches",
   },
   {
     name: "quorum-2f",
@@ -68,7 +68,7 @@ export const pbftBugs: readonly Change[] = [
     find: `byzantineQuorum(replicas.length)`,
     replace: `byzantineQuorum(replicas.length) - 1`,
     ...inAdversity,
-    property: "total order",
+    property: "committed batches",
   },
   {
     name: "high-watermark-unchecked",

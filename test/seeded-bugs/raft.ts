@@ -21,7 +21,7 @@ export const raftBounded: readonly Change[] = [
     replace: ``,
     by: "bfs",
     setting: "elections with a crash",
-    property: "election safety",
+    property: "terms of a log",
   },
   {
     name: "votes-twice",
@@ -137,7 +137,7 @@ export const raft: readonly Change[] = [
     replace: `  if (commitIndex < 0 && firstIndex < 0) return null;\n`,
     by: "simulator",
     setting: "members change often",
-    property: "election safety",
+    property: "configurations",
   },
 ];
 
