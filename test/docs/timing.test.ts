@@ -28,6 +28,9 @@ test("docs/timing.md says what each timing survives, and what a crash costs", {
 
 test("the patient keep longer what they have", async () => {
   const [seed = 1] = SEEDS;
-  expect(await keptAfter("default", 1_000, seed)).toEqual({ tenures: false, place: false });
+  expect(await keptAfter("fast", 1_000, seed)).toEqual({ tenures: false, place: false });
+  expect(await keptAfter("default", 1_000, seed)).toEqual({ tenures: true, place: false });
   expect(await keptAfter("patient", 1_000, seed)).toEqual({ tenures: true, place: true });
+  expect(await keptAfter("default", 8_000, seed)).toEqual({ tenures: false, place: false });
+  expect(await keptAfter("patient", 8_000, seed)).toMatchObject({ tenures: true });
 });

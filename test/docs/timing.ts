@@ -4,7 +4,7 @@ import type { Grant, Leadership, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 export const SEEDS: readonly number[] = Array.from({ length: 8 }, (_, at) => at + 1);
-const STALLS_MS: readonly number[] = [100, 200, 300, 400, 1_000, 2_000];
+const STALLS_MS: readonly number[] = [100, 200, 400, 1_000, 4_000, 8_000];
 /** After a pause, until what it leads to has begun. */
 const AFTERMATH_MS = 5_000;
 const FOR_EVER_MS = 600_000;

@@ -180,7 +180,7 @@ describe("a barrier", () => {
       const arrival = at(world, one);
       await world.sleep(100);
       world.partition([one], [leader, other]);
-      await world.sleep(5_000);
+      await world.sleep(8_000); // Longer than a session.
       let hasPassed = false;
       const second = at(world, other).finally(() => {
         hasPassed = true;
@@ -248,7 +248,7 @@ describe("a barrier", () => {
       await world.sleep(100);
       world.partition([one], [leader, other]);
       expect(await at(world, other)).toBeGreaterThan(0);
-      await world.sleep(5_000); // The session of the first is over, too.
+      await world.sleep(8_000); // The session of the first is over, too.
       const large = "x".repeat(500_000);
       for (let key = 0; key < 20; key++)
         await world

@@ -123,7 +123,7 @@ test("a member alone among three has no quorum, and loses what it held; with the
       void first.election("report").lead(work);
     });
     await Promise.all([second.leave(), third.leave()]);
-    await world.sleep(2_000);
+    await world.sleep(8_000); // Longer than a session.
     expect(await values()).toMatchObject({
       coterie_quorum: 0,
       coterie_lock_server_known: 0,
