@@ -84,11 +84,15 @@ describe("a state machine that is defined late", () => {
   });
 });
 
-/** Until it ends. */
-async function eventsOf(member: Member): Promise<MemberEvent[]> {
+/** All events until the member fails, and the reason. */
+async function eventsUntilFailure(member: Member): Promise<{ events: MemberEvent[]; reason: unknown }> {
   const events: MemberEvent[] = [];
-  for await (const event of member.events()) events.push(event);
-  return events;
+  try {
+    for await (const event of member.events()) events.push(event);
+  } catch (reason) {
+    return { events, reason };
+  }
+  throw new Error(`expected member ${member.id} to fail, and its events ended without an error`);
 }
 
 const last = {
@@ -102,7 +106,7 @@ test("members that never define a machine stop before they would drop a command,
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const machine = world.member(1).replicated("last", last);
-    const warned = eventsOf(world.member(2));
+    const warned = eventsUntilFailure(world.member(2));
     const large = "x".repeat(1_000_000);
     let done = 0;
     const outcome = (async () => {
@@ -117,7 +121,9 @@ test("members that never define a machine stop before they would drop a command,
         'call replicated("last", …) in the turn in which join() resolves, at every member',
       );
     }
-    const warnings = (await warned).filter(({ type }) => type === "machine-undefined");
+    const { events, reason } = await warned;
+    expect(reason).toBe(world.member(2).signal.reason);
+    const warnings = events.filter(({ type }) => type === "machine-undefined");
     expect(warnings).toHaveLength(7);
     expect(warnings[0]).toMatchObject({ machine: "last", maxBytes: 33_554_432 });
     const members = await restartAll(world);
