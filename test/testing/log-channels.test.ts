@@ -43,14 +43,22 @@ function counted(world: World, id: number): { count: number; states: number } {
 
 function viewsOf(channel: Channel<string>): ChannelView[] {
   const views: ChannelView[] = [];
-  void (async () => {
+  const follow = async (): Promise<void> => {
     for await (const view of channel.views()) views.push(view);
-  })();
+  };
+  void untilRemoved(follow());
   return views;
 }
 
 async function until(isTrue: () => boolean, sleep: (ms: number) => Promise<void>): Promise<void> {
   while (!isTrue()) await sleep(20);
+}
+
+/** Until all three are in the group, and it has a state. What is sent before that is in no state. */
+async function settled(world: World): Promise<void> {
+  const views = viewsOf(room(world.member(1)));
+  await until(() => views.at(-1)?.members.length === 3, world.sleep);
+  await world.sleep(1_000);
 }
 
 describe("a channel on the log", () => {
@@ -60,6 +68,7 @@ describe("a channel on the log", () => {
       const members = [1, 2, 3].map((id) => world.member(id));
       const lines = members.map(() => [] as string[]);
       members.forEach((member, at) => void keep(member, lines[at] as string[]));
+      await settled(world);
       const sent = await Promise.all(
         members.flatMap((member) => [1, 2].map((n) => room(member).send(`${member.id} ${n}`))),
       );
@@ -74,6 +83,7 @@ describe("a channel on the log", () => {
     await world.run(async () => {
       const lines = new Map<number, string[]>([1, 2, 3, 4].map((id) => [id, []]));
       for (const id of [1, 2, 3]) void untilRemoved(keep(world.member(id), lines.get(id) as string[]));
+      await settled(world);
       await room(world.member(1)).send("before");
       const fourth = await world.add(4);
       void keep(fourth, lines.get(4) as string[]);
@@ -91,6 +101,7 @@ describe("a channel on the log", () => {
     const world = simulate({ members: 3, seed: 3 });
     await world.run(async () => {
       const lines = [1, 2, 3].map((id) => kept(world, id));
+      await settled(world);
       const views = viewsOf(room(world.member(1)));
       await room(world.member(1)).send("all are there");
       await until(() => views.at(-1)?.members.length === 3, world.sleep);
@@ -112,6 +123,7 @@ describe("a channel on the log", () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
       const lines = [1, 2, 3].map((id) => kept(world, id));
+      await settled(world);
       const states = viewsOf(room(world.member(3)));
       await room(world.member(3)).send("before");
       await until(() => lines.every((line) => line.length === 1), world.sleep);
@@ -131,6 +143,7 @@ describe("a channel on the log", () => {
     const world = simulate({ members: 3, seed: 5 });
     await world.run(async () => {
       const counts = [1, 2, 3].map((id) => counted(world, id));
+      await settled(world);
       const states = viewsOf(room(world.member(3)));
       await room(world.member(3)).send("before");
       await until(() => counts.every(({ count }) => count === 1), world.sleep);

@@ -250,7 +250,7 @@ describe("a barrier", () => {
       expect(await at(world, other)).toBeGreaterThan(0);
       await world.sleep(8_000); // The session of the first is over, too.
       const large = "x".repeat(500_000);
-      for (let key = 0; key < 20; key++)
+      for (let key = 0; key < 60; key++)
         await world
           .member(other)
           .map("stock")

@@ -5,7 +5,8 @@ import type { Election, LeaderChange, Leadership, Member } from "./api.ts";
 
 const three = (): World => simulate({ members: 3, seed: 1 });
 /** By then a leader that is lost has a successor, and all have heard of it. */
-const A_WHILE = 2_000;
+/** Longer than a session. */
+const A_WHILE = 8_000;
 
 const membersOf = (world: World): Member[] => world.members.map((id) => world.member(id));
 

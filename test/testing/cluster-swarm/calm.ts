@@ -5,6 +5,7 @@
 import type { Random } from "../../../src/core/random.ts";
 import { CoordinationError, type Grant, type Member } from "../../../src/index.ts";
 import type { World } from "../../../src/testing/index.ts";
+import type { SwarmTiming } from "./cluster-swarm.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
@@ -13,8 +14,11 @@ import { isMember, type Participant } from "./participant.ts";
  * unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
  */
 const PROGRESS_MS = 8_000;
-/** A member's session lasts 0.4 s and 5 % for clocks on either side, and the leader looks every 25 ms; a transit and an entry of the log come on top. */
-const MEMBER_GONE_MS = 1_000;
+/**
+ * A member's session lasts 0.4 s, or 5 s by default, and 5 % for clocks on either side, and the leader looks every 25 or 100 ms; a transit
+ * and an entry of the log come on top.
+ */
+const MEMBER_GONE_MS = { fast: 1_000, default: 6_500 } as const;
 /** A client's lasts 3 s, and as much for clocks. */
 const CLIENT_GONE_MS = 4_000;
 
@@ -37,6 +41,7 @@ export class Calm {
   readonly #present: () => readonly Participant[];
   readonly #expected: readonly number[];
   readonly #chance: Random;
+  readonly #timing: SwarmTiming;
   constructor(
     world: World,
     /** Those that take part now. */
@@ -44,11 +49,18 @@ export class Calm {
     /** Machines of members on the list, and of clients. */
     expected: readonly number[],
     chance: Random,
+    timing: SwarmTiming,
   ) {
     this.#world = world;
     this.#present = present;
     this.#expected = expected;
     this.#chance = chance;
+    this.#timing = timing;
+  }
+
+  /** A lock of a process that crashed may have to run out first. */
+  get #progressMost(): number {
+    return PROGRESS_MS + MEMBER_GONE_MS[this.#timing];
   }
 
   async run(healedAt: number): Promise<CalmResult> {
@@ -62,14 +74,14 @@ export class Calm {
     const world = this.#world;
     const took = await Promise.all(
       this.#expected.map(async (id) => {
-        const limit = world.sleep(PROGRESS_MS + 60_000, null);
+        const limit = world.sleep(this.#progressMost + 60_000, null);
         await Promise.race([limit, this.#getsOn(id)]);
         return world.now() - healedAt;
       }),
     );
     const slowest = Math.max(...took);
-    if (slowest > PROGRESS_MS) {
-      const who = this.#expected.filter((_, at) => (took[at] as number) > PROGRESS_MS);
+    if (slowest > this.#progressMost) {
+      const who = this.#expected.filter((_, at) => (took[at] as number) > this.#progressMost);
       throw new Error(`${who.join(", ")} took ${slowest.toFixed(0)} ms to get on, after all was healed`);
     }
     return slowest;
@@ -85,8 +97,8 @@ export class Calm {
         continue;
       }
       try {
-        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: PROGRESS_MS });
-        await participant.user.mutex("progress").use(() => {}, { timeoutMs: PROGRESS_MS });
+        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: this.#progressMost });
+        await participant.user.mutex("progress").use(() => {}, { timeoutMs: this.#progressMost });
         return;
       } catch (error) {
         if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.
@@ -121,7 +133,7 @@ export class Calm {
         if (token <= grant.token) throw new Error(`token ${token} of "of ${id}" came after ${grant.token}`);
         while ((await heir.map.get(`leased ${id}`, WITHIN)) !== undefined) await world.sleep(10);
         const ms = world.now() - began;
-        if (ms > (isMember(user) ? MEMBER_GONE_MS : CLIENT_GONE_MS))
+        if (ms > (isMember(user) ? MEMBER_GONE_MS[this.#timing] : CLIENT_GONE_MS))
           throw new Error(`what ${name} held was kept for ${ms.toFixed(0)} ms after it had crashed`);
         return ms;
       }),

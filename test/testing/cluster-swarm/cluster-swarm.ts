@@ -36,6 +36,9 @@ export interface SwarmOptions {
   readonly later: Release;
 }
 
+/** Under `fast` sessions end in most runs; the default is what users have. */
+export type SwarmTiming = "fast" | "default";
+
 /** What was reached: sums over seeds show that there was something to see. */
 export type SwarmSums = Record<string, number>;
 
@@ -53,6 +56,7 @@ class ClusterSwarm implements Swarm {
   readonly #upgrade: Upgrade;
   readonly #changes: MemberChanges | null;
   readonly #clients: number;
+  readonly #timing: SwarmTiming;
   /** For so long faults begin, and members change. */
   readonly #faultsMs: number;
   readonly #present: Participant[] = [];
@@ -73,9 +77,11 @@ class ClusterSwarm implements Swarm {
       kind === "large" ? chance.below(10) < LARGE_IN_TEN : chance.below(3) === 0,
     );
     this.does = new Set((["lock", "lead", "queue"] as const).filter(() => chance.below(3) > 0));
+    this.#timing = random(seed).stream("timing").below(2) === 0 ? "fast" : "default";
     this.#world = simulate({
       members,
       seed,
+      join: { timing: this.#timing },
       faults: { forMs: this.#faultsMs },
       release: this.#upgrade.releaseOf,
       program: (member, tools) => this.#live(member, member.id, tools),
@@ -113,7 +119,7 @@ class ClusterSwarm implements Swarm {
       await saving;
       this.isEnding = true;
       for (const id of clients) this.#connectStranded(id, listed);
-      const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"));
+      const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"), this.#timing);
       const { progressMs, memberGoneMs, clientGoneMs } = await calm.run(healedAt);
       await this.#endsWell(listed);
       this.#isRestored = true;
