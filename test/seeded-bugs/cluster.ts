@@ -67,6 +67,6 @@ export const clusterBugs: readonly ClusterBug[] = [
     find: `    await this.#write(batch);\n    for (`,
     replace: `    try {\n      await this.#write(batch);\n    } catch (error) {\n      if ((error as { code?: string }).code !== "ENOSPC") throw error;\n      this.#leaving = null;\n      return batch.waiting;\n    }\n    for (`,
     finds: /Replay/,
-    from: 151,
+    from: 247,
   },
 ];

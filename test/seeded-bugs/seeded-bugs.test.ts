@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { Replayer } from "../../src/check/shrink/replay.ts";
-import { endure } from "./adversity.ts";
+import { type Adversity, endure } from "./adversity.ts";
 import { bugs, type SeededBug } from "./bugs.ts";
 import { type Catch, hunt } from "./hunt.ts";
 import { findingOf, findingsOn, pages, type Row } from "./page.ts";
@@ -83,13 +83,18 @@ describe("seeded bugs", () => {
   });
 });
 
+/** Without a bug all seeds are run through, so that takes longest: a third of them come further than most findings do. */
+const fewer = (adversity: Adversity): Adversity => ({ ...adversity, seeds: Math.ceil(adversity.seeds / 3) });
+
 describe("without the bug", () => {
   const once = new Map(bugs.map((bug) => [`${bug.protocol}, ${bug.setting}, ${bug.by}`, bug]));
 
   it.each([...once])("%s: nothing is found", async (_name, bug) => {
     const setting = settingOf(bug);
     const protocol = await withoutBug(bug);
-    expect(isEndured(bug) ? endure(protocol, setting, setting.adversity!) : hunt(protocol, bug, setting)).toBeNull();
+    expect(
+      isEndured(bug) ? endure(protocol, setting, fewer(setting.adversity!)) : hunt(protocol, bug, setting),
+    ).toBeNull();
   });
 
   it("every setting is used", () => {

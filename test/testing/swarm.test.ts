@@ -5,7 +5,7 @@ import { plainSwarm, swarm } from "./swarm.ts";
 
 const FEW = 4;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing --tags-filter long` tries more. */
-const MANY = Number(process.env.COTERIE_SWARM ?? 180);
+const MANY = Number(process.env.COTERIE_SWARM ?? 60);
 const { COTERIE_SEED: replayed } = process.env;
 
 async function underSeeds(first: number, last: number): Promise<void> {

@@ -142,7 +142,7 @@ describe("multicast through the log: whatever happens", () => {
     for (const count of Object.values(met)) expect(count).toBeGreaterThan(0);
   });
   it(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, () => {
-    const met = search(60, 5, 80);
-    for (const count of Object.values(met)) expect(count).toBeGreaterThan(50);
+    const met = search(20, 5, 80);
+    for (const count of Object.values(met)) expect(count).toBeGreaterThan(10);
   });
 });

@@ -8,7 +8,7 @@ import { type LogUnderTest, swarm } from "./swarm.ts";
 
 const FEW = 4;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/protocols/logs -t 'very many'` tries more, `2001-4000` those alone. */
-const [FROM, TO] = slice(process.env.COTERIE_SWARM ?? "150");
+const [FROM, TO] = slice(process.env.COTERIE_SWARM ?? "40");
 const { COTERIE_SEED: replayed } = process.env;
 
 function slice(text: string): [from: number, to: number] {

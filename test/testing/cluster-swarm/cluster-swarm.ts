@@ -119,7 +119,13 @@ class ClusterSwarm implements Swarm {
       await saving;
       this.isEnding = true;
       for (const id of clients) this.#connectStranded(id, listed);
-      const calm = new Calm(world, () => this.#present, [...listed, ...clients], this.#chance.stream("calm"), this.#timing);
+      const calm = new Calm(
+        world,
+        () => this.#present,
+        [...listed, ...clients],
+        this.#chance.stream("calm"),
+        this.#timing,
+      );
       const { progressMs, memberGoneMs, clientGoneMs } = await calm.run(healedAt);
       await this.#endsWell(listed);
       this.#isRestored = true;
