@@ -42,6 +42,6 @@ test("coterie bench lists what there is, and refuses what there is not", async (
   const unknown = await coterie("bench", "everything");
   expect(unknown).toMatchObject({ code: 2, stdout: "" });
   expect(unknown.stderr).toBe(
-    'coterie: expected the benchmark to be one of check, sim, campaign, host, wire, journal, table, multicast, services, cluster, agreement, ack-implosion, duel, studio, super-peers, partial-connectivity, election-timeouts, got "everything"\n',
+    'coterie: expected the benchmark to be one of check, sim, campaign, host, wire, journal, table, multicast, services, cluster, agreement, ack-implosion, duel, studio, super-peers, partial-connectivity, busy, election-timeouts, got "everything"\n',
   );
 });

@@ -59,8 +59,8 @@ export interface JoinOptions {
   /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
   readonly multicast?: MulticastPlace | undefined;
   /**
-   * How long a member may be paused and keep its locks and leaderships, the same for all members: `fast` 0.3 s, `default` 4 s, `patient`
-   * 12 s. Locks of a crashed member become free a little later. docs/timing.md says what each costs.
+   * How long a member may be paused and keep its locks and leaderships, the same for all members: `fast` 0.2 s, `default` 4 s, `patient`
+   * 8 s. Locks of a crashed member become free a little later. docs/timing.md says what each costs.
    */
   readonly timing?: Timing | undefined;
   /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
