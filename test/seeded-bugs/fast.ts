@@ -38,6 +38,16 @@ export const fastPaxos: readonly Change[] = [
     property: "agreement",
   },
   {
+    name: "forgets-who-is-outside",
+    summary: "acceptors outside the quorum are not counted where a value is picked, though they may have voted for it",
+    file: `${FAST}/picking-a-value.ts`,
+    find: `isSameValue(value, v)).length + outside >= size`,
+    replace: `isSameValue(value, v)).length >= size`,
+    by: "simulator",
+    setting: "collisions in adversity",
+    property: "agreement",
+  },
+  {
     name: "fast-vote-not-journalled",
     summary: "an acceptor forgets in a crash what it has voted for",
     file: `${FAST}/acceptor.ts`,
