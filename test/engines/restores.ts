@@ -21,6 +21,8 @@ export interface RestoreStage extends Time {
 /** How long a restore takes at least: tokens may be two seconds behind the clock. */
 export const RESTORING_MS = 2_500;
 const SESSION_MS = 4_000;
+/** More revisions than all checks write after the restore, since they may share a server. */
+const AHEAD = 1_000;
 /** Calls wait until the server answers again. */
 const SOON = { timeoutMs: 60_000 } as const;
 
@@ -43,6 +45,15 @@ function reading(member: EngineMember, map: string, after?: number): Reading {
   return read;
 }
 
+/** The first write after a restore may reject, since nobody knows whether the one that was lost was done: then it is made again. */
+async function putAfterRestore(member: EngineMember, map: string, value: number): Promise<void> {
+  const put = (): Promise<number> => member.map(map).put("k", value, SOON);
+  await put().catch(async (error: unknown) => {
+    expect(error).toMatchObject({ code: "outcome-unknown" });
+    await put();
+  });
+}
+
 async function putAll(member: EngineMember, map: string, from: number, to: number): Promise<number> {
   let revision = 0;
   for (let value = from; value <= to; value++) revision = await member.map(map).put("k", value, SOON);
@@ -63,10 +74,10 @@ export const restores: readonly Restore[] = [
       const last = await putAll(a, "m", 1, 10);
       await eventually(stage, "to read all changes", () => read.seen.length === 10);
       await restore();
-      await a.map("m").put("k", 11, SOON);
+      await putAfterRestore(a, "m", 11);
       await eventually(stage, "to end the watch", () => read.error !== null);
       expect([read.seen, read.error]).toMatchObject([upTo(10), { code: "compacted" }]);
-      const late = reading(a, "m", last);
+      const late = reading(a, "m", last + AHEAD);
       await eventually(stage, "to end a watch from a lost revision", () => late.error !== null);
       expect(late).toMatchObject({ seen: [], error: { code: "compacted" } });
       const { revision, entries } = await b.map("m").range(SOON);
@@ -90,7 +101,8 @@ export const restores: readonly Restore[] = [
       await eventually(stage, "to read all changes", () => read.seen.length === 5);
       network.cut();
       await restore();
-      await putAll(a, "m2", 6, 30);
+      await putAfterRestore(a, "m2", 6);
+      await putAll(a, "m2", 7, 30);
       network.heal();
       network.reset();
       await eventually(stage, "to end the watch", () => read.error !== null);
@@ -147,7 +159,6 @@ export const restores: readonly Restore[] = [
       network.reset();
       await eventually(stage, "to lose what was held", () => !held.isHeld);
       expect([next.isHeld, next.token > held.token]).toEqual([true, true]);
-      expect(others.map(({ id }) => id)).not.toContain(a.id);
     },
   },
   {
