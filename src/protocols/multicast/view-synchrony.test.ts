@@ -200,7 +200,7 @@ describe("view synchrony: whatever happens", () => {
   ];
   const title = "%s: the same views, the same messages in each, and in the end one view with all";
   it.each([without])(title, (...ordered) => keepsItsPromises(ordered, 10));
-  it.each(all)(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, (...ordered) => keepsItsPromises(ordered, 40));
+  it.each(all)(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, (...ordered) => keepsItsPromises(ordered, 20));
 
   function keepsItsPromises([, channel, channels, { causal, ...orders }]: Ordered, numRuns: number): void {
     fc.assert(
