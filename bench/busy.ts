@@ -1,6 +1,6 @@
 /**
- * Members beside loops that keep all processors busy: how many sessions each timing loses. A session lost is a lock or a leadership
- * lost, so this is what a timing has to stand on a machine that others use, too. Each member holds a lock and writes once a second.
+ * Three members on a busy machine: counts the sessions that expire under each timing. A member that loses its session loses its locks
+ * and leaderships. Each member holds one lock and writes once a second, while busy loops compete for the processors.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,75 +16,73 @@ const SIZE = 3;
 const WRITE_EVERY_MS = 1_000;
 const WRITE_MS = 60_000;
 
-interface Being {
+interface MemberOptions {
   readonly id: number;
   readonly members: Readonly<Record<number, string>>;
   readonly dataDir: string;
   readonly timing: Timing;
 }
 
-/** What a member tells of itself, each as it happens. */
-type Note =
+/** A member sends one for each event. */
+type Notification =
   | { note: "holds" }
   | { note: "session-lost" }
   | { note: "leader-changed" }
   | { note: "wrote"; tookMs: number };
 
-/** Of all members under one timing. */
-interface Sum {
+/** Totals of all members under one timing. Write times are in milliseconds. */
+interface Measurement {
   holders: number;
   lost: number;
   leaders: number;
   readonly wrote: number[];
 }
 
-const [mode = "", being = ""] = process.argv.slice(2);
-if (mode === "--member") await live(JSON.parse(being) as Being);
+const [mode = "", options = ""] = process.argv.slice(2);
+if (mode === "--member") await runMember(JSON.parse(options) as MemberOptions);
 else await measure();
 
-async function live({ id, members, dataDir, timing }: Being): Promise<void> {
+async function runMember({ id, members, dataDir, timing }: MemberOptions): Promise<void> {
   const member = await join({ id, members, dataDir, timing, cluster: "bench", tls: "off" });
-  const tell = (note: Note): void => void process.send?.(note);
+  const notify = (note: Notification): void => void process.send?.(note);
   process.on("disconnect", () => process.exit());
   void (async () => {
     for await (const { type } of member.events()) {
-      if (type === "session-lost") tell({ note: "session-lost" });
-      if (type === "log-leader-changed") tell({ note: "leader-changed" });
+      if (type === "session-lost") notify({ note: "session-lost" });
+      if (type === "log-leader-changed") notify({ note: "leader-changed" });
     }
   })();
   void (async () => {
     for (;;) {
       const grant = await member.mutex(`of ${id}`).acquire({ timeoutMs: WRITE_MS });
-      tell({ note: "holds" });
+      notify({ note: "holds" });
       await new Promise<void>((resolve) => grant.signal.addEventListener("abort", () => resolve()));
     }
   })();
   for (let n = 0; ; n++) {
     const began = performance.now();
     await member.map<number>("numbers").put(`of ${id}`, n, { timeoutMs: WRITE_MS });
-    tell({ note: "wrote", tookMs: performance.now() - began });
+    notify({ note: "wrote", tookMs: performance.now() - began });
     await sleep(WRITE_EVERY_MS);
   }
 }
 
 async function measure(): Promise<void> {
   const { values, whole, amount, someOf } = commandLine("busy", {
-    loops: { such: "N", default: "8", help: "how many busy loops run beside the members (8)" },
+    loops: { such: "N", default: "8", help: "how many busy loops run next to the members (8)" },
     minutes: { such: "N", default: "10", help: "how long, for each timing (10)" },
     timings: { such: "LIST", default: "default", help: `of ${timings.join(",")} (default)` },
   });
   const loops = whole("loops", values.loops, 0, 1_000);
   const minutes = amount("minutes", values.minutes, 10_000);
-  console.log(
-    `${SIZE} members beside ${loops} busy loops on ${availableParallelism()} processors, ${minutes} min each`,
-  );
+  console.log(`${SIZE} members and ${loops} busy loops on ${availableParallelism()} processors, ${minutes} min each`);
   for (const timing of someOf("timings", values.timings, timings)) console.log(await under(timing, loops, minutes));
 }
 
 async function under(timing: Timing, loops: number, minutes: number): Promise<string> {
   const folder = mkdtempSync(path(tmpdir(), "coterie-busy-"));
   const children: ChildProcess[] = [];
-  const sum: Sum = { holders: 0, lost: 0, leaders: 0, wrote: [] };
+  const sum: Measurement = { holders: 0, lost: 0, leaders: 0, wrote: [] };
   const end = (): void => {
     for (const child of children) child.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
@@ -98,7 +96,7 @@ async function under(timing: Timing, loops: number, minutes: number): Promise<st
     const ports = await freePorts(SIZE);
     const members = Object.fromEntries(ports.map((port, at) => [at + 1, `127.0.0.1:${port}`]));
     const failed = ports.map((_, at) =>
-      begin({ id: at + 1, members, dataDir: path(folder, `${at + 1}`), timing }, sum, children),
+      start({ id: at + 1, members, dataDir: path(folder, `${at + 1}`), timing }, sum, children),
     );
     while (sum.holders < SIZE) await Promise.race([sleep(100), ...failed]);
     for (let loop = 0; loop < loops; loop++) children.push(spawn(process.execPath, ["-e", "for (;;);"]));
@@ -119,27 +117,27 @@ async function under(timing: Timing, loops: number, minutes: number): Promise<st
   }
 }
 
-/** @returns what rejects once the member has ended */
-function begin(being: Being, sum: Sum, children: ChildProcess[]): Promise<never> {
-  const child = fork(process.argv[1] as string, ["--member", JSON.stringify(being)]);
+/** Starts a member. @returns a promise that rejects when its process exits */
+function start(options: MemberOptions, sum: Measurement, children: ChildProcess[]): Promise<never> {
+  const child = fork(process.argv[1] as string, ["--member", JSON.stringify(options)]);
   children.push(child);
-  child.on("message", (said) => {
-    const note = said as Note;
+  child.on("message", (message) => {
+    const note = message as Notification;
     if (note.note === "holds") sum.holders += 1;
     else if (note.note === "session-lost") sum.lost += 1;
     else if (note.note === "leader-changed") sum.leaders += 1;
     else sum.wrote.push(note.tookMs);
   });
   const ended = new Promise<never>((_, reject) => {
-    child.once("exit", (code) => reject(new Error(`member ${being.id} has ended with code ${code}`)));
+    child.once("exit", (code) => reject(new Error(`member ${options.id} ended with code ${code}`)));
   });
-  ended.catch(() => {}); // At the end all are killed.
+  ended.catch(() => {}); // All members are killed when the measurement ends.
   return ended;
 }
 
-function reportOf(timing: Timing, { lost, leaders, wrote }: Sum): string {
+function reportOf(timing: Timing, { lost, leaders, wrote }: Measurement): string {
   const sorted = wrote.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN).toFixed(0);
   const load = loadavg()[0]?.toFixed(1);
-  return `${timing}: ${lost} sessions lost, leader told anew ${leaders} times, ${wrote.length} writes: median ${at(0.5)} ms, most ${at(1)} ms; load ${load}`;
+  return `${timing}: ${lost} sessions lost, ${leaders} leader changes reported, ${wrote.length} writes: median ${at(0.5)} ms, most ${at(1)} ms; load ${load}`;
 }

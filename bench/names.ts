@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "../src/cluster/join.ts";
 import type { Member } from "../src/cluster/services/api.ts";
 import { commandLine } from "./command-line.ts";
+import { freePorts } from "./multicast/group.ts";
 
 interface Being {
   readonly id: number;
@@ -208,16 +208,4 @@ function answer(child: ChildProcess): Promise<Answer> {
       resolve(said as Answer);
     });
   });
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer();
-      return new Promise<typeof server>((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  for (const server of servers) server.close();
-  return ports;
 }

@@ -32,7 +32,7 @@ const benchmarks: Readonly<Record<string, string>> = {
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
   "partial-connectivity":
     "Raft and Multi-Paxos while links are broken in part: how long nothing is decided, and how often leaders change",
-  busy: "members beside busy loops: how many sessions each timing loses, and how long writes take",
+  busy: "three members on a busy machine: sessions lost under each timing, and write latency",
   "election-timeouts": "the Raft paper's figure 16: the time without a leader against the spread of election time-outs",
 };
 const names = Object.keys(benchmarks);

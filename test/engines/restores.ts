@@ -21,7 +21,7 @@ export interface RestoreStage extends Time {
 /** How long a restore takes at least: tokens may be two seconds behind the clock. */
 export const RESTORING_MS = 2_500;
 const SESSION_MS = 4_000;
-/** More revisions than all checks write after the restore, since they may share a server. */
+/** More revisions than all checks together write after the restore. They share a server. */
 const AHEAD = 1_000;
 /** Calls wait until the server answers again. */
 const SOON = { timeoutMs: 60_000 } as const;
@@ -45,7 +45,7 @@ function reading(member: EngineMember, map: string, after?: number): Reading {
   return read;
 }
 
-/** The first write after a restore may reject, since nobody knows whether the one that was lost was done: then it is made again. */
+/** The first write after a restore may reject with `outcome-unknown`. It is then retried once. */
 async function putAfterRestore(member: EngineMember, map: string, value: number): Promise<void> {
   const put = (): Promise<number> => member.map(map).put("k", value, SOON);
   await put().catch(async (error: unknown) => {

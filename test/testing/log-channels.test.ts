@@ -54,7 +54,7 @@ async function until(isTrue: () => boolean, sleep: (ms: number) => Promise<void>
   while (!isTrue()) await sleep(20);
 }
 
-/** Until all three are in the group, and it has a state. What is sent before that is in no state. */
+/** Waits until all three members are in the group and it has a state. No state contains messages sent before that. */
 async function settled(world: World): Promise<void> {
   const views = viewsOf(room(world.member(1)));
   await until(() => views.at(-1)?.members.length === 3, world.sleep);

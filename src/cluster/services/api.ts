@@ -60,7 +60,7 @@ export interface JoinOptions {
   readonly multicast?: MulticastPlace | undefined;
   /**
    * How long a member may be paused and keep its locks and leaderships, the same for all members: `fast` 0.2 s, `default` 4 s, `patient`
-   * 8 s. Locks of a crashed member become free a little later. docs/timing.md says what each costs.
+   * 8 s. Locks of a crashed member are released a little later. docs/timing.md says what each costs.
    */
   readonly timing?: Timing | undefined;
   /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */

@@ -4,8 +4,7 @@ import { simulate, type World } from "../../testing/index.ts";
 import type { Election, LeaderChange, Leadership, Member } from "./api.ts";
 
 const three = (): World => simulate({ members: 3, seed: 1 });
-/** By then a leader that is lost has a successor, and all have heard of it. */
-/** Longer than a session. */
+/** Longer than a session: by then a lost leader has a successor, and all members know it. */
 const A_WHILE = 8_000;
 
 const membersOf = (world: World): Member[] => world.members.map((id) => world.member(id));

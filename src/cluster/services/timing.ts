@@ -18,9 +18,8 @@ const factors: Readonly<Record<Timing, number>> = { fast: 0.5, default: 1, patie
 export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
 
 /**
- * How long a session outlives its member, and so when a lock of a crashed process is free. Three members on two cores, beside eight busy
- * loops, are paused for up to two seconds: `default` and `patient` outlast that, `fast` does not. A keep-alive is an entry of the
- * log, so a longer lease costs fewer writes as well.
+ * How long a session outlives its member, and so when a lock of a crashed process is free. `coterie bench busy`
+ * measures which of them last on a busy machine. A keep-alive is an entry of the log, so a longer lease costs fewer writes.
  */
 const sessions = {
   fast: { leaseMs: 400, renewMs: 80, sweepMs: 25, retryMs: 200 },

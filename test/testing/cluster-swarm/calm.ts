@@ -5,7 +5,6 @@
 import type { Random } from "../../../src/core/random.ts";
 import { CoordinationError, type Grant, type Member } from "../../../src/index.ts";
 import type { World } from "../../../src/testing/index.ts";
-import type { SwarmTiming } from "./cluster-swarm.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
@@ -19,6 +18,8 @@ const PROGRESS_MS = 8_000;
  * and an entry of the log come on top.
  */
 const MEMBER_GONE_MS = { fast: 1_000, default: 6_500 } as const;
+/** With `fast`, sessions expire in most runs. `default` is what users have. */
+export type SwarmTiming = keyof typeof MEMBER_GONE_MS;
 /** A client's lasts 3 s, and as much for clocks. */
 const CLIENT_GONE_MS = 4_000;
 
@@ -58,8 +59,8 @@ export class Calm {
     this.#timing = timing;
   }
 
-  /** A lock of a process that crashed may have to run out first. */
-  get #progressMost(): number {
+  /** The lock may belong to a crashed process, whose session has to expire first. */
+  get #progressMs(): number {
     return PROGRESS_MS + MEMBER_GONE_MS[this.#timing];
   }
 
@@ -74,14 +75,14 @@ export class Calm {
     const world = this.#world;
     const took = await Promise.all(
       this.#expected.map(async (id) => {
-        const limit = world.sleep(this.#progressMost + 60_000, null);
+        const limit = world.sleep(this.#progressMs + 60_000, null);
         await Promise.race([limit, this.#getsOn(id)]);
         return world.now() - healedAt;
       }),
     );
     const slowest = Math.max(...took);
-    if (slowest > this.#progressMost) {
-      const who = this.#expected.filter((_, at) => (took[at] as number) > this.#progressMost);
+    if (slowest > this.#progressMs) {
+      const who = this.#expected.filter((_, at) => (took[at] as number) > this.#progressMs);
       throw new Error(`${who.join(", ")} took ${slowest.toFixed(0)} ms to get on, after all was healed`);
     }
     return slowest;
@@ -97,8 +98,8 @@ export class Calm {
         continue;
       }
       try {
-        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: this.#progressMost });
-        await participant.user.mutex("progress").use(() => {}, { timeoutMs: this.#progressMost });
+        await participant.map.put(`here ${id}`, participant.value(), { timeoutMs: this.#progressMs });
+        await participant.user.mutex("progress").use(() => {}, { timeoutMs: this.#progressMs });
         return;
       } catch (error) {
         if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.

@@ -11,7 +11,7 @@ import { type ProcessTools, simulate, type World } from "../../../src/testing/in
 import type { Release } from "../../../src/testing/release.ts";
 import { endpointOf } from "../../../src/testing/simulated-clients.ts";
 import { ExclusiveUse } from "../exclusive-use.ts";
-import { Calm } from "./calm.ts";
+import { Calm, type SwarmTiming } from "./calm.ts";
 import { Histories } from "./histories.ts";
 import { MemberChanges } from "./member-changes.ts";
 import { type Counts, Participant, type Swarm, type User } from "./participant.ts";
@@ -35,9 +35,6 @@ export interface SwarmOptions {
   /** To which some seeds upgrade. */
   readonly later: Release;
 }
-
-/** Under `fast` sessions end in most runs; the default is what users have. */
-export type SwarmTiming = "fast" | "default";
 
 /** What was reached: sums over seeds show that there was something to see. */
 export type SwarmSums = Record<string, number>;

@@ -9,8 +9,8 @@ const REMEMBERED = 32;
 
 const textOf = (value: Value): string => (value === null ? "no command" : `${value.client}.${value.sequence}`);
 
-/** What a node that is alive has learnt, and not only what it told: an instance without a command is told nobody. */
-function* learntBy({ upTo, log, chosen }: State): Iterable<[instance: number, value: string]> {
+/** Values that a running node has learned. A node emits no event for an instance without a command, so events alone miss it. */
+function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, value: string]> {
   const first = Math.max(0, log.length - REMEMBERED);
   for (let at = first; at < log.length; at++) yield [upTo - log.length + 1 + at, textOf(log[at] as Value)];
   for (const [instance, value] of Object.entries(chosen)) yield [Number(instance), textOf(value)];
@@ -41,7 +41,7 @@ export const agreement: Property<FastPaxos> = {
     for (const node of nodes)
       for (const [instance, value] of Object.entries(history<Told>(node)))
         if (differs([Number(instance), value])) return false;
-    for (const node of alive) for (const each of learntBy(state(node))) if (differs(each)) return false;
+    for (const node of alive) for (const each of learnedBy(state(node))) if (differs(each)) return false;
     return true;
   },
 };

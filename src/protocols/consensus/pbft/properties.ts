@@ -166,7 +166,7 @@ function committedIn(state: State, { committed, commits }: Slot): number | null 
   return views.find((view) => views.filter((each) => each === view).length >= quorum(state)) ?? null;
 }
 
-/** By certificates: a primary that lies has assigned the number twice, and the other pre-prepare stands in its own log or alone. */
+/** Compares certificates, not pre-prepares: a Byzantine primary can assign one number twice. */
 const carriedOver: Property<Pbft> = {
   name: "committed batches",
   claim: "what 2f + 1 replicas have committed, correct replicas prepare at that sequence number in every later view",
