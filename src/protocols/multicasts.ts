@@ -7,7 +7,7 @@ import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder, virtualSynchrony } from "./multicast/family/properties.ts";
-import { type Order, stackOf } from "./multicast/family/stacks.ts";
+import { channelSystem, type Order, overDatagrams, withState } from "./multicast/family/stacks.ts";
 import { groupsModel, monitored } from "./multicast/family/systems.ts";
 import { fifo } from "./multicast/fifo.ts";
 import { fifoTotal } from "./multicast/fifo-total.ts";
@@ -41,20 +41,34 @@ const flush = (multicast: AnyMaker) =>
     mustStart: true,
   }) as const;
 
-/** As channels of `join()` run it where members multicast in datagrams. */
-const overDatagrams = (order: Order) =>
+const overIpMulticast = (order: keyof typeof overDatagrams) =>
   ({
     summary: "over IP multicast: datagrams get lost, and who lacks one asks for it",
-    algorithm: stackOf(order, "multicast").make,
+    algorithm: overDatagrams[order],
   }) as const;
 
-/** As channels of `join()` run it where members come and go. */
-const withState = (order: Order) =>
+const stateInViews = (order: keyof typeof withState) =>
   ({
     summary: "over view synchrony, with the state of the group for members that want it",
-    algorithm: monitored(stackOf(order, "views").make),
+    algorithm: monitored(withState[order]),
     detects: true,
     mustStart: true,
+  }) as const;
+
+/** As channels of `join()` run it. */
+const channel = (order: Order) =>
+  ({
+    channel: {
+      summary: "as channels of `join()` run it: in views that are entries of a replicated log",
+      algorithm: channelSystem(order),
+      detects: true,
+      mustStart: true,
+    },
+    "channel-bounded": {
+      summary: "the same, on a log in which elections end, for the checker",
+      algorithm: channelSystem(order, boundedRaft),
+      mustStart: true,
+    },
   }) as const;
 
 export const multicasts: Readonly<Record<string, RegistryEntry>> = {
@@ -81,7 +95,8 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     variants: {
       "every-order": everyOrder,
       flush: flush(flushCausal),
-      "over-ip-multicast": overDatagrams("causal"),
+      "over-ip-multicast": overIpMulticast("causal"),
+      ...channel("causal"),
       overlapping: {
         summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
         model: groupsModel(causalInGroups, [happenedBeforeOrder]),
@@ -101,8 +116,9 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         "every-order": everyOrder,
         flush: flush(flushCausalTotal),
-        "over-ip-multicast": overDatagrams("causal-total"),
-        "with-state": withState("causal-total"),
+        "over-ip-multicast": overIpMulticast("causal-total"),
+        "with-state": stateInViews("causal-total"),
+        ...channel("causal-total"),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
@@ -120,7 +136,8 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         summary: "in overlapping groups: numbers of their own in each",
         model: groupsModel((options) => eachGroup(fifo, options), [fifoOrder]),
       },
-      "over-ip-multicast": overDatagrams("fifo"),
+      "over-ip-multicast": overIpMulticast("fifo"),
+      ...channel("fifo"),
     },
   }),
   "fifo-total": entry(
@@ -180,8 +197,9 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
           summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
           model: groupsModel(isisInGroups, [totalOrder]),
         },
-        "over-ip-multicast": overDatagrams("total"),
-        "with-state": withState("total"),
+        "over-ip-multicast": overIpMulticast("total"),
+        "with-state": stateInViews("total"),
+        ...channel("total"),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
@@ -223,6 +241,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
           model: settledViewSynchrony,
           mustStart: false,
         },
+        ...channel("none"),
       },
       check: {
         variant: "settled",

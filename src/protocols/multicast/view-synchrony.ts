@@ -49,7 +49,8 @@ export interface ViewSynchronyOptions {
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
-const wires: Wires<Parts<string>> = {
+/** Between what carries the messages and what agrees on the views. */
+export const viewWires = {
   views: {
     flush: ({ round }, give) => give("multicast", { type: "flush", round }),
     fill: ({ round, cut, holders }, give) => give("multicast", { type: "fill", round, cut, holders }),
@@ -60,13 +61,11 @@ const wires: Wires<Parts<string>> = {
     flushed: ({ round, received }, give) => give("views", { type: "flushed", round, received }),
     filled: ({ round }, give) => give("views", { type: "filled", round }),
   },
-};
+} satisfies Wires<Parts<string>>;
 
-/** What passes between the parts only is not among these. */
-const outward: Readonly<Record<string, readonly string[]>> = {
-  multicast: ["delivered", "refused", "stable", "blocked", "installed", "ejected"],
-  views: ["left", "stalled", "resumed"],
-};
+/** What of the multicast is not between the parts only. */
+export const multicastEvents = ["delivered", "refused", "stable", "blocked", "installed", "ejected"];
+const viewEvents = ["left", "stalled", "resumed"];
 
 /** @param payload the shape of what is multicast: text, or messages of the layer above. */
 export function viewSynchrony<P = string>(
@@ -78,7 +77,8 @@ export function viewSynchrony<P = string>(
     multicast: ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload),
     views: views(options.views),
   };
-  const whole = assemble<Parts<P>>("view-synchrony", parts, wires as unknown as Wires<Parts<P>>, { face: "multicast" });
+  const wires = viewWires as unknown as Wires<Parts<P>>;
+  const whole = assemble<Parts<P>>("view-synchrony", parts, wires, { face: "multicast" });
   const { suspect, restore, join, leave } = parts.views.shapes.command;
   const flat = asLayer<ViewSynchrony<P>>(whole, {
     commands: {
@@ -89,7 +89,7 @@ export function viewSynchrony<P = string>(
       leave: to("views"),
     },
     shapes: { send: parts.multicast.shapes.command.send, suspect, restore, join, leave },
-    event: (part, body) => (outward[part]?.includes(body.type) ? body : null),
+    event: (part, body) => ((part === "multicast" ? multicastEvents : viewEvents).includes(body.type) ? body : null),
   });
   const receive = {
     ...flat.receive,

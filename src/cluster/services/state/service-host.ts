@@ -428,6 +428,7 @@ const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "stopTaking",
   "enterGroup",
   "leaveGroup",
+  "expelFromGroup",
   "say",
 ]);
 

@@ -110,6 +110,7 @@ interface ResultTypes {
   giveBack: "done";
   enterGroup: "done";
   leaveGroup: "done";
+  expelFromGroup: "done";
   say: "done";
   execute: "executed" | "unknown";
   foundMembers: "done";

@@ -1,63 +1,31 @@
-/**
- * Every order over every carrier: plain links; IP multicast, whose datagrams get lost; view synchrony, in which members come and go.
- * Channels of `join()` run them, by these names in settings and on the wire; the registry has them as variants of their orders.
- */
+/** The orders over what carries their messages: IP multicast, whose datagrams get lost, or views, in which members come and go. */
 import type { MessageOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import type { Shape } from "../../../core/shape.ts";
-import type { Embedded } from "../../entry.ts";
+import { type Shape, text } from "../../../core/shape.ts";
 import { watching } from "../../membership/family/watching.ts";
-import { requireParts } from "../../options.ts";
-import { basicMulticast } from "../basic-multicast.ts";
+import { heartbeat } from "../../membership/heartbeat.ts";
+import { withService } from "../../service/coordination-service/coordination-service.ts";
+import { type AnyMaker, joined, type System } from "../../system.ts";
 import { causal } from "../causal.ts";
-import { causalTotal } from "../causal-total.ts";
 import { fifo } from "../fifo.ts";
 import { type IpMulticastOptions, ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { isis } from "../isis.ts";
-import { flushCausal, flushFifo } from "../parts/flush.ts";
+import { logWires } from "../log-multicast.ts";
+import { type LogViewSynchronyOptions, logViewSynchrony } from "../log-view-synchrony.ts";
+import { flushCausal, flushFifo, type ViewCarrier } from "../parts/flush.ts";
+import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { over } from "../parts/over.ts";
 import { causalTotalWithState, isisWithState } from "../parts/state-transfer/state-transfer.ts";
-import { type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
+import type { ViewSynchronyOptions } from "../view-synchrony.ts";
 
 /** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
 export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
-export type Carrier = "links" | "multicast" | "views";
 
-/** Of the carrier: `multicast` where there is IP multicast below, `views` where there are views. */
-export type StackOptions = ViewSynchronyOptions;
-
-export interface Stack extends Embedded {
-  readonly algorithm: string;
-  readonly order: Order;
-  readonly carrier: Carrier;
-  readonly make: (options?: StackOptions) => ReturnType<Embedded["make"]>;
+interface CarrierOptions {
+  multicast?: Partial<IpMulticastOptions>;
 }
 
-const PART = "multicast";
-
-const options: Readonly<Record<Carrier, readonly string[]>> = {
-  links: [],
-  multicast: ["multicast"],
-  views: ["multicast", "views"],
-};
-
-/** Views are told of members that do not answer, and their members rely on each other. */
-const stack = (order: Order, carrier: Carrier, algorithm: string, make: (options: StackOptions) => unknown): Stack => ({
-  algorithm,
-  order,
-  carrier,
-  make(given = {}) {
-    requireParts(algorithm, given, options[carrier]);
-    return make(given) as never;
-  },
-  part: PART,
-  wires: () => (carrier === "views" ? watching(PART) : {}),
-  forgotten: "together",
-  lease: null,
-  floor: null,
-});
-
 /** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
-const prompt = ({ multicast, ...others }: StackOptions) => ({
+const prompt = <O extends CarrierOptions>({ multicast, ...others }: O) => ({
   ...others,
   multicast: { promptAcks: true, ...multicast },
 });
@@ -65,26 +33,52 @@ const prompt = ({ multicast, ...others }: StackOptions) => ({
 const overMulticast = <U extends Vocabulary>(upper: Protocol<U>, carrier?: Partial<IpMulticastOptions>) =>
   over(upper, (payload) => ipMulticast<MessageOf<U>>(carrier, payload));
 
-export const stacks: readonly Stack[] = [
-  stack("none", "links", "basic-multicast", () => basicMulticast()),
-  stack("fifo", "links", "fifo", () => fifo()),
-  stack("causal", "links", "causal", () => causal()),
-  stack("total", "links", "isis", () => isis()),
-  stack("causal-total", "links", "causal-total", () => causalTotal()),
-  stack("none", "multicast", "ip-multicast", (given) => ipMulticast(prompt(given).multicast)),
-  stack("fifo", "multicast", "fifo over ip-multicast", (given) => overMulticast(fifo(), prompt(given).multicast)),
-  stack("causal", "multicast", "causal over ip-multicast", (given) => overMulticast(causal(), prompt(given).multicast)),
-  stack("total", "multicast", "isis over ip-multicast", ({ multicast }) => overMulticast(isis(), multicast)),
-  stack("causal-total", "multicast", "causal-total over ip-multicast", ({ multicast }) => ({
+/** Over IP multicast, in a group that stays as it is. */
+export const overDatagrams: Readonly<Record<Exclude<Order, "none">, (options?: CarrierOptions) => unknown>> = {
+  fifo: (given = {}) => overMulticast(fifo(), prompt(given).multicast),
+  causal: (given = {}) => overMulticast(causal(), prompt(given).multicast),
+  total: (given = {}) => overMulticast(isis(), given.multicast),
+  "causal-total": ({ multicast } = {}) => ({
     ...over(isis(), <P>(payload: Shape<P>) => overMulticast(causal<P>({}, payload), multicast)),
     name: "causal-total",
-  })),
-  stack("none", "views", "view-synchrony", (given) => viewSynchrony(prompt(given))),
-  stack("fifo", "views", "fifo over view-synchrony", (given) => flushFifo(prompt(given))),
-  stack("causal", "views", "causal over view-synchrony", (given) => flushCausal(prompt(given))),
-  stack("total", "views", "isis over view-synchrony", (given) => isisWithState(given)),
-  stack("causal-total", "views", "causal-total over view-synchrony", (given) => causalTotalWithState(given)),
-];
+  }),
+};
 
-export const stackOf = (order: Order, carrier: Carrier): Stack =>
-  stacks.find((each) => each.order === order && each.carrier === carrier) as Stack;
+/** Over view synchrony by messages between the members, with the state of the group. */
+export const withState: Readonly<Record<"total" | "causal-total", (options?: ViewSynchronyOptions) => unknown>> = {
+  total: isisWithState,
+  "causal-total": causalTotalWithState,
+};
+
+/** An algorithm of channels, as members run it: on the wire it has this name. */
+export interface ChannelStack {
+  readonly algorithm: string;
+  readonly make: (options?: LogViewSynchronyOptions) => Protocol<Vocabulary>;
+}
+
+const onLog = logViewSynchrony as unknown as ViewCarrier;
+const anyText = text(MAX_PAYLOAD_BYTES);
+
+const stack = (algorithm: string, make: (options: never) => unknown): ChannelStack => ({
+  algorithm,
+  make: (options = {}) => make(options as never) as Protocol<Vocabulary>,
+});
+
+/** In views that are entries of the log of a coordination service. */
+export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
+  none: stack("log-view-synchrony", (given) => onLog(prompt(given), anyText)),
+  fifo: stack("fifo over log-view-synchrony", (given) => flushFifo(prompt(given), anyText, onLog)),
+  causal: stack("causal over log-view-synchrony", (given) => flushCausal(prompt(given), anyText, onLog)),
+  total: stack("isis over log-view-synchrony", (given) => isisWithState(given, anyText, onLog)),
+  "causal-total": stack("causal-total over log-view-synchrony", (given) => causalTotalWithState(given, anyText, onLog)),
+};
+
+/** The same with the service, and a failure detector. @param log may be another form of Raft. */
+export const channelSystem = (order: Order, log?: AnyMaker): System => ({
+  ...withService(
+    { detector: heartbeat, multicast: channelStacks[order].make as AnyMaker },
+    joined(logWires, watching("multicast")),
+    log,
+  ),
+  algorithm: "multicast",
+});

@@ -26,25 +26,31 @@ const anyText = text(MAX_PAYLOAD_BYTES);
 const carried = (options: ViewSynchronyOptions = {}) =>
   ({ begin: "outside", room: sureRoom(options.multicast) }) as const;
 
+/** Carries the messages of an order in views; options are its own. */
+export type ViewCarrier = <P>(options: ViewSynchronyOptions | undefined, payload: Shape<P>) => Protocol<ViewSynchrony<P>>;
+
 export function flushFifo<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
+  carrier: ViewCarrier = viewSynchrony,
 ): Protocol<FlushFifo<P>> {
-  return over(fifo(carried(options), payload), (body) => viewSynchrony(options, body));
+  return over(fifo(carried(options), payload), (body) => carrier(options, body));
 }
 
 export function flushCausal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
+  carrier: ViewCarrier = viewSynchrony,
 ): Protocol<FlushCausal<P>> {
-  return over(causal(carried(options), payload), (body) => viewSynchrony(options, body));
+  return over(causal(carried(options), payload), (body) => carrier(options, body));
 }
 
 export function flushIsis<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
+  carrier: ViewCarrier = viewSynchrony,
 ): Protocol<FlushIsis<P>> {
-  return over(isis(carried(options), payload), (body) => viewSynchrony(options, body));
+  return over(isis(carried(options), payload), (body) => carrier(options, body));
 }
 
 export function flushFifoTotal<P = string>(
@@ -58,7 +64,8 @@ export function flushFifoTotal<P = string>(
 export function flushCausalTotal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
+  carrier: ViewCarrier = viewSynchrony,
 ): Protocol<FlushCausalTotal<P>> {
-  const total = over(isis(carried(options), payload), (body) => flushCausal(options, body));
+  const total = over(isis(carried(options), payload), (body) => flushCausal(options, body, carrier));
   return { ...total, name: "causal-total" };
 }

@@ -6,7 +6,7 @@ import { type LogOrder, logOrder } from "./log-order.ts";
 
 const SESSION = 4;
 const MAX_WAITING = 1_000;
-const enter = (wait: number) => ({ type: "asked", operation: { type: "enterGroup", name: "group", wait } });
+const enter = (wait: number) => ({ type: "asked", operation: { type: "enterGroup", name: "group", wait, setting: "" } });
 const leave = { type: "asked", operation: { type: "leaveGroup", name: "group" } };
 const say = (payload: string, number = 1, wait = 1) => ({
   type: "asked",
@@ -135,7 +135,7 @@ describe("total order by the log: coming and going", () => {
     const { tell } = inGroup();
     const operation = what.startsWith("say")
       ? ({ type: "say", name: "group", wait, number: 1, to: null, text: "x" } as const)
-      : ({ type: "enterGroup", name: "group", wait } as const);
+      : ({ type: "enterGroup", name: "group", wait, setting: "" } as const);
     expect(tell({ type: "notDone", operation })).toEqual(events);
   });
 
@@ -156,7 +156,7 @@ describe("total order by the log: coming and going", () => {
   it("leaves for good: nothing that comes later brings it back", () => {
     const { tell, grouped, said, send } = inGroup();
     expect(tell({ type: "leave" })).toEqual([leave, { type: "left" }]);
-    const enterAgain = { type: "notDone", operation: { type: "enterGroup", name: "group", wait: 1 } } as const;
+    const enterAgain = { type: "notDone", operation: { type: "enterGroup", name: "group", wait: 1, setting: "" } } as const;
     for (const command of [
       { type: "leave" } as const,
       { type: "began", session: 20 } as const,

@@ -5,26 +5,11 @@
  * it ejected, and comes in as a newcomer.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import {
-  list,
-  natural,
-  nullable,
-  problem,
-  type Shape,
-  type Shapes,
-  struct,
-  text,
-  variants,
-} from "../../../core/shape.ts";
+import { problem, type Shape, type Shapes, struct, text } from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
-import {
-  type GroupMember,
-  type GroupOperation,
-  groupOperationShapes,
-  MAX_VALUE_BYTES,
-  type SessionId,
-} from "../../service/coordination-service/operations.ts";
-import { type GroupEvent, MAX_MEMBERS, type Multicast, type Refusal } from "./layers.ts";
+import { type GroupNotice, groupNoticeShapes } from "../../service/coordination-service/group-notices.ts";
+import type { GroupOperation, SessionId } from "../../service/coordination-service/operations.ts";
+import type { GroupEvent, Multicast, Refusal } from "./layers.ts";
 
 export type LogOrder<P = string> = {
   state: {
@@ -50,17 +35,7 @@ export type LogOrder<P = string> = {
   command:
     | Multicast<P>["command"]
     | { type: "leave" }
-    /** From the session. */
-    | { type: "began"; session: SessionId }
-    | { type: "over"; session: SessionId }
-    | { type: "led"; leader: NodeId | null }
-    /** Of what was asked nothing came, and it may be asked again. */
-    | { type: "notDone"; operation: GroupOperation }
-    /** From the replica, in the order of the log. */
-    | { type: "grouped"; name: string; view: number; members: GroupMember[] }
-    | { type: "said"; name: string; from: NodeId; text: string; revision: number }
-    /** It was given a snapshot: what happened before it is not told. */
-    | { type: "restored" };
+    | GroupNotice;
   event:
     | Multicast<P>["event"]
     | Refusal<P>
@@ -75,6 +50,8 @@ export type LogOrder<P = string> = {
 export interface LogOrderOptions {
   /** Of the group, in the service. */
   readonly group: string;
+  /** How the group is used: members that enter it with another setting are refused. */
+  readonly setting: string;
 }
 
 /** So much of what the user sends waits, before more is refused. */
@@ -84,7 +61,12 @@ export function logOrder<P = string>(
   given: Partial<LogOrderOptions> | undefined,
   payload: Shape<P>,
 ): Protocol<LogOrder<P>> {
-  const { group: name } = settle({ group: "group" }, struct<LogOrderOptions>({ group: text(256) }), given, "multicast");
+  const { group: name, setting } = settle(
+    { group: "group", setting: "" },
+    struct<LogOrderOptions>({ group: text(256), setting: text(4_096) }),
+    given,
+    "multicast",
+  );
   type State = LogOrder<P>["state"];
   type Ctx = Context<LogOrder<P>>;
 
@@ -99,7 +81,7 @@ export function logOrder<P = string>(
     if (state.session === null) return askForSession(ctx);
     if (state.membership === "outside") state.membership = "entering";
     state.wait += 1;
-    ask({ type: "enterGroup", name, wait: state.wait }, ctx);
+    ask({ type: "enterGroup", name, wait: state.wait, setting }, ctx);
   }
 
   function say(state: State, message: P, ctx: Ctx): void {
@@ -195,20 +177,7 @@ const nowhere = () => ({ view: 0, members: [], isMember: false, numbered: 0, und
 const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => ({
   send: { payload },
   leave: {},
-  began: { session: natural },
-  over: { session: natural },
-  led: { leader: nullable(natural) },
-  notDone: { operation: variants<GroupOperation>(groupOperationShapes) },
-  grouped: {
-    name: text(256),
-    view: natural,
-    members: list(
-      struct<GroupMember>({ session: natural, member: natural, wait: natural, spoken: natural }),
-      MAX_MEMBERS,
-    ),
-  },
-  said: { name: text(256), from: natural, text: text(MAX_VALUE_BYTES), revision: natural },
-  restored: {},
+  ...groupNoticeShapes,
 });
 
 /** It comes from another node, so it may be anything: what is not a payload is nobody's message. */

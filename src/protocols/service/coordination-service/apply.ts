@@ -136,6 +136,7 @@ function applyOperation(
       return applyToQueue(on, session.id, operation);
     case "enterGroup":
     case "leaveGroup":
+    case "expelFromGroup":
     case "say":
       return applyToGroups(on, session, operation);
     case "execute":

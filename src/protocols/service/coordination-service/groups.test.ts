@@ -5,7 +5,7 @@ import { isBusy } from "./sessions.ts";
 import { emptyData } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
 
-const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait });
+const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait, setting: "" });
 const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });
 const say = (text: string, wait = 1, to: number | null = null, number = 0): GroupOperation => ({
   type: "say",

@@ -2,69 +2,88 @@
  * Groups by name: what a session in one says is told at every replica, in the order of the log, and so is who is in it: views. Of what
  * is said nothing is kept. A session that enters anew is another member of the group.
  */
-import { type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
+import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
 import { emptyTable, enter, lookUp, strike } from "./table.ts";
 
-type Say = Extract<GroupOperation, { type: "say" }>;
+type Of<T extends GroupOperation["type"]> = Extract<GroupOperation, { type: T }>;
 
 export function applyToGroups(on: Applying, session: Session, operation: GroupOperation): Result {
-  const { name } = operation;
   switch (operation.type) {
     case "enterGroup":
-      return enterGroup(on, session, name, operation.wait);
+      return enterGroup(on, session, operation);
     case "leaveGroup":
-      leave(on, name, session.id);
+      leave(on, operation.name, session.id);
       return { type: "done" };
+    case "expelFromGroup":
+      return expel(on, session, operation);
     case "say":
       return say(on, session, operation);
   }
 }
 
-function say({ data, tell }: Applying, { id, member }: Session, operation: Say): Result {
-  const { name, wait, number, to, text } = operation;
-  const own = groupNamed(data, name)?.members.find((each) => each.session === id && each.wait === wait);
-  if (own === undefined) return refuse("not-held", `this session is not in the group ${name}, or has entered it anew`);
+function say({ data, tell }: Applying, session: Session, { name, wait, number, to, text }: Of<"say">): Result {
+  const own = ownIn(data, session, name, wait);
+  if (own === undefined) return notIn(name);
   if (number > 0 && number !== own.spoken + 1)
     return refuse(
       "bad-operation",
-      `expected word ${own.spoken + 1} of this session in the group ${name}, got ${number}`,
+      `expected message ${own.spoken + 1} of this session in the group ${name}, got ${number}`,
     );
   own.spoken = Math.max(own.spoken, number);
-  tell({ type: "said", name, from: member, to, text, revision: nextRevision(data) });
+  tell({ type: "said", name, from: session.member, to, text, revision: nextRevision(data) });
   return { type: "done" };
 }
 
-function enterGroup(on: Applying, { id, member }: Session, name: string, wait: number): Result {
+/** A node has one life at a time, so it is in a group once. */
+function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting }: Of<"enterGroup">): Result {
   const { data, limits } = on;
   if (isClient(member)) return refuse("bad-operation", "groups are of members: a client is in none");
-  const members = (groupNamed(data, name)?.members ?? []).filter(({ session }) => session !== id);
-  if (members.length >= limits.maxWaiting)
+  const group = groupNamed(data, name);
+  const others = (group?.members ?? []).filter((each) => each.member !== member);
+  if (group !== null && others.length > 0 && group.setting !== setting)
+    return refuse("in-use", `the group ${name} is in use with the setting ${group.setting}, not ${setting}`);
+  if (others.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
   data.groups ??= emptyTable();
-  if (members.length === 0 && data.groups.keys.length >= limits.maxNames)
+  if (group === null && data.groups.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
-  change(on, name, [...members, { session: id, member, wait, spoken: 0 }]);
+  change(on, name, { setting, members: [...others, { session: id, member, wait, spoken: 0 }] });
   return { type: "done" };
 }
 
-/** The next view. A group with nobody in it is forgotten. */
-function change({ data, tell }: Applying, name: string, members: Group["members"]): void {
+function expel(on: Applying, by: Session, { name, wait, session, sessionWait }: Of<"expelFromGroup">): Result {
+  if (ownIn(on.data, by, name, wait) === undefined) return notIn(name);
+  remove(on, name, (member) => member.session === session && member.wait === sessionWait);
+  return { type: "done" };
+}
+
+/** The next view. A group without members is deleted. */
+function change({ data, tell }: Applying, name: string, group: Group): void {
   const { groups } = data;
   if (groups === undefined) return; // Nobody has entered one.
+  const { members } = group;
   if (members.length === 0) strike(groups, name);
-  else enter(groups, name, { members });
+  else enter(groups, name, group);
   tell({ type: "grouped", name, view: nextRevision(data), members: members.map((member) => ({ ...member })) });
 }
 
 const groupNamed = ({ groups }: Data, name: string): Group | null =>
   groups === undefined ? null : lookUp(groups, name);
 
-function leave(on: Applying, name: string, id: SessionId): void {
-  const members = groupNamed(on.data, name)?.members ?? [];
-  const others = members.filter(({ session }) => session !== id);
-  if (others.length < members.length) change(on, name, others);
+const ownIn = (data: Data, { id }: Session, name: string, wait: number): GroupMember | undefined =>
+  groupNamed(data, name)?.members.find((each) => each.session === id && each.wait === wait);
+
+const notIn = (name: string): Result =>
+  refuse("not-held", `this session is not in the group ${name}, or has entered it again`);
+
+function remove(on: Applying, name: string, isGone: (member: GroupMember) => boolean): void {
+  const group = groupNamed(on.data, name);
+  if (group?.members.some(isGone) === true)
+    change(on, name, { ...group, members: group.members.filter((member) => !isGone(member)) });
 }
+
+const leave = (on: Applying, name: string, id: SessionId): void => remove(on, name, ({ session }) => session === id);
 
 export function leaveGroups(on: Applying, session: SessionId): void {
   for (const name of [...(on.data.groups?.keys ?? [])]) leave(on, name, session);

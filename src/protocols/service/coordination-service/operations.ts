@@ -99,9 +99,14 @@ export type QueueOperation =
   | { type: "giveBack"; name: string; token: Revision };
 
 export type GroupOperation =
-  /** From the next view on it is in the group, as another member than before. `wait` names this time of its being in. */
-  | { type: "enterGroup"; name: string; wait: WaitId }
+  /**
+   * From the next view on it is in the group, as another member than before. `wait` names this time of its being in. `setting`: how the
+   * group is used, which all its members agree on.
+   */
+  | { type: "enterGroup"; name: string; wait: WaitId; setting: string }
   | { type: "leaveGroup"; name: string }
+  /** Removes another member, as `session` and `sessionWait` name it; unless this session has left the group, or entered it again. */
+  | { type: "expelFromGroup"; name: string; wait: WaitId; session: SessionId; sessionWait: WaitId }
   /**
    * To all members of the group, or to one; unless the session has left it since, or entered it anew. `number`: since it entered, from 1,
    * and done in that order only; 0: in any.
@@ -318,6 +323,8 @@ export const STATE_MACHINE_VERSION = 7;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
+/** Of a group. */
+export const MAX_SETTING_BYTES = 4_096;
 export const MAX_STEPS = 128;
 export const MAX_OPERATIONS = 1_024;
 /** In one answer to a range. */
@@ -349,8 +356,9 @@ const comparisons = list(
 const steps = list(variants<Step>({ ...stepShapes, get: { map: name, key } }), MAX_STEPS);
 
 export const groupOperationShapes: Shapes<GroupOperation> = {
-  enterGroup: { name, wait: natural },
+  enterGroup: { name, wait: natural, setting: text(MAX_SETTING_BYTES) },
   leaveGroup: { name },
+  expelFromGroup: { name, wait: natural, session: natural, sessionWait: natural },
   say: { name, wait: natural, number: natural, to: nullable(natural), text: value },
 };
 

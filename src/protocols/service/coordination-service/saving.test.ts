@@ -49,7 +49,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     capacity: fc.constant(2),
     note: name,
   } as const),
-  fc.record({ type: fc.constant("enterGroup"), name, wait } as const),
+  fc.record({ type: fc.constant("enterGroup"), name, wait, setting: fc.constant("") } as const),
   fc.record({ type: fc.constant("leaveGroup"), name } as const),
   fc.record({
     type: fc.constant("say"),

@@ -64,7 +64,7 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
     })),
     ...(groups === undefined
       ? {}
-      : { groups: tableWith(groups, (group) => ({ members: group.members.map((member) => ({ ...member })) })) }),
+      : { groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })) }),
     machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
   };
 }

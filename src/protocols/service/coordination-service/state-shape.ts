@@ -21,6 +21,7 @@ import {
   MAX_KEY_BYTES,
   MAX_NAME_BYTES,
   MAX_NOTE_BYTES,
+  MAX_SETTING_BYTES,
   refusalShape,
   resultShape,
   type Stored,
@@ -117,6 +118,7 @@ const dataShape = struct<
   groups: table(
     name,
     struct<Group>({
+      setting: text(MAX_SETTING_BYTES),
       members: list(struct<GroupMember>({ session: natural, member: natural, wait: natural, spoken: natural }), MANY),
     }),
   ),

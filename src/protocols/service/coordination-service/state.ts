@@ -105,6 +105,8 @@ export interface Barrier {
 }
 
 export interface Group {
+  /** As its first member entered it. */
+  setting: string;
   members: GroupMember[];
 }
 

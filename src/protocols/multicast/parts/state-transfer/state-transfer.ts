@@ -23,7 +23,7 @@ import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../
 import { type Shape, text } from "../../../../core/shape.ts";
 import type { ViewSynchronyOptions } from "../../view-synchrony.ts";
 import { asLayer, to } from "../as-layer.ts";
-import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis } from "../flush.ts";
+import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis, type ViewCarrier } from "../flush.ts";
 import { MAX_PAYLOAD_BYTES } from "../group.ts";
 import type { GroupEvent } from "../layers.ts";
 import { type TransferOptions, transfer } from "./transfer.ts";
@@ -126,10 +126,12 @@ export type CausalTotalWithState<P = string> = StateTransfer<P, FlushCausalTotal
 export const isisWithState = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
-): Protocol<IsisWithState<P>> => stateTransfer((entry) => flushIsis(options, entry), payload);
+  carrier?: ViewCarrier,
+): Protocol<IsisWithState<P>> => stateTransfer((entry) => flushIsis(options, entry, carrier), payload);
 
 /** Over causal-total order, in views. */
 export const causalTotalWithState = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
-): Protocol<CausalTotalWithState<P>> => stateTransfer((entry) => flushCausalTotal(options, entry), payload);
+  carrier?: ViewCarrier,
+): Protocol<CausalTotalWithState<P>> => stateTransfer((entry) => flushCausalTotal(options, entry, carrier), payload);

@@ -1,0 +1,82 @@
+/**
+ * View synchrony on a replicated log: messages go from member to member as in `view-synchrony`, and who is in the group, from when on,
+ * is in the log of a coordination service. So members may come that no member knew before, and no second agreement is needed.
+ * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987.
+ *
+ * Assumes   what `log-views` assumes of the service, and `ip-multicast` of links.
+ * Safety    virtual synchrony: any two nodes that go from a view to the next have delivered the same messages in it; a node delivers
+ *           its own; messages of one sender in the order of sending, none twice, none outside a view.
+ * Liveness  while the group stays as it is, what one member delivers all deliver; a change of the group ends in a view.
+ * Cost      a multicast costs what `ip-multicast` costs: nothing of it is in the log. A change of the view costs what `log-views` says.
+ */
+import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
+import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
+import { type Shape, text } from "../../core/shape.ts";
+import { mapped } from "../contexts.ts";
+import { type LogViews, type LogViewsOptions, logViews } from "../membership/log-views.ts";
+import { requireParts } from "../options.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
+import { asLayer, to } from "./parts/as-layer.ts";
+import { MAX_PAYLOAD_BYTES } from "./parts/group.ts";
+import { multicastEvents, viewWires } from "./view-synchrony.ts";
+
+type Parts<P> = { multicast: IpMulticast<P>; views: LogViews };
+type Whole<P> = Assembly<Parts<P>>;
+type Between = "flushed" | "filled";
+
+export interface LogViewSynchrony<P = string> {
+  state: Whole<P>["state"];
+  message: Whole<P>["message"];
+  timer: Whole<P>["timer"];
+  command: Extract<IpMulticast<P>["command"], { type: "send" }> | Exclude<LogViews["command"], { type: Between }>;
+  event:
+    | Exclude<IpMulticast<P>["event"], { type: Between }>
+    | Extract<LogViews["event"], { type: "left" | "stalled" | "resumed" | "asked" }>;
+}
+
+export interface LogViewSynchronyOptions {
+  multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
+  views?: Partial<LogViewsOptions>;
+}
+
+const viewEvents = ["left", "stalled", "resumed", "asked"];
+
+/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+export function logViewSynchrony<P = string>(
+  options: LogViewSynchronyOptions = {},
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<LogViewSynchrony<P>> {
+  requireParts("log-view-synchrony", options, ["multicast", "views"]);
+  const parts = {
+    multicast: ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload),
+    views: logViews(options.views),
+  };
+  const wires = viewWires as unknown as Wires<Parts<P>>;
+  const whole = assemble<Parts<P>>("log-view-synchrony", parts, wires, { face: "multicast" });
+  const { flushed: _flushed, filled: _filled, ...commands } = parts.views.shapes.command;
+  const flat = asLayer<LogViewSynchrony<P>>(whole, {
+    commands: { ...mapped(commands, () => to("views")), send: to("multicast") },
+    shapes: { send: parts.multicast.shapes.command.send, ...commands },
+    event: (part, body) => ((part === "multicast" ? multicastEvents : viewEvents).includes(body.type) ? body : null),
+  });
+  return {
+    ...flat,
+    source: "Birman & Joseph, SOSP 1987",
+    properties: [...flat.properties, sameView<P>()],
+    costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
+  };
+}
+
+function sameView<P>(): Property<LogViewSynchrony<P>> {
+  return {
+    name: "messages belong to the view",
+    claim: "what carries the messages is in the same view as the node, with the same members",
+    when: "always",
+    holds: ({ alive, state }: World<LogViewSynchrony<P>["state"]>) =>
+      alive.every((node: NodeId) => {
+        const { multicast, views } = state(node);
+        if (multicast.phase === "outside") return true;
+        return multicast.view === views.view.number && multicast.members.join() === views.view.members.join();
+      }),
+  };
+}

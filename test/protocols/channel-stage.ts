@@ -1,0 +1,145 @@
+/** A channel of `join()` in the simulator: a stack of multicasts in views that the log agrees on, and what may happen to it. */
+import {
+  type GroupEntry,
+  type GroupRecord,
+  type GroupViolation,
+  virtualSynchrony as virtualSynchronyOf,
+} from "../../src/check/virtual-synchrony.ts";
+import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { LogViews } from "../../src/protocols/membership/log-views.ts";
+import {
+  fifoOrder,
+  happenedBeforeOrder,
+  totalOrder,
+  virtualSynchrony,
+} from "../../src/protocols/multicast/family/properties.ts";
+import { channelSystem, type Order } from "../../src/protocols/multicast/family/stacks.ts";
+import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
+import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
+import { defaulting, type System } from "../../src/protocols/system.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import { type Act, befall, recover } from "./group-adversity.ts";
+import type { GroupStage } from "./group-stage.ts";
+import { range } from "./sizes.ts";
+
+/** Sessions end soon, and logs keep no entries: who was away is brought up to date with a snapshot. */
+const quickly: Readonly<Record<string, object>> = {
+  session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200 },
+  replica: { snapshotChars: 300 },
+  log: { keptEntries: 0 },
+};
+
+const quick = ({ parts, ...rest }: System): System => ({
+  ...rest,
+  parts: Object.fromEntries(Object.entries(parts).map(([name, make]) => [name, defaulting(make, quickly[name] ?? {})])),
+});
+
+const ordersOf: Readonly<Record<Order, readonly Property<never>[]>> = {
+  none: [fifoOrder as never],
+  fifo: [fifoOrder as never],
+  causal: [happenedBeforeOrder as never],
+  total: [totalOrder as never],
+  "causal-total": [totalOrder as never, happenedBeforeOrder as never],
+};
+
+export interface ChannelStage extends GroupStage<Vocabulary> {
+  readonly sim: Simulation<never>;
+  readonly count: { ejected: number; restored: number; expired: number; expelled: number; views: number; filled: number };
+  viewsOf(node: NodeId): LogViews["state"];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: parts are looked up by name
+type Any = any;
+
+export function viewsIn(state: Any): LogViews["state"] {
+  if (state.views !== undefined) return state.views;
+  return viewsIn(state.order ?? state.lower);
+}
+
+/** Views are entries of the log, and others lie between; here they count from 1. */
+function withCountedViews(records: readonly GroupRecord[], views: ReadonlySet<number>): GroupRecord[] {
+  const counted = [...views].sort((a, b) => a - b);
+  const renamed = (entry: GroupEntry): GroupEntry =>
+    "installed" in entry
+      ? { installed: { ...entry.installed, view: counted.indexOf(entry.installed.view) + 1 } }
+      : entry;
+  return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
+}
+
+export function channelStage(nodes: number, order: Order, { seed = 1, delayMs = [1, 10] as [number, number] } = {}) {
+  const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
+  const count = { ejected: 0, restored: 0, expired: 0, expelled: 0, views: 0, filled: 0 };
+  const all = new Set<number>();
+  const model = multicastModel(quick(channelSystem(order)), [...ordersOf[order], virtualSynchrony] as never)() as Any;
+  const protocol: Protocol<Vocabulary> = { ...model, properties: [...model.properties, ...serviceProperties] };
+  const sim = simulation<Vocabulary>({
+    protocol,
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    syncMs: 1,
+    onEvent(_at, node, event) {
+      const { type: part, body } = event as Any;
+      const log = records.findLast((record) => record.node === node)?.log;
+      if (part === "replica" && body.type === "restored") count.restored += 1;
+      if (part === "replica" && body.type === "ended" && body.reason === "expired") count.expired += 1;
+      if (part !== "multicast") return;
+      if (body.type === "asked" && body.operation.type === "expelFromGroup") count.expelled += 1;
+      if (body.type === "installed") {
+        all.add(body.view);
+        count.views += 1;
+        log?.push({ installed: { view: body.view, members: body.members } });
+      } else if (body.type === "ejected") {
+        log?.push({ ejected: true });
+        count.ejected += 1;
+      } else if (body.type === "delivered") log?.push({ delivered: { id: body.id, from: body.from } });
+    },
+  }) as unknown as Simulation<never>;
+  const state = (node: NodeId): Any => sim.world.state(node);
+  const stage: ChannelStage = {
+    sim,
+    get records() {
+      return withCountedViews(records, all);
+    },
+    emitted: [],
+    count,
+    viewsOf: (node) => viewsIn(state(node).multicast),
+    start(node) {
+      records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
+      sim.start(node);
+    },
+    /** Before its first view its workload would call messages of two lives by one name. */
+    send(node) {
+      if (!sim.world.alive.includes(node) || state(node).workload.view === 0) return;
+      sim.command(node, { type: "workload", body: { type: "send", messages: 1 } } as never);
+    },
+    /** It would leave for good. */
+    tell: (_node: NodeId, _command: CommandOf<Vocabulary>) => {},
+    payloads: (node) => state(node).workload.delivered.map(({ name }: Any) => name),
+  };
+  return stage;
+}
+
+export const synchronyOf = ({ records }: Pick<ChannelStage, "records">, order: Order): readonly GroupViolation[] =>
+  virtualSynchronyOf(records, { total: order === "total" || order === "causal-total" });
+
+export interface Fate {
+  readonly nodes: number;
+  readonly seed: number;
+  readonly acts: readonly Act[];
+}
+
+/** Lets it all happen and heals; then each node says something. */
+export function endure({ nodes, seed, acts }: Fate, order: Order): ChannelStage {
+  const stage = channelStage(nodes, order, { seed });
+  const all = range(0, nodes - 1);
+  for (const node of all) stage.start(node);
+  stage.sim.run(1_000);
+  befall(stage, all, acts);
+  recover(stage, all, 8_000);
+  for (const from of all) for (const to of all) if (from !== to) stage.sim.setLink(from, to, { order: "fifo" });
+  stage.sim.run(stage.sim.now + 6_000);
+  for (const node of all) stage.send(node);
+  stage.sim.run(stage.sim.now + 1_000);
+  return stage;
+}
