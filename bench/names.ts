@@ -82,7 +82,7 @@ function standing(member: Member, wrong: number): Answer {
   (globalThis as { gc?: () => void }).gc?.();
   const { heapUsed, rss } = process.memoryUsage();
   const { user, system } = process.cpuUsage();
-  const { lockServer: leader, instances } = member.status();
+  const { leader: leader, instances } = member.status();
   const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
   return {
     leader,

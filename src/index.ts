@@ -13,7 +13,6 @@ export type {
   ClientsOptions,
   Election,
   ElectionOptions,
-  FencedElection,
   Grant,
   InstanceStatus,
   JoinOptions,
@@ -25,11 +24,9 @@ export type {
   MemberEvent,
   MemberStatus,
   Mutex,
-  MutexOptions,
   ReadyOptions,
   ServiceLimits,
   Tenure,
-  TextbookElection,
 } from "./cluster/services/api.ts";
 export type {
   Channel,

@@ -141,6 +141,19 @@ function noteSendings(record: GroupRecord, order: GroupOrders["sending"], note: 
 
 const NO_CAUSE = { number: Number.NEGATIVE_INFINITY, by: "" };
 
+/** The same where views are numbered by entries of a log, with other entries between: here from 1, and none is left out. */
+export function withCountedViews(records: readonly GroupRecord[]): GroupRecord[] {
+  const views = new Set(
+    records.flatMap(({ log }) => log.flatMap((entry) => ("installed" in entry ? [entry.installed.view] : []))),
+  );
+  const counted = [...views].sort((a, b) => a - b);
+  const renamed = (entry: GroupEntry): GroupEntry =>
+    "installed" in entry
+      ? { installed: { ...entry.installed, view: counted.indexOf(entry.installed.view) + 1 } }
+      : entry;
+  return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
+}
+
 /** Cuts a log into what was done in each view. */
 function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
   const { node, log } = record;

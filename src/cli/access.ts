@@ -6,8 +6,8 @@ import { say } from "./say.ts";
 const SAY_AFTER_MS = 3_000;
 
 export interface Access {
-  mutex(name: string, options: { readonly algorithm?: string }): Pick<Mutex, "name" | "acquire">;
-  election(name: string, options: { readonly algorithm?: string }): Pick<Election<number | null>, "lead">;
+  mutex(name: string): Pick<Mutex, "name" | "acquire">;
+  election(name: string): Pick<Election, "lead">;
   /** Says after a while what is missing, if something is. Returns what ends that. */
   explainWaiting(what: string): () => void;
   leave(): Promise<void>;

@@ -11,7 +11,6 @@ import { LOST, runSupervised, type SupervisedCommand } from "./supervisor/superv
 import { Supervisor } from "./supervisor/supervisor.ts";
 
 interface ElectOptions extends AccessOptions {
-  readonly algorithm?: string;
   readonly once?: true;
 }
 
@@ -21,7 +20,6 @@ export function declare(command: Command): void {
     .argument("<name>", "the election's name")
     .argument("<command...>", "after --, what is run, with its arguments");
   withAccessOptions(command)
-    .option("--algorithm <name>", "an election of `coterie protocols` (default: the replicated log, raft)")
     .option("--once", "end when leadership is lost, and do not campaign again")
     .addHelpText("after", EXPLANATION)
     .action(elect);
@@ -73,16 +71,16 @@ class Over extends Error {
 async function campaign(
   access: Access,
   supervised: SupervisedCommand,
-  { once, verbose, algorithm }: ElectOptions,
+  { once, verbose }: ElectOptions,
   interruption: Interruption,
 ): Promise<number> {
   const { name } = supervised;
-  const election = access.election(name, algorithm === undefined ? {} : { algorithm });
+  const election = access.election(name);
   let supervisor = new Supervisor(); // It starts while we wait.
   const done = access.explainWaiting(`leadership of ${name}`);
-  const work = async (leadership: Leadership<number | null>): Promise<void> => {
+  const work = async (leadership: Leadership): Promise<void> => {
     done();
-    if (verbose === true) say(`leads ${name}, token ${leadership.token ?? "none"}`);
+    if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
     const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
     if (interruption.received !== null || !isLost) throw new Over(exitCode);
     say(`leadership of ${name} was lost, and the command stopped`);

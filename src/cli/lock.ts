@@ -12,7 +12,6 @@ import { LOST, NOT_ACQUIRED, type Outcome, runSupervised } from "./supervisor/su
 import { Supervisor } from "./supervisor/supervisor.ts";
 
 interface LockOptions extends AccessOptions {
-  readonly algorithm?: string;
   readonly timeout?: number;
 }
 
@@ -23,7 +22,6 @@ export function declare(command: Command): void {
     .argument("<command...>", "after --, what is run, with its arguments");
   withAccessOptions(command)
     .option("--timeout <time>", "how long to wait for the lock at most", duration("--timeout"))
-    .option("--algorithm <name>", "a mutual exclusion of `coterie protocols` (default: the replicated log, raft)")
     .addHelpText("after", EXPLANATION)
     .action(lock);
 }
@@ -58,7 +56,7 @@ async function lock(name: string, command: readonly string[], options: LockOptio
   const access = await accessFor(options);
   let supervisor: Supervisor | null = null;
   try {
-    const mutex = access.mutex(name, options.algorithm === undefined ? {} : { algorithm: options.algorithm });
+    const mutex = access.mutex(name);
     supervisor = new Supervisor(); // It starts while we wait.
     const done = access.explainWaiting(`the lock ${name}`);
     const grant = await acquired(mutex, options, interruption).finally(done);

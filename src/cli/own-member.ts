@@ -34,7 +34,9 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
   const { cluster, members, tls, limits, dataDir, timing } = readServiceConfig(options.config);
   const { listen, admin } = requireMember(members, options);
   const addresses = Object.entries(members).map(([id, { address }]) => [id, formatHostPort(address)]);
-  const folder = (options.data ?? dataDir)?.replaceAll("{id}", String(options.id));
+  const folder = options.data ?? dataDir;
+  if (folder === null || folder === undefined)
+    throw new UsageError("bad-config", `expected "dataDir" in ${options.config}, or --data: a member keeps a journal`);
   return join({
     id: options.id,
     members: Object.fromEntries(addresses),
@@ -43,7 +45,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     tls: tls ?? "off",
     limits,
     timing,
-    ...(folder === undefined ? {} : { dataDir: folder }),
+    dataDir: folder.replaceAll("{id}", String(options.id)),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     ...clientsOf(options, tls),
     ...(options.etcd === undefined ? {} : { etcd: placeOf(options.etcd) }),
@@ -79,8 +81,8 @@ export function requireMember<T>(members: Readonly<Record<number, T>>, { id, con
 
 export function accessAs(member: Member): Access {
   return {
-    mutex: (name, options) => member.mutex(name, options),
-    election: (name, options) => member.election(name, options),
+    mutex: (name) => member.mutex(name),
+    election: (name) => member.election(name),
     explainWaiting: (what) => explainWaiting(what, () => missingOf(member.status())),
     leave: () => leave(member),
   };

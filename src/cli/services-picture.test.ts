@@ -10,7 +10,7 @@ test("what is held and who is in a channel stand in tables of their own", () => 
       cluster: "test",
       protocol: "services",
       hasLeaders: true,
-      nodes: [{ id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null, refusals: [] }],
+      nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] }],
       instances: [
         { ...common, kind: "channel", name: "new", algorithm: "view-synchrony" },
         {
@@ -49,7 +49,7 @@ test("which members have no link, and why, stands below them", () => {
       protocol: "services",
       hasLeaders: true,
       nodes: [
-        { id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null, refusals: [refused] },
+        { id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [refused] },
       ],
       instances: [],
     },

@@ -5,28 +5,28 @@ import { type Paint, table } from "./terminal.ts";
 
 export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Paint): string {
   const members = nodes.map((node) => [
-    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.lockServer ?? "-")],
+    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.leader ?? "-")],
     node.hasQuorum === null ? "-" : node.hasQuorum ? "yes" : "no",
   ]);
-  const head = ["NODE", "PID", "STATE", "LOCK SERVER", "MAJORITY"];
+  const head = ["NODE", "PID", "STATE", "LEADER", "MAJORITY"];
   const lines = table([head, ...members], (cell, row, column) => {
     if (row === 0) return paint("dim", cell);
     return column === 2 ? paint(nodes[row - 1]?.alive === true ? "green" : "red", cell) : cell;
   });
   const grants = instances
     .filter(({ kind }) => kind !== "channel")
-    .map(({ kind, name, algorithm, holder, token, waiting }) => [
-      ...[kind === "mutex" ? "lock" : kind, name, algorithm],
+    .map(({ kind, name, holder, token, waiting }) => [
+      ...[kind === "mutex" ? "lock" : kind, name],
       ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
     ]);
   const channels = instances
     .filter(({ kind }) => kind === "channel")
-    .map(({ name, algorithm, channel, waiting }) => [
-      ...[name, algorithm, String(channel?.view ?? "-")],
+    .map(({ name, channel, waiting }) => [
+      ...[name, String(channel?.view ?? "-")],
       ...[channel?.members.join(", ") ?? "-", String(waiting)],
     ]);
-  const held = titled(["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], grants, paint);
-  const open = titled(["CHANNEL", "ALGORITHM", "VIEW", "MEMBERS", "WAITING"], channels, paint);
+  const held = titled(["KIND", "NAME", "HOLDER", "TOKEN", "WAITING"], grants, paint);
+  const open = titled(["CHANNEL", "VIEW", "MEMBERS", "WAITING"], channels, paint);
   return `${[...lines, ...refusalLines(nodes), ...held, ...open].join("\n")}\n`;
 }
 

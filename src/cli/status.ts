@@ -66,8 +66,8 @@ serves the default locks, as each of them has it, whether a majority can be hear
   CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
   room     causal over view-synchrony  1     1, 2, 3  0
 
-With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well;
+With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
+"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well;
 "hasLeaders" is false of members without a dataDir, who keep no log that somebody leads.
 
 Exit codes: 0 ok; 1 if nobody answers, if those alive do not name the same leader or lock server, or if they know of none, as where
@@ -119,12 +119,11 @@ async function asked(
   const configs = config === undefined ? null : await import("../cluster/config.ts"); // It loads all protocols.
   if (config !== undefined && configs?.namesProtocol(config) === false) {
     const found = await servicesStatus(configs.readServiceConfig(config), PATIENCE_MS);
-    const nodes = found.nodes.map(({ lockServer, ...node }) => ({ ...node, leader: lockServer }));
     return {
-      nodes,
-      hasLeaders: found.hasLeaders,
+      nodes: found.nodes,
+      hasLeaders: true,
       text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint),
-      what: "lock server",
+      what: "leader",
     };
   }
   const found =

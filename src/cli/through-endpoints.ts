@@ -23,8 +23,8 @@ export function throughEndpoints(options: EndpointOptions): Access {
     return client;
   };
   return {
-    mutex: (name, given) => ({
-      name: named(name, given),
+    mutex: (name) => ({
+      name: requireName(name),
       async acquire(options = {}) {
         const began = performance.now();
         const mutex = (await connected(options)).mutex(name);
@@ -35,8 +35,8 @@ export function throughEndpoints(options: EndpointOptions): Access {
         });
       },
     }),
-    election(name, given) {
-      named(name, given);
+    election(name) {
+      requireName(name);
       return {
         lead: async (work, options: LeadOptions = {}) =>
           (await connected(options)).election(name).lead(work, options).catch(rethrow),
@@ -50,13 +50,6 @@ export function throughEndpoints(options: EndpointOptions): Access {
       ),
     leave: async () => client?.close(),
   };
-}
-
-/** The name, if there may be such a lock or election. */
-function named(name: string, { algorithm = "raft" }: { readonly algorithm?: string }): string {
-  if (algorithm === "raft") return requireName(name);
-  const text = `expected --algorithm to be raft with --endpoints, got ${algorithm}: clients have what is on the log`;
-  throw new UsageError("bad-argument", text);
 }
 
 /** Part of the time went by while it connected: the error says all of it, which is what the caller gave. */

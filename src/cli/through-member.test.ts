@@ -58,7 +58,7 @@ async function held(forMs = FAR_MS) {
   return { grant: await acquiring, answer };
 }
 
-const lossOf = ({ signal }: Tenure<number | null>): Promise<unknown> =>
+const lossOf = ({ signal }: Tenure): Promise<unknown> =>
   vi.waitUntil(() => signal.aborted && (signal.reason as unknown), PATIENCE);
 
 describe("a lock", () => {

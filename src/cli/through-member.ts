@@ -24,17 +24,16 @@ const SILENCE_MS = 5_000;
 const EXCHANGE_MS = 1_000;
 const MAX_LINE_LENGTH = 16_384;
 
-type Token = number | null;
 
 /** @param member the base URL of its admin pages */
 export function throughMember(member: string): Access {
   return {
-    mutex: (name, { algorithm }) => ({
+    mutex: (name) => ({
       name,
-      acquire: (options = {}) => acquired({ member, page: "locks", name, algorithm }, options) as Promise<Grant>,
+      acquire: (options = {}) => acquired({ member, page: "locks", name }, options) as Promise<Grant>,
     }),
-    election: (name, { algorithm }) => ({
-      lead: (work, options = {}) => lead({ member, page: "elections", name, algorithm }, work, options),
+    election: (name) => ({
+      lead: (work, options = {}) => lead({ member, page: "elections", name }, work, options),
     }),
     explainWaiting: (what) => explainWaiting(what, async () => missingOf(await askServiceStatus(member))),
     leave: () => Promise.resolve(),
@@ -45,13 +44,12 @@ interface Wanted {
   readonly member: string;
   readonly page: "locks" | "elections";
   readonly name: string;
-  readonly algorithm: string | undefined;
 }
 
 /** As `Election` says; what the member lends ends with each leadership, and is asked for anew. */
 async function lead<T>(
   wanted: Wanted,
-  work: (leadership: Leadership<Token>) => T | Promise<T>,
+  work: (leadership: Leadership) => T | Promise<T>,
   { signal }: LeadOptions,
 ): Promise<T> {
   for (;;) {
@@ -100,8 +98,8 @@ class Session {
     this.#options = options;
     this.#granted = granted;
     this.#refused = refused;
-    const { member, page, name, algorithm } = wanted;
-    const body = JSON.stringify({ algorithm, silenceMs: SILENCE_MS });
+    const { member, page, name } = wanted;
+    const body = JSON.stringify({ silenceMs: SILENCE_MS });
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
     const url = `${member}/${page}/${encodeURIComponent(name)}`;
     this.#call = request(url, { method: "POST", headers, agent: false }, (response) => this.#answered(response));
@@ -168,7 +166,7 @@ class Session {
     this.#end(new EnvironmentError("different-clocks", `expected ${this.#wanted.member} to be a member here, ${why}`));
   }
 
-  #begin(token: Token, monotonicNs: string | null): void {
+  #begin(token: number, monotonicNs: string | null): void {
     this.#grant = new LentGrant(token, this.#wanted.name, this.#what, () => this.#release());
     this.#confirm(monotonicNs);
     this.#settle();
@@ -229,13 +227,13 @@ class Session {
 }
 
 /** The member's grant, as this process knows it; its deadline ends it here as well. */
-class LentGrant extends OwnTenure<Token> {
+class LentGrant extends OwnTenure {
   readonly #what: string;
   readonly #giveBack: () => Promise<void>;
   #released: Promise<void> | null = null;
 
   constructor(
-    token: Token,
+    token: number,
     readonly name: string,
     what: string,
     giveBack: () => Promise<void>,

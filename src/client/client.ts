@@ -54,7 +54,7 @@ export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
   /** The lock of that name on the replicated log, which is the default of members: they wait in the same queue. */
   mutex(name: string): Mutex;
   /** The election of that name on the replicated log, which is the default of members: they are candidates of the same one. */
-  election(name: string, options?: Pick<ElectionOptions, "metadata">): Election<number>;
+  election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
   status(): ClientStatus;
   /** Gives back what is held, and closes. Twice is once. */
   close(): Promise<void>;

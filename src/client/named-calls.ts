@@ -1,11 +1,10 @@
 /** What a program that is no member calls by name, over whatever serves it: a cluster of members, or an engine that others run. */
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import { ElectionHandle } from "../cluster/services/handles.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { requireOptions } from "../cluster/services/known-options.ts";
-import type { LocalElection } from "../cluster/services/local-election.ts";
+import { ElectionHandle, type LocalElection } from "../cluster/services/local-election.ts";
 import { controllerForMany } from "../cluster/services/on-abort.ts";
 import { Arrivals } from "../cluster/services/state/arrivals.ts";
 import { limits } from "../cluster/services/state/limits.ts";
@@ -102,14 +101,14 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return new LocalQueue<T>(this.#used(name), this.service, this.#waits);
   }
 
-  election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election<number> {
+  election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election {
     requireOptions("election", options, { metadata: may.anything });
     this.#used(name);
     const { metadata } = options;
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
     const open = (): LocalElection => this.#election(name).local;
     const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
-    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election<number>;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election;
   }
 
   /** @param why for those who hold something or call afterwards */
@@ -161,7 +160,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     const known = this.#elections.get(name);
     if (known !== undefined) return known;
     while (this.#elections.size >= MAX_ELECTIONS && this.retireUnused());
-    const election = new LogElection(this.service, { name, sayLeader() {} });
+    const election = new LogElection(this.service, { name, onChange() {} });
     this.#elections.set(name, election);
     return election;
   }

@@ -44,20 +44,17 @@ const serviceSchema = z.object({
   cluster: z.string(),
   protocol: z.literal("services"),
   role: z.string(),
-  lockServer: z.number().nullable(),
+  leader: z.number().nullable(),
   reachable: z.number(),
   hasQuorum: z.boolean(),
   refusals,
-  /** Null without a log; an older member does not say it. */
-  shared: z.looseObject({}).nullable().default(null),
-  /** An older member does not say who votes. */
-  voters: z.array(z.number()).default([]),
+  shared: z.looseObject({}),
+  voters: z.array(z.number()),
   peers: z.array(z.object({ id: z.number(), address: z.string(), suspected: z.boolean() })),
   instances: z.array(
     z.object({
       kind: z.enum(["election", "mutex", "channel"]),
       name: z.string(),
-      algorithm: z.string(),
       leader: z.number().nullable(),
       token: z.number().nullable(),
       isHeld: z.boolean(),

@@ -38,7 +38,7 @@ const events = (): string[] =>
 describe("members of join()", () => {
   test("who serves the locks is the leader in everybody's picture", async () => {
     await vi.waitFor(() => {
-      const server = members[0]?.status().lockServer; // Another one, where this process stood still.
+      const server = members[0]?.status().leader; // Another one, where this process stood still.
       expect(server).not.toBeNull();
       expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([server, server, server]);
     }, PATIENCE);

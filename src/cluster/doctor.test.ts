@@ -10,7 +10,7 @@ interface Said {
   readonly id: number;
   readonly members: readonly number[];
   readonly voters?: readonly number[];
-  readonly lockServer: number | null;
+  readonly leader: number | null;
   readonly hasQuorum?: boolean;
   readonly shared?: object | null;
 }
@@ -28,14 +28,14 @@ async function page(...answers: readonly Said[]): Promise<string> {
       id,
       members,
       voters = members,
-      lockServer,
+      leader,
       hasQuorum = true,
       shared = {},
     } = answers[Math.min(asked++, answers.length - 1)] as Said;
     const peers = members.filter((peer) => peer !== id).map((peer) => ({ id: peer, address: at, suspected: false }));
     const always = { pid: 1, cluster: "x", protocol: "services", role: "joined", reachable: 1, instances: [] };
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ ...always, id, peers, voters, lockServer, hasQuorum, shared }));
+    response.end(JSON.stringify({ ...always, id, peers, voters, leader, hasQuorum, shared }));
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -63,11 +63,11 @@ test("members are counted by the list, not by the config: who votes, who is off 
   const list = { members: [1, 2, 4, 5, 6], voters: [1, 2, 4, 5] };
   const gone = "127.0.0.1:1"; // Nobody listens there.
   const all = await findings({
-    1: await page({ id: 1, ...list, lockServer: 2 }),
-    2: await page({ id: 2, ...list, lockServer: 2 }),
+    1: await page({ id: 1, ...list, leader: 2 }),
+    2: await page({ id: 2, ...list, leader: 2 }),
     3: gone,
-    4: await page({ id: 4, members: [1, 2, 3, 4], lockServer: null }), // Behind.
-    5: await page({ id: 5, ...list, lockServer: 2 }),
+    4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // Behind.
+    5: await page({ id: 5, ...list, leader: 2 }),
   });
   expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 of which vote: 1 may fail" }]);
   expect(of(all, "member 3")).toEqual([
@@ -93,8 +93,8 @@ test("members that answer nothing are those of the config", async () => {
 });
 
 test("a majority that knows no leader is looked at twice: then it is a problem, with what to do", async () => {
-  const electing = { members: [1, 2], lockServer: null };
-  const elected = { ...electing, lockServer: 1 };
+  const electing = { members: [1, 2], leader: null };
+  const elected = { ...electing, leader: 1 };
   const [soon, never] = await Promise.all([
     findings({
       1: await page({ id: 1, ...electing }, { id: 1, ...elected }),
@@ -116,14 +116,14 @@ test("a majority that knows no leader is looked at twice: then it is a problem, 
 });
 
 test("members that keep no log have no leader of one to miss", async () => {
-  const all = await findings({ 1: await page({ id: 1, members: [1], lockServer: null, shared: null }) });
+  const all = await findings({ 1: await page({ id: 1, members: [1], leader: null, shared: null }) });
   expect(of(all, "leader of the log")).toEqual([]);
 });
 
 test("one that lacks a majority which others have is to be looked at; where none has one, members are to be started", async () => {
   const [whole, alone] = [
-    { members: [1, 2], lockServer: 1 },
-    { members: [1, 2], lockServer: 1, hasQuorum: false },
+    { members: [1, 2], leader: 1 },
+    { members: [1, 2], leader: 1, hasQuorum: false },
   ];
   const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
   expect(of(one, "majority")).toMatchObject([

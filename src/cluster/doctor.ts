@@ -54,14 +54,14 @@ export async function* examine(patient: Patient): AsyncGenerator<Finding> {
 /** Where a majority is heard of and nobody knows a leader of the log, a second time: they may be about to elect one. */
 async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]> {
   const asked = await askMembers(config, PATIENCE_MS);
-  const { nodes, hasLeaders } = statusFrom(config, asked);
-  if (!hasLeaders || !isLeaderless(nodes)) return asked;
+  const { nodes } = statusFrom(config, asked);
+  if (!isLeaderless(nodes)) return asked;
   await sleep(LOOK_AGAIN_MS);
   return askMembers(config, PATIENCE_MS);
 }
 
 const isLeaderless = (nodes: readonly ServiceNode[]): boolean =>
-  nodes.some(({ hasQuorum }) => hasQuorum === true) && nodes.every(({ lockServer }) => lockServer === null);
+  nodes.some(({ hasQuorum }) => hasQuorum === true) && nodes.every(({ leader }) => leader === null);
 
 /** How many members there are. */
 function size({ members, voters }: KnownList): Finding {
@@ -131,7 +131,7 @@ async function standing(
   answers: readonly AskedMember[],
   list: KnownList,
 ): Promise<readonly Finding[]> {
-  const { nodes, hasLeaders } = statusFrom(config, answers);
+  const { nodes } = statusFrom(config, answers);
   const asked = nodes.filter(({ id, admin }) => admin !== null && list.members.includes(id));
   if (asked.length === 0)
     return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
@@ -152,7 +152,7 @@ async function standing(
           : "others hear of one: its log says what keeps it from them, such as a certificate, or a firewall is between",
       ),
     );
-  if (hasLeaders) all.push(leader(alive));
+  all.push(leader(alive));
   for (const { id, refusals } of nodes)
     for (const { node, reason, detail } of refusals)
       all.push(problem(`member ${id}`, `has no link with ${node}: ${reason}`, detail));
@@ -171,7 +171,7 @@ function leader(alive: readonly ServiceNode[]): Finding {
       "a majority is heard of, and no member knows of one",
       "members' logs say what they wait for; if all were started for the first time with existing: true (--existing), nobody has founded a cluster: stop them, empty their folders and start them without",
     );
-  const leaders = [...new Set(alive.map(({ lockServer }) => lockServer))];
+  const leaders = [...new Set(alive.map(({ leader }) => leader))];
   if (leaders.includes(null)) return warning(check, "some member knows of none", "ask again in a second");
   if (leaders.length > 1) return warning(check, `they name ${leaders.join(" and ")}`, "ask again in a second");
   return ok(check, `member ${leaders[0]}`);

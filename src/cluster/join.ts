@@ -19,7 +19,7 @@ import type { EngineJoinOptions, EngineMember, ExternalEngine } from "./services
 import { JoinedMember } from "./services/joined-member.ts";
 import { KnownMembers } from "./services/known-members.ts";
 import * as may from "./services/known-options.ts";
-import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions, requireWayIn } from "./services/membership.ts";
+import { MAX_SLOTS, type Membership, membershipOf, requireJoinOptions, requireWayIn } from "./services/membership.ts";
 import { listeners } from "./services/on-abort.ts";
 
 /**
@@ -144,16 +144,16 @@ async function opened(
   options: JoinOptions,
 ): Promise<JoinedMember> {
   const { platform, id, config, log, journal } = membership;
-  const { dataDir: folder = "", existing = false, signal } = options;
+  const { dataDir: folder, existing = false, signal } = options;
   try {
     const members = Object.keys(config.members).map(Number);
     const place = folder.replaceAll("{id}", String(id));
     const known = new KnownMembers(journal);
     known.requireMember(id, place);
     const told = { isNewcomer: existing, isChanged: known.list !== null };
-    const memory = journal && (await groupMemory(journal, members, place, platform.random, told));
+    const memory = await groupMemory(journal, members, place, platform.random, told);
     signal?.throwIfAborted();
-    const founders = memory?.founders ?? members;
+    const { founders } = memory;
     const isNewcomer = founders.length === 0;
     if (isNewcomer && known.list === null) requireWayIn({ ...options, existing: true });
     const list = isNewcomer ? members : founders;
@@ -162,17 +162,16 @@ async function opened(
     await member.open(signal);
     return member;
   } catch (error) {
-    await journal?.close();
+    await journal.close();
     throw error;
   }
 }
 
 function journalOf(
-  dataDir: string | undefined,
-  { platform, id, config, log, limits, counts }: Unopened,
+  dataDir: string,
+  { platform, id, config, log, counts }: Unopened,
   onFailure: (error: EnvironmentError) => void,
-): Promise<Journal> | null {
-  if (dataDir === undefined) return null;
+): Promise<Journal> {
   const owner = `member ${id} of ${config.cluster}`;
   return openJournal(dataDir.replaceAll("{id}", String(id)), {
     platform,
@@ -180,6 +179,6 @@ function journalOf(
     log,
     onFailure,
     counts: counts.journal,
-    limits: { maxSlots: limits.maxInstances + OWN_SLOTS },
+    limits: { maxSlots: MAX_SLOTS },
   });
 }

@@ -16,8 +16,8 @@ export interface KnownList {
 export function listFrom({ members }: ServiceConfig, asked: readonly AskedMember[]): KnownList {
   const answers = asked.flatMap(({ known }) => known ?? []);
   const teller =
-    answers.find(({ id, lockServer }) => lockServer === id) ??
-    answers.find(({ lockServer }) => lockServer !== null) ??
+    answers.find(({ id, leader }) => leader === id) ??
+    answers.find(({ leader }) => leader !== null) ??
     answers.find(({ voters }) => voters.length > 0);
   const ids =
     teller === undefined ? Object.keys(members).map(Number) : [teller.id, ...teller.peers.map(({ id }) => id)];

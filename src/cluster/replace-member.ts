@@ -1,14 +1,12 @@
 /**
- * Makes a folder for a member that has lost its own, out of what the others keep. What it has promised nobody knows; but of each
- * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one knows of it,
- * and the new folder promises whatever any of them has promised: no lower epoch is helped to lead, nobody within a lease of
- * its start, and of each reliable channel it knows the latest view and what was last accepted. With fewer folders than a majority a decision could be forgotten.
+ * Makes a folder for a member that has lost its own, out of what the others keep. No member knows what it has promised; but of each
+ * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one has the entry,
+ * and the new folder promises what any of them has promised. With fewer folders than a majority a decision could be lost.
  */
 import { type EnvironmentError, UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { majority } from "../core/quorums.ts";
-import { natural, struct, variants } from "../core/shape.ts";
 import { rewrapped, unwrapped } from "../core/wrapping.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
@@ -16,17 +14,6 @@ import type { Journal } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept-journal.ts";
-import { withFloors } from "./services/epoch-floors.ts";
-
-/** Each start of a member takes a million numbers: so an earlier replacement would need a start every second to come up with the clock. */
-const NUMBERS_PER_MS = 1_000;
-/** No lock's clock goes faster for long; and a token, which is a time and a place, stays a safe integer with hundreds of members. */
-const TICKS_PER_MS = 16;
-
-interface Lost {
-  readonly id: NodeId;
-  readonly members: readonly NodeId[];
-}
 
 export interface Replacement {
   readonly id: NodeId;
@@ -54,64 +41,10 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   const others = [...names].filter(([node]) => node !== id).map(([node, journal]) => ({ node, journal }));
   const own = { journal: names.get(id) as string, members: group.members, others };
   journal.slot<GroupRecord>("group", groupShape).append(own);
-  promise(journal, kept, { id, members: group.members });
+  promiseLog(journal, kept, id, Date.now());
   await journal.close();
   const [failure] = failures;
   if (failure !== undefined) throw failure;
-}
-
-/** As high as anybody has promised; and numbers of its own that no earlier life can have reached. */
-function promise(journal: Journal, kept: readonly KeptJournal[], { id, members }: Lost): void {
-  const now = Date.now();
-  const beyond = now * NUMBERS_PER_MS;
-  promiseEpochs(journal, members, {
-    ofElections: (algorithm) => highest(kept, (name) => name.split("/")[1] === algorithm, "epoch"), // Its floor and its names.
-    ofServers: highest(kept, (name) => name === "leadership", "epoch"),
-  });
-  promiseLog(journal, kept, id, now);
-  journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
-  const view = highest(kept, (name) => name === "floor/views", "view");
-  const viewFloor = struct({ incarnation: natural, view: natural });
-  journal.slot<object>("floor/views", viewFloor).append({ incarnation: beyond, view }); // Of channels that none of them knows, too.
-  for (const name of namesWith(kept, "mutex/ricart-agrawala/")) {
-    // What only the lost member has asked for, the others may have forgotten since, if they were started again.
-    const time = Math.max(
-      now * TICKS_PER_MS,
-      highest(kept, (each) => each === name, "time"),
-    );
-    journal.slot<object>(name, variants({ asked: { time: natural } })).append({ type: "asked", time });
-  }
-  for (const name of namesWith(kept, "channel/")) {
-    const found = kept.flatMap(({ slots }) => slots.get(name) ?? []);
-    const latest = found.flatMap(({ records }) => records.slice(-1));
-    const [wrapping] = latest;
-    if (wrapping === undefined) continue;
-    const register = registerOf(latest.map((record) => unwrapped(record as never) as unknown as Register));
-    // The lowest member may have used the first round: its own journal would say that it has promised one that is its next.
-    const promised = id === Math.min(...members) ? Math.max(register.promised, members.length) : register.promised;
-    const made = { ...register, promised, incarnation: beyond };
-    journal.slot(name, found[0]?.shape as never).append(rewrapped(wrapping as never, made));
-  }
-}
-
-/** Of each algorithm its own: epochs of elections have no end, and those of locks and of their servers have. */
-export function promiseEpochs(journal: Journal, members: readonly NodeId[], { ofElections, ofServers }: Epochs): void {
-  for (const algorithm of withFloors) {
-    const epoch = ofElections(algorithm);
-    journal.slot<{ epoch: number }>(`floor/${algorithm}`, struct({ epoch: natural })).append({ epoch });
-  }
-  const promised = variants<{ type: "promised"; epoch: number; to: number }>({
-    promised: { epoch: natural, to: natural },
-  });
-  // Whose lease it had confirmed nobody knows. Promised to somebody else, it is bound for a lease when it starts; to nobody there is, against all.
-  const nobody = [...Array(members.length + 1).keys()].find((id) => !members.includes(id)) as number;
-  journal.slot("leadership", promised).append({ type: "promised", epoch: ofServers, to: nobody });
-}
-
-/** Below which nobody is helped to lead. */
-export interface Epochs {
-  ofElections(algorithm: string): number;
-  readonly ofServers: number;
 }
 
 /** No candidate asks for votes in so many terms of which no majority has heard: before each it asks for a pre-vote. */
@@ -159,33 +92,6 @@ function lastOf(records: readonly AnyRecord[]): Last {
     }
   }
   return { term: terms.at(-1) ?? before.term, index: before.index + terms.length };
-}
-
-/** The highest value of that field in all records of these slots; 0 if there is none. */
-function highest(kept: readonly KeptJournal[], isMeant: (name: string) => boolean, field: string): number {
-  const slots = kept.flatMap((each) => [...each.slots].filter(([name]) => isMeant(name)));
-  const values = slots.flatMap(([, { records }]) => records.map((record) => record[field]));
-  return values.reduce<number>((max, value) => (typeof value === "number" && value > max ? value : max), 0);
-}
-
-const namesWith = (kept: readonly KeptJournal[], prefix: string): ReadonlySet<string> =>
-  new Set(kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith(prefix))));
-
-/** What views remember, of what is looked at here. */
-interface Register {
-  readonly promised: number;
-  readonly accepted: { readonly round: number; readonly view: { readonly number: number } } | null;
-  readonly view: { readonly number: number };
-}
-
-/** As if it had been there whenever any of them was: the latest view, and what was accepted last of the one after it. */
-function registerOf(registers: readonly Register[]): Register {
-  const latest = registers.reduce((a, b) => (b.view.number > a.view.number ? b : a));
-  const open = registers.flatMap(({ accepted }) =>
-    accepted !== null && accepted.view.number > latest.view.number ? [accepted] : [],
-  );
-  const accepted = open.sort((a, b) => b.round - a.round)[0] ?? null;
-  return { ...latest, accepted, promised: Math.max(...registers.map(({ promised }) => promised)) };
 }
 
 function requireSound(kept: readonly KeptJournal[], id: NodeId): { group: GroupRecord; cluster: string } {

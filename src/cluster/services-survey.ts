@@ -10,8 +10,8 @@ export interface ServiceNode {
   readonly id: NodeId;
   readonly pid: number | null;
   readonly alive: boolean;
-  /** Who serves the default locks in this member's eyes. */
-  readonly lockServer: NodeId | null;
+  /** Who leads the log in this member's eyes. */
+  readonly leader: NodeId | null;
   /** Whether this member can hear of a majority; null if it does not answer. */
   readonly hasQuorum: boolean | null;
   readonly address: string;
@@ -22,7 +22,7 @@ export interface ServiceNode {
 }
 
 /** One election, lock or channel, as those members that answer know it. */
-interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name" | "algorithm"> {
+interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name"> {
   /** The member that holds it, or leads; null if none that answers does. */
   readonly holder: NodeId | null;
   readonly token: number | null;
@@ -35,8 +35,6 @@ interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind
 export interface ServicesStatus {
   readonly cluster: string;
   readonly protocol: "services";
-  /** Whether these members have a log, and so somebody who leads it. */
-  readonly hasLeaders: boolean;
   readonly nodes: readonly ServiceNode[];
   readonly instances: readonly ServiceInstance[];
 }
@@ -64,20 +62,19 @@ export function askMembers({ cluster, members }: ServiceConfig, timeoutMs: numbe
 
 export function statusFrom({ cluster }: ServiceConfig, found: readonly AskedMember[]): ServicesStatus {
   const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
-    const { pid = null, lockServer = null, hasQuorum = null, refusals = [] } = known ?? {};
-    return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin, refusals };
+    const { pid = null, leader = null, hasQuorum = null, refusals = [] } = known ?? {};
+    return { id, pid, alive: known !== null, leader, hasQuorum, address, admin, refusals };
   });
   const answers = found.flatMap(({ known }) => (known === null ? [] : [known]));
-  const hasLeaders = answers.some(({ shared }) => shared !== null);
-  return { cluster, protocol: "services", hasLeaders, nodes, instances: instancesOf(answers) };
+  return { cluster, protocol: "services", nodes, instances: instancesOf(answers) };
 }
 
 function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstance[] {
   const found = new Map<string, ServiceInstance>();
   for (const { id, instances } of answers)
-    for (const { kind, name, algorithm, isHeld, token, waiting, channel } of instances) {
+    for (const { kind, name, isHeld, token, waiting, channel } of instances) {
       const key = JSON.stringify([kind, name]);
-      const before = found.get(key) ?? { kind, name, algorithm, holder: null, token: null, waiting: 0 };
+      const before = found.get(key) ?? { kind, name, holder: null, token: null, waiting: 0 };
       const holder = isHeld ? { holder: id, token } : {};
       const latest = latestOf(before.channel, channel);
       found.set(key, { ...before, ...holder, ...latest, waiting: before.waiting + waiting });

@@ -34,7 +34,6 @@ export interface ServiceGauges {
   hasQuorum(): boolean;
   reachable(): number;
   suspected(): number;
-  hasLockServer(): boolean;
   stateCalls(): number;
   hasLogLeader(): boolean;
   /** How many are open, by kind. */
@@ -148,7 +147,6 @@ export function serviceMetrics(
     gauge("quorum", "1 if this member reaches a majority, otherwise 0.", () => Number(now.hasQuorum())),
     gauge("members_reachable", "Members that can be heard, this one among them.", now.reachable),
     gauge("peers_suspected", "Peers that are suspected of having crashed.", now.suspected),
-    gauge("lock_server_known", "1 if this member knows who serves the locks.", () => Number(now.hasLockServer())),
     gauge("state_calls_waiting", "Calls of shared state that wait for their answer.", now.stateCalls),
     gauge("state_leader_known", "1 if this member knows who leads the log of shared state.", () =>
       Number(now.hasLogLeader()),

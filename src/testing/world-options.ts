@@ -24,7 +24,7 @@ export interface WorldOptions {
   readonly drift?: Readonly<Record<NodeId, number>> | undefined;
   /** Options for the `join()` of all members. */
   readonly join?:
-    | Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">
+    | Partial<Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">>
     | undefined;
   /** Of which release each member is as it starts, for tests of upgrades. Default: all are of this one. @internal */
   readonly release?: ((id: NodeId) => Release) | undefined;

@@ -68,7 +68,7 @@ export class SharingClients {
     if (lost.length > 0) throw new Error(`the large items ${lost.join(", ")} were added, and are lost`);
   }
 
-  #enter(name: string, number: number, tenure: Tenure<number>, room?: Room): void {
+  #enter(name: string, number: number, tenure: Tenure, room?: Room): void {
     const now = (): number => performance.now();
     this.#exclusive.enter(name, number, tenure, now, () => true, ...(room === undefined ? [] : [room]));
   }

@@ -1,9 +1,9 @@
 /** A channel of `join()` in the simulator: a stack of multicasts in views that the log agrees on, and what may happen to it. */
 import {
   type GroupEntry,
-  type GroupRecord,
   type GroupViolation,
   virtualSynchrony as virtualSynchronyOf,
+  withCountedViews,
 } from "../../src/check/virtual-synchrony.ts";
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import type { LogViews } from "../../src/protocols/membership/log-views.ts";
@@ -56,20 +56,9 @@ export function viewsIn(state: Any): LogViews["state"] {
   return viewsIn(state.order ?? state.lower);
 }
 
-/** Views are entries of the log, and others lie between; here they count from 1. */
-function withCountedViews(records: readonly GroupRecord[], views: ReadonlySet<number>): GroupRecord[] {
-  const counted = [...views].sort((a, b) => a - b);
-  const renamed = (entry: GroupEntry): GroupEntry =>
-    "installed" in entry
-      ? { installed: { ...entry.installed, view: counted.indexOf(entry.installed.view) + 1 } }
-      : entry;
-  return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
-}
-
 export function channelStage(nodes: number, order: Order, { seed = 1, delayMs = [1, 10] as [number, number] } = {}) {
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
   const count = { ejected: 0, restored: 0, expired: 0, expelled: 0, views: 0, filled: 0 };
-  const all = new Set<number>();
   const model = multicastModel(quick(channelSystem(order)), [...ordersOf[order], virtualSynchrony] as never)() as Any;
   const protocol: Protocol<Vocabulary> = { ...model, properties: [...model.properties, ...serviceProperties] };
   const sim = simulation<Vocabulary>({
@@ -86,7 +75,6 @@ export function channelStage(nodes: number, order: Order, { seed = 1, delayMs = 
       if (part !== "multicast") return;
       if (body.type === "asked" && body.operation.type === "expelFromGroup") count.expelled += 1;
       if (body.type === "installed") {
-        all.add(body.view);
         count.views += 1;
         log?.push({ installed: { view: body.view, members: body.members } });
       } else if (body.type === "ejected") {
@@ -99,7 +87,7 @@ export function channelStage(nodes: number, order: Order, { seed = 1, delayMs = 
   const stage: ChannelStage = {
     sim,
     get records() {
-      return withCountedViews(records, all);
+      return withCountedViews(records);
     },
     emitted: [],
     count,

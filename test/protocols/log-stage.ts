@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import {
   type GroupEntry,
-  type GroupRecord,
   type GroupViolation,
   virtualSynchrony as virtualSynchronyOf,
+  withCountedViews,
 } from "../../src/check/virtual-synchrony.ts";
 import type { Assembly } from "../../src/core/assemble.ts";
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -57,16 +57,6 @@ function modelOf(system: System, keepsAll: boolean): Protocol<Watched> {
   return { ...model, properties: [...model.properties, ...(serviceProperties as unknown as Property<Watched>[])] };
 }
 
-/** Views are revisions of the service, and others lie between; here they count from 1, and none is left out. */
-function withCountedViews(records: readonly GroupRecord[], views: ReadonlySet<number>): GroupRecord[] {
-  const counted = [...views].sort((a, b) => a - b);
-  const renamed = (entry: GroupEntry): GroupEntry =>
-    "installed" in entry
-      ? { installed: { ...entry.installed, view: counted.indexOf(entry.installed.view) + 1 } }
-      : entry;
-  return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
-}
-
 const memberOf = ({ session, member, wait }: GroupMember): string => `${session} of ${member}, for time ${wait}`;
 
 export function logStage(
@@ -76,8 +66,6 @@ export function logStage(
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
   const late: string[] = [];
   const count = { ejected: 0, restored: 0, expired: 0, waited: 0 };
-  /** All that the log has had, as every replica tells them; numbers of revisions between are of something else. */
-  const allViews = new Set<number>();
   /** As which member each text was said, and who is in the view that each node has been told of last. */
   const sayers = new Map<string, string>();
   const views = new Map<NodeId, readonly string[]>();
@@ -90,7 +78,6 @@ export function logStage(
     onEvent(_at, node, { type: part, body }) {
       const log = records.findLast((record) => record.node === node)?.log;
       if (part === "replica" && body.type === "grouped") {
-        allViews.add(body.view);
         views.set(node, body.members.map(memberOf));
       }
       if (part === "replica" && body.type === "restored") {
@@ -118,7 +105,7 @@ export function logStage(
   return {
     sim,
     get records() {
-      return withCountedViews(records, allViews);
+      return withCountedViews(records);
     },
     emitted: [],
     late,

@@ -1,5 +1,5 @@
 /** What channels delivered, at each run of each member, and whether that is what their order and their views promise. */
-import { type GroupEntry, type GroupRecord, virtualSynchrony } from "../../src/check/virtual-synchrony.ts";
+import { type GroupEntry, type GroupRecord, virtualSynchrony, withCountedViews } from "../../src/check/virtual-synchrony.ts";
 import type { ChannelMessage, ChannelView, NodeId, Order } from "../../src/index.ts";
 
 /** What a member sends: its place among all that its process has sent, and what it had read from each process by then. */
@@ -21,7 +21,7 @@ const text = ({ sender, number }: Sent): string => `${sender}#${number}`;
 
 /** What is wrong, a line each. The runs of one node are to stand in the order in which they were. */
 export function channelProblems(order: Order, witnesses: readonly Witness[], neverSent: ReadonlySet<string>): string[] {
-  const records = witnesses.map((witness, incarnation) => recordOf(witness, incarnation));
+  const records = withCountedViews(witnesses.map((witness, incarnation) => recordOf(witness, incarnation)));
   const sending = order === "none" ? undefined : order.startsWith("causal") ? "causal" : "fifo";
   return [
     ...virtualSynchrony(records, { sending, total: order.endsWith("total") }).map(({ what }) => what),

@@ -32,7 +32,7 @@ export class ExclusiveUse {
   enter(
     name: string,
     node: NodeId,
-    tenure: Tenure<number>,
+    tenure: Tenure,
     clock: () => number,
     isAlive: () => boolean,
     room = ALL,

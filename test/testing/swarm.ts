@@ -6,8 +6,6 @@ import { ExclusiveUse } from "./exclusive-use.ts";
 
 const locks = ["stock", "invoice"];
 const election = "report";
-/** Those that are not on the log; the default where nothing is said. */
-const leased = { mutex: { algorithm: "elected-server" }, election: { algorithm: "epoch-bully" } } as const;
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 const FAULTS_MS = 6_000;
 /** Those that there were when the seeds that the tests name were found. */
@@ -18,9 +16,9 @@ const MENDED_MS = FAULTS_MS + 3_500;
 const WELL_WITHIN_MS = 60_000;
 const SPREADS_WITHIN_MS = 500;
 
-/** A name that is used now and then, and idle between: all put it away together. */
+/** A channel that is used now and then, and idle between: each member leaves its group then. */
 const ASIDE = "aside";
-/** A lock that each would have with a lease of its own. */
+/** A channel that members open with different orders. */
 const CONTESTED = "contested";
 /** A channel that is read slowly; a reader makes others wait once 4 MiB are unread. */
 const FEED = "feed";
@@ -51,20 +49,13 @@ class Swarm {
   readonly world: World;
   #runs = 0;
   readonly order: Order;
-  readonly #algorithms: Partial<typeof leased>;
   /** Whether there is much on the way, and a reader that cannot keep up. */
   readonly #isCrowded: boolean;
   readonly #seen = { putAway: 0, refused: 0, slow: 0 };
 
-  /** @param isPlain without names that come and go, settings that differ, and crowds. */
-  constructor(
-    seed: number,
-    members: number,
-    readonly isPlain: boolean,
-  ) {
-    this.#isCrowded = !isPlain && seed % 8 === 3;
+  constructor(seed: number, members: number) {
+    this.#isCrowded = seed % 8 === 3;
     this.order = orders[seed % orders.length] as Order;
-    this.#algorithms = seed % 2 === 0 ? {} : leased;
     this.world = simulate({
       members,
       seed,
@@ -105,9 +96,9 @@ class Swarm {
       this.#read(channel, witness),
       this.#view(channel, witness),
       this.#send(channel, tools, witness),
-      ...(this.isPlain
-        ? []
-        : [this.#useAside(member, tools), this.#contest(member, tools), this.#hearRefusals(member)]),
+      this.#useAside(member, tools),
+      this.#contest(member, tools),
+      this.#hearRefusals(member),
       ...(this.#isCrowded ? [this.#feed(member, tools), this.#readSlowly(member, tools)] : []),
     ]);
   }
@@ -133,16 +124,15 @@ class Swarm {
     look();
   }
 
-  /** Each would have it in its own way; who runs it in another is told so. Nobody enters: halves may each have their own. */
+  /** Each opens it with its own order: those that come second are refused. */
   async #contest(member: Member, tools: ProcessTools): Promise<void> {
-    const options = { leaseMs: 1_500 + 500 * (member.id % 2) };
+    const order = member.id % 2 === 0 ? "fifo" : "causal";
     while (!this.isEnding) {
-      try {
-        const lock = member.mutex(CONTESTED, { algorithm: "elected-server", options });
-        await unlessCoordination(() => lock.use(() => {}, { timeoutMs: 500 }));
-      } catch (error) {
-        if ((error as { code?: string }).code !== "other-setting") throw error;
-      }
+      await unlessCoordination(async () => {
+        const channel = member.channel<string>(CONTESTED, { order });
+        await unlessCoordination(() => channel.send("a message", { timeoutMs: 500 }));
+        await channel.close();
+      });
       await tools.sleep(between(tools, 100, 3_000));
     }
   }
@@ -171,9 +161,7 @@ class Swarm {
     while (!this.isEnding) {
       const name = locks[Math.floor(tools.random() * locks.length)] as string;
       await unlessCoordination(async () => {
-        const grant = await member
-          .mutex(name, this.#algorithms.mutex)
-          .acquire({ timeoutMs: between(tools, 200, 3_000) });
+        const grant = await member.mutex(name).acquire({ timeoutMs: between(tools, 200, 3_000) });
         this.exclusive.enter(`the lock ${name}`, member.id, grant, tools.now, () => this.#runsStill(member));
         await tools.sleep(between(tools, 1, 400));
         await grant.release();
@@ -185,7 +173,7 @@ class Swarm {
   async #lead(member: Member, tools: ProcessTools): Promise<void> {
     while (!this.isEnding) {
       await unlessCoordination(() =>
-        member.election(election, this.#algorithms.election).lead(async (leadership) => {
+        member.election(election).lead(async (leadership) => {
           const { signal } = leadership;
           this.exclusive.enter(`the election ${election}`, member.id, leadership, tools.now, () =>
             this.#runsStill(member),
@@ -231,7 +219,7 @@ class Swarm {
         all.map((id) =>
           world
             .member(id)
-            .mutex(name, this.#algorithms.mutex)
+            .mutex(name)
             .use(() => {}, within),
         ),
       );
@@ -292,11 +280,7 @@ class Swarm {
   }
 }
 
-export const swarm = (seed: number, members = 2 + (seed % 4), isPlain = false): Promise<SwarmResult> =>
-  new Swarm(seed, members, isPlain).run();
-
-/** The run of that seed as it was when it failed, with nothing added since. */
-export const plainSwarm = (seed: number): Promise<SwarmResult> => swarm(seed, undefined, true);
+export const swarm = (seed: number, members = 2 + (seed % 4)): Promise<SwarmResult> => new Swarm(seed, members).run();
 
 const isOpen = (member: Member, name: string): boolean =>
   member.status().instances.some((instance) => instance.name === name);

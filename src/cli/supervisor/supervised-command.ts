@@ -29,7 +29,7 @@ export interface Outcome {
  */
 export async function runSupervised(
   { name, command, graceMs }: SupervisedCommand,
-  tenure: Tenure<number | null>,
+  tenure: Tenure,
   supervisor: Supervisor,
   interruption: Interruption,
 ): Promise<Outcome> {
@@ -57,7 +57,7 @@ export async function runSupervised(
   }
 }
 
-function environment(name: string, { token }: Tenure<number | null>): Record<string, string> {
+function environment(name: string, { token }: Tenure): Record<string, string> {
   return { COTERIE_NAME: name, COTERIE_TOKEN: token === null ? "" : String(token) };
 }
 

@@ -31,10 +31,9 @@ export interface JoinOptions {
    */
   readonly existing?: boolean | undefined;
   /**
-   * The folder of this member's journal, and of no other's; `{id}` stands for the id. Without it nothing outlives the process, and algorithms that
-   * promise something beyond a crash, the defaults among them, are refused.
+   * The folder of this member's journal, and of no other's; `{id}` is replaced by the id.
    */
-  readonly dataDir?: string | undefined;
+  readonly dataDir: string;
   /** Members of another cluster are refused. Default `coterie`. */
   readonly cluster?: string | undefined;
   /** PEM files, `{id}` in a path stands for the id; `"off"` where a network is trusted. Off loopback it must be said. */
@@ -125,11 +124,9 @@ export interface Member extends StateApi, AsyncDisposable {
    * await member.election("nightly-report").lead(async ({ signal, token }) => {
    *   while (!signal.aborted) await writeReport({ token, signal });
    * });
-   * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
+   * @throws UsageError for a name or option that cannot be.
    */
-  election<M = unknown>(name: string, options?: ElectionOptions<FencedElection, M>): Election<number, M>;
-  election(name: string, options: ElectionOptions<TextbookElection> & { algorithm: TextbookElection }): Election<null>;
-  election(name: string, options: ElectionOptions): Election<number | null>;
+  election<M = unknown>(name: string, options?: ElectionOptions<M>): Election<M>;
 
   /**
    * The lock of that name: one holder at a time among all members, and among all who ask in this process.
@@ -141,9 +138,9 @@ export interface Member extends StateApi, AsyncDisposable {
    * } finally {
    *   await lock.release();
    * }
-   * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
+   * @throws UsageError for a name or option that cannot be.
    */
-  mutex(name: string, options?: MutexOptions): Mutex;
+  mutex(name: string): Mutex;
 
   /**
    * The channel of that name: what any member sends comes to all of them.
@@ -175,33 +172,13 @@ export interface Member extends StateApi, AsyncDisposable {
   leave(): Promise<void>;
 }
 
-/** Elections whose leaders have a growing token. */
-export type FencedElection = "epoch-bully" | "raft";
-
-/** Elections that may have two leaders for a while, so that no number could tell which is the later one. */
-export type TextbookElection = "bully" | "chang-roberts" | "ring";
-
-export interface ElectionOptions<A extends string = string, M = unknown> {
-  /** `raft`, the default: on the replicated log, first come, first served. Or a name of the registry, of the family of elections. */
-  readonly algorithm?: A | undefined;
-  /** The algorithm's own options, the same at every member. */
-  readonly options?: object | undefined;
-  /** Where the algorithm goes by rank: this member's, for the elections to come. The higher leads. */
-  readonly rank?: number | undefined;
-  /** With `raft`, the default: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. It belongs to the campaigns of this handle. */
+export interface ElectionOptions<M = unknown> {
+  /** What the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. It belongs to the campaigns of this handle. */
   readonly metadata?: M | undefined;
-}
-
-export interface MutexOptions {
-  /** `raft`, the default: on the replicated log, first come, first served. Or a name of the registry, of the family of mutual exclusions. */
-  readonly algorithm?: string | undefined;
-  /** The algorithm's own options, the same at every member. */
-  readonly options?: object | undefined;
 }
 
 export interface Mutex {
   readonly name: string;
-  readonly algorithm: string;
   /**
    * Waits for the lock; callers of one process are served first come, first served. If the session of the member ends meanwhile, the call
    * waits on in the next session, behind all others. A rejected call leaves nothing behind: a grant that comes later is given back.
@@ -225,9 +202,8 @@ export interface ReadyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Election<Token extends number | null = number, M = unknown> {
+export interface Election<M = unknown> {
   readonly name: string;
-  readonly algorithm: string;
   /** Who leads in this member's eyes; null while it knows of nobody. */
   readonly leader: NodeId | null;
   /**
@@ -240,9 +216,9 @@ export interface Election<Token extends number | null = number, M = unknown> {
    * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, `instance-refused`, and what `acquire()` of a lock would be
    * refused with, such as `forbidden` and `state-full`; UsageError `already-campaigning`.
    */
-  lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
+  lead<T>(work: (leadership: Leadership) => T | Promise<T>, options?: LeadOptions): Promise<T>;
   /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. It ends, or rejects, as watches of maps do. */
-  watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token, M>>;
+  watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<M>>;
 }
 
 export interface LeadOptions {
@@ -250,12 +226,12 @@ export interface LeadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export type Leadership<Token extends number | null = number> = Tenure<Token> & { readonly name: string };
+export type Leadership = Tenure & { readonly name: string };
 
-export interface LeaderChange<Token extends number | null = number, M = unknown> {
+export interface LeaderChange<M = unknown> {
   readonly leader: NodeId | null;
   /** Of that leader; null while nobody leads. */
-  readonly token: Token | null;
+  readonly token: number | null;
   /** What the leader gave as its `metadata`, in elections on the log; absent where it gave none. */
   readonly metadata?: M;
 }
@@ -275,8 +251,6 @@ export type MemberEvent =
       readonly leader: NodeId | null;
       readonly token: number | null;
     }
-  /** Who serves the locks of `elected-server`; null while this member knows of nobody. `token`: of its time as the server. */
-  | { readonly type: "server-changed"; readonly server: NodeId | null; readonly token: number | null }
   /** Who leads the log of the replicated service; null while this member knows of nobody. */
   | { readonly type: "log-leader-changed"; readonly leader: NodeId | null; readonly term: number }
   /** This member's session of the replicated service is over: what it held there is lost. */
@@ -288,14 +262,8 @@ export type MemberEvent =
       readonly bytes: number;
       readonly maxBytes: number;
     }
-  /** Another member uses the name with other settings than this one wants. */
-  | {
-      readonly type: "instance-refused";
-      readonly kind: Kind;
-      readonly name: string;
-      readonly by: NodeId;
-      readonly why: string;
-    }
+  /** Other members use the channel with other settings than this one wants. */
+  | { readonly type: "instance-refused"; readonly kind: Kind; readonly name: string; readonly why: string }
   /** A node has another list of members, or one of the two has lost its journal: there is no link between them. */
   | {
       readonly type: "node-refused";
@@ -331,19 +299,17 @@ export interface MemberStatus extends Standing {
   readonly reachable: number;
   /** Whether these are a majority. */
   readonly hasQuorum: boolean;
-  /** Who serves the default locks, as the leader of their log; null while this member knows of nobody, and without a `dataDir`. Who leads an election stands in `instances`. */
-  readonly lockServer: NodeId | null;
+  /** Who leads the log of the replicated service; null while this member knows of none. Leaders of elections are in `instances`. */
+  readonly leader: NodeId | null;
   readonly instances: readonly InstanceStatus[];
-  /** How the replicated service stands here; null without a `dataDir`. */
-  readonly shared: StateStatus | null;
+  /** How the replicated service stands here. */
+  readonly shared: StateStatus;
   readonly uptimeMs: number;
 }
 
 export interface InstanceStatus {
   readonly kind: Kind;
   readonly name: string;
-  readonly algorithm: string;
-  /** The algorithm's own word. */
   readonly role: string;
   /** Of an election: who leads in this member's eyes. Otherwise null. */
   readonly leader: NodeId | null;

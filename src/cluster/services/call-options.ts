@@ -1,17 +1,15 @@
 /** What the calls of a member take. */
 import { UsageError } from "../../core/errors.ts";
-import type { ElectionOptions, MutexOptions } from "./api.ts";
-import type { ChannelOptions } from "./channel-api.ts";
-import { orders } from "./channel-stacks.ts";
+import type { ElectionOptions } from "./api.ts";
+import type { ChannelOptions, Order } from "./channel-api.ts";
 import type { Rules } from "./known-options.ts";
 import * as may from "./known-options.ts";
 
 export const signalRule: Rules<{ signal?: AbortSignal }> = { signal: may.signal };
-export const mutexRules: Rules<MutexOptions> = { algorithm: may.text, options: may.plainData };
-export const electionRules: Rules<ElectionOptions> = { ...mutexRules, rank: may.finite, metadata: may.anything };
+export const electionRules: Rules<ElectionOptions> = { metadata: may.anything };
+export const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 export const channelRules: Rules<ChannelOptions> = {
   order: may.needed(may.oneOf(...orders)),
-  reliable: may.flag,
   transport: may.oneOf("tcp", "udp", "log"),
 };
 

@@ -8,14 +8,8 @@ export type { Order };
 export interface ChannelOptions {
   readonly order: Order;
   /**
-   * Whether members may crash, be cut off, come and go: then there are views, and what survivors deliver in a view is the same
-   * at all of them. That needs a `dataDir`. `false`: the textbook's algorithm over links, among all members, none of which
-   * crashes. Default true.
-   */
-  readonly reliable?: boolean | undefined;
-  /**
    * `udp`: real IP multicast, as `join({ multicast })` says where. `log`: each message is an entry of the replicated log, on the disks
-   * of a majority; members that are added later take part, and the order is `total` or `causal-total`. Default `tcp`.
+   * of a majority, and the order is `total` or `causal-total`. Default `tcp`.
    */
   readonly transport?: Transport | undefined;
 }
@@ -31,11 +25,10 @@ export type Transport = "tcp" | "udp" | "log";
 export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, AsyncDisposable {
   readonly name: string;
   readonly order: Order;
-  readonly reliable: boolean;
   readonly transport: Transport;
   /**
    * Resolves when the guarantee is met: with `total` and `causal-total` the message has been delivered here, in order;
-   * otherwise, if the channel is reliable, every member of the view has it; if not, it has been handed to the links.
+   * otherwise every member of the view has it.
    * Waits while readers cannot keep up, other members' or this one's.
    *
    * @throws UsageError `bad-payload` for what is not JSON, `payload-too-large`; CoordinationError `send-timeout`, `send-aborted`,
@@ -96,7 +89,7 @@ export interface ChannelStart<S = unknown> {
 export interface Sent {
   /** The same at every member, and of no other message for as long as the group runs. */
   readonly id: string;
-  /** The view in which it is delivered. Without views: 0. */
+  /** The view in which it is delivered. */
   readonly view: number;
 }
 
@@ -113,7 +106,7 @@ export interface ChannelMessage<T = unknown> extends Sent {
 export type ChannelState = "member" | "blocked" | "outside" | "stalled" | "left";
 
 export interface ChannelView {
-  /** The last view that was installed here; null before the first. Numbers grow; without views it is 0. */
+  /** The last view that was installed here; null before the first. Numbers grow. */
   readonly view: number | null;
   /** Of that view, ascending. */
   readonly members: readonly NodeId[];
@@ -122,7 +115,6 @@ export interface ChannelView {
 
 export interface ChannelStatus extends ChannelView {
   readonly order: Order;
-  readonly reliable: boolean;
   readonly transport: Transport;
   /** Messages of this process that wait to be multicast, and those that are on their way. */
   readonly waiting: number;

@@ -7,7 +7,7 @@ import type { Tagged } from "../../core/protocol.ts";
 import type { ChannelReader } from "./channel-reader.ts";
 import { jsonOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import type { AlgorithmEvent } from "./engine.ts";
+import type { AlgorithmEvent } from "./wired.ts";
 
 /** Of JSON, in UTF-8. */
 const MAX_STATE_BYTES = 16 * 1024 * 1024;

@@ -22,7 +22,6 @@ import { callback, type Rules, requireOptions, signal } from "./known-options.ts
 export interface UsedChannel {
   readonly name: string;
   readonly order: Order;
-  readonly reliable: boolean;
   readonly transport: Transport;
   /** In an error's words. */
   readonly what: string;
@@ -40,7 +39,6 @@ export interface UsedChannel {
 export class ChannelUse implements Channel {
   readonly name: string;
   readonly order: Order;
-  readonly reliable: boolean;
   readonly transport: Transport;
   readonly #channel: UsedChannel;
   readonly #readers = new Set<ChannelReader>();
@@ -52,7 +50,6 @@ export class ChannelUse implements Channel {
     this.#channel = channel;
     this.name = channel.name;
     this.order = channel.order;
-    this.reliable = channel.reliable;
     this.transport = channel.transport;
   }
 
@@ -81,15 +78,11 @@ export class ChannelUse implements Channel {
   }
 
   #requireOrder(): void {
-    const { order, reliable } = this.#channel;
-    const isTotal = order === "total" || order === "causal-total";
-    if (isTotal && reliable) return;
-    const why = isTotal
-      ? "without views nobody knows who has left, and which states have gone with them"
-      : "members are delivered messages in different orders, so that there is no place at which all have the same state";
+    const { order } = this.#channel;
+    if (order === "total" || order === "causal-total") return;
     throw new UsageError(
       "state-needs-order",
-      `expected order "total" or "causal-total" and reliable: true for a reader with a state, got ${JSON.stringify({ order, reliable })}: ${why}`,
+      `expected order "total" or "causal-total" for a reader with a state, got ${JSON.stringify(order)}: members are delivered messages in different orders, so that there is no place at which all have the same state`,
     );
   }
 

@@ -10,7 +10,7 @@ const A_WHILE = 8_000;
 const membersOf = (world: World): Member[] => world.members.map((id) => world.member(id));
 
 /** Works until it no longer leads. */
-const untilLost = ({ signal }: Leadership<number | null>): Promise<void> =>
+const untilLost = ({ signal }: Leadership): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
 /** Nothing that the member sends arrives. */
@@ -176,7 +176,7 @@ describe("watching an election", () => {
 
   test.each(["bully", "epoch-bully"])("shows that its leader is lost: %s", (algorithm) =>
     three().run(async (world) => {
-      const seen: LeaderChange<number | null>[] = [];
+      const seen: LeaderChange[] = [];
       void (async () => {
         for await (const change of world.member(1).election("report", { algorithm }).watch()) seen.push(change);
       })();
@@ -195,7 +195,7 @@ describe("watching an election", () => {
 describe.each(["chang-roberts", "ring"] as const)("an election on a ring, %s", (algorithm) => {
   test("elects among those that campaign, and goes on to the next when its leader is done", () =>
     three().run(async (world) => {
-      const electionAt = (id: number): Election<null> => world.member(id).election("report", { algorithm });
+      const electionAt = (id: number): Election => world.member(id).election("report", { algorithm });
       const [first, third] = [electionAt(1), electionAt(3)];
       electionAt(2);
       await expect(first.lead(({ token }) => token)).resolves.toBe(null);

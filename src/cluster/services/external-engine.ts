@@ -33,7 +33,7 @@ export interface EngineMember extends Omit<StateApi, "replicated" | "barrier" | 
   /** The lock of that name: one holder at a time among all processes that use the engine with the same options. */
   mutex(name: string): Mutex;
   /** The election of that name. */
-  election(name: string, options?: Pick<ElectionOptions, "metadata">): Election<number>;
+  election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
   /** Gives back what is held, and closes the connection. Twice is once. */
   leave(): Promise<void>;
 }

@@ -15,7 +15,7 @@ interface HeldOptions {
   readonly onEnd: (reason: CoordinationError) => void;
 }
 
-export class HeldGrant extends OwnTenure<number> implements Grant {
+export class HeldGrant extends OwnTenure implements Grant {
   readonly name: string;
   readonly #options: HeldOptions;
 

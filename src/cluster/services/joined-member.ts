@@ -1,39 +1,23 @@
 import type { NodeId } from "../../core/protocol.ts";
-import type { Shape } from "../../core/shape.ts";
+import { type AnyProtocol } from "../../protocols/entry.ts";
+import { heartbeat } from "../../protocols/membership/heartbeat.ts";
+import { coordinationService } from "../../protocols/service/coordination-service/coordination-service.ts";
 import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
 import { type Metric, register } from "../../runtime/metric-table.ts";
 import { type Counts, count, countReceived } from "../../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import type { MessageId } from "../../trace/entry.ts";
-import { channelOptions, type Envelope, envelopeShape, optionsText } from "./algorithms.ts";
-import type {
-  ElectionOptions,
-  Kind,
-  Member,
-  MemberEvent,
-  MemberStatus,
-  Mutex,
-  MutexOptions,
-  ReadyOptions,
-} from "./api.ts";
-import { channelRules, electionRules, mutexRules, noMulticast, signalRule } from "./call-options.ts";
+import type { Election, ElectionOptions, Member, MemberEvent, MemberStatus, Mutex, ReadyOptions } from "./api.ts";
+import { channelRules, noMulticast, signalRule } from "./call-options.ts";
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
-import { stackFor } from "./channel-stacks.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
-import { endedSide } from "./ended-side.ts";
-import type { LocalSide } from "./engine.ts";
-import { typeOf } from "./envelope-words.ts";
+import { type Envelope, envelopeShape, typeOf } from "./envelope.ts";
 import { firstContact } from "./first-contact.ts";
-import { othersNow, requireFounder } from "./founders.ts";
-import { ElectionHandle, MutexHandle } from "./handles.ts";
-import { requireName } from "./instance-name.ts";
-import { Instances } from "./instances.ts";
-import { refusedIn, requireOptions } from "./known-options.ts";
+import { othersNow } from "./founders.ts";
+import { requireOptions } from "./known-options.ts";
 import { leaveInOrder } from "./leaving.ts";
-import type { LocalChannel } from "./local-channel.ts";
-import type { LocalElection } from "./local-election.ts";
 import { type LocalMembers, membersOf } from "./local-members.ts";
-import type { LocalMutex } from "./local-mutex.ts";
+import { MemberDetector } from "./member-detector.ts";
 import { MemberDirectory } from "./member-directory.ts";
 import { changeEvent, latestEvents, refusalEvent } from "./member-events.ts";
 import { MemberLinks } from "./member-links.ts";
@@ -47,16 +31,11 @@ import { type Feed, feed } from "./reading.ts";
 import { readyRules, whenReady } from "./ready.ts";
 import { RefusalNotes } from "./refusal-notes.ts";
 import { Sessions } from "./sessions.ts";
-import { SharedParts } from "./shared-parts.ts";
-import { sharedProtocols } from "./shared-protocols.ts";
 import { watchStalls } from "./stall-watch.ts";
 import { Machines } from "./state/replicated.ts";
-import { type OfMember, SharedState, type SharedStateOptions } from "./state/shared-state.ts";
+import { SharedState } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
-import { leaseOptions } from "./timing.ts";
-
-/** The algorithm of locks and elections where their user does not say otherwise: the replicated log. */
-const LOG = "raft";
+import { detectorOptions, serviceOptions } from "./timing.ts";
 
 export class JoinedMember extends Sharing implements Member {
   readonly #membership: Membership;
@@ -66,11 +45,10 @@ export class JoinedMember extends Sharing implements Member {
   readonly #trace: MemberTrace;
   readonly #notes: RefusalNotes;
   readonly #links: MemberLinks;
-  readonly #shared: SharedParts;
+  readonly #detector: MemberDetector;
   readonly state: SharedState;
   readonly cluster: LocalMembers;
   readonly #directory: MemberDirectory;
-  readonly #instances: Instances;
   readonly #machines = new Machines();
   readonly sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
@@ -82,101 +60,65 @@ export class JoinedMember extends Sharing implements Member {
   constructor(membership: Membership) {
     super();
     this.#membership = membership;
-    const { platform, id, log, limits, timing, founders } = membership;
+    const { platform, id: self, log, journal, limits, timing } = membership;
     this.#began = platform.clock.now();
-    this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
+    this.#trace = new MemberTrace(self, platform.clock, membership.admin !== null);
     this.#notes = new RefusalNotes(log, this.#counts, (event) => this.#events.publish(event));
-    const protocols = sharedProtocols(membership, this.#machines.definitions);
+    const detector = heartbeat(detectorOptions(timing)) as never as AnyProtocol;
+    const service = this.#serviceProtocol();
     const known = othersNow(membership);
-    this.#links = this.#linking(envelopeShape(protocols));
-    const around = this.#around(founders);
-    this.#shared = new SharedParts({
-      ...around,
-      ...protocols,
-      leadership: founders.includes(id) ? protocols.leadership : null,
-      known,
-      tell: (event) => this.#instances.tell(event),
-      heard: (node) => this.#instances.heard(node),
+    const trace = this.#trace;
+    this.#links = new MemberLinks({
+      ...{ membership, counts: this.#counts, trace, notes: this.#notes, shape: envelopeShape(detector, service) },
+      deliver: (from, envelope, by, id) => this.#deliver(from, envelope, by, id),
+      onCaller: (node, address) => this.#directory.heardOf(node, address),
+      isSuspected: (member) => this.#detector.isSuspected(member),
+      onFatal: (error) => this.fail(error),
+    });
+    const around = {
+      ...{ platform, self, trace },
+      publish: (event: MemberEvent) => this.#events.publish(event),
+      onFatal: (error: Error) => this.fail(error),
+    };
+    this.#detector = new MemberDetector({
+      ...{ ...around, known, protocol: detector },
+      send: (to, envelope) => this.#links.send(to, envelope),
+      onSuspicion: (node, isSuspected) => this.state.noteSuspicion(node, isSuspected),
     });
     this.state = new SharedState(
-      this.#forState({ ...around, peers: known, protocol: protocols.service }),
+      {
+        ...{ ...around, ...limits, journal, timing, peers: known, protocol: service, counts: this.#counts },
+        links: this.#links,
+        send: (to, envelope) => this.#links.send(to, envelope),
+        why: () => this.#whyNoQuorum,
+        suspected: () => this.#detector.suspected,
+        onUndefined: (machine, bytes, maxBytes) => this.#notes.undefinedMachine(machine, bytes, maxBytes),
+        onRefused: (channel, why) => this.#notes.channel(channel, why),
+      },
       this.#machines,
     );
-    this.#instances = new Instances({
-      ...around,
-      ...limits,
-      timing,
-      counts: this.#counts,
-      log,
-      send: (to, envelope) => this.#links.attempt(to, envelope),
-      insist: (to, envelope) => this.#links.insist(to, envelope),
-      multicast: (to, envelope, transport) => this.#links.multicast(to, envelope, transport),
-      news: () => this.#shared.news(),
-      checkService: () => this.#shared.checkService(),
-      onExhausted: () => this.#shared.beginEpoch(),
-      give: (part, command) => this.#shared.give(part, command),
-      onRefused: (setting, by, why) => this.#notes.instance(setting, by, why),
-      onFull: ({ kind, name }, by) => this.#notes.full(kind, name, by),
-      isOnLog: (kind, name) => this.state.uses(kind, name),
-      onStray: (from, envelope) => this.#notes.datagram(from, envelope),
-    });
-    const [service, shared, transport] = [this.state.host, this.#shared, this.#links.tcp];
-    this.cluster = membersOf(membership, service, transport);
+    this.cluster = membersOf(membership, this.state.host, this.#links.tcp);
     this.#directory = new MemberDirectory(membership, {
-      ...{ service, shared, transport },
+      ...{ service: this.state.host, detector: this.#detector, transport: this.#links.tcp },
       onChanged: (list) => this.#events.publish(changeEvent(list)),
       onRemoved: () => this.#removed(),
     });
   }
 
-  /** What all parts are told alike; of the members, those that cannot change. */
-  #around(founders: readonly NodeId[]) {
-    const { platform, id: self, journal } = this.#membership;
-    return {
-      platform,
-      self,
-      peers: founders.filter((member) => member !== self),
-      journal,
-      trace: this.#trace,
-      send: (to: NodeId, envelope: Envelope) => this.#links.send(to, envelope),
-      hasRoom: (members: readonly NodeId[]) => this.#links.hasRoom(members),
-      bounds: (transport: Transport) => this.#links.bounds(transport),
-      publish: (event: MemberEvent) => this.#events.publish(event),
-      onFatal: (error: Error) => this.fail(error),
-    };
+  /** A newcomer votes as soon as the log has it as a voter, and not before. */
+  #serviceProtocol(): AnyProtocol {
+    const { timing, founders, known, id, config } = this.#membership;
+    const first = known.list?.voters ?? Object.keys(config.members).map(Number);
+    const voters = founders.length === 0 ? first.filter((member) => member !== id) : founders;
+    const { session = {}, log = {} } = serviceOptions(timing);
+    return coordinationService({ session, log: { ...log, voters } }, this.#machines.definitions);
   }
 
   /** A clause; empty while there is a majority. */
   get #whyNoQuorum(): string {
-    const why = this.#shared.whyNoQuorum;
+    const why = this.#detector.whyNoQuorum;
     const { obstacle } = this.#membership.identity;
     return why === "" || obstacle === null ? why : `${why}. ${obstacle}`;
-  }
-
-  #linking(shape: Shape<Envelope>): MemberLinks {
-    return new MemberLinks({
-      membership: this.#membership,
-      counts: this.#counts,
-      trace: this.#trace,
-      notes: this.#notes,
-      shape,
-      deliver: (from, envelope, by, id) => this.#deliver(from, envelope, by, id),
-      onCaller: (node, address) => this.#directory.heardOf(node, address),
-      isSuspected: (member) => this.#shared.isSuspected(member),
-      onFatal: (error) => this.fail(error),
-    });
-  }
-
-  #forState(around: Omit<SharedStateOptions, keyof OfMember>): SharedStateOptions {
-    return {
-      ...around,
-      ...this.#membership.limits,
-      counts: this.#counts,
-      send: (to, envelope) => this.#links.sendOfService(to, envelope),
-      why: () => this.#whyNoQuorum,
-      onUndefined: (machine, bytes, maxBytes) => this.#notes.undefinedMachine(machine, bytes, maxBytes),
-      otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
-    };
   }
 
   /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
@@ -196,9 +138,8 @@ export class JoinedMember extends Sharing implements Member {
       throw error;
     }
     this.#trace.started();
-    this.#shared.start();
+    this.#detector.start();
     this.state.host.start();
-    this.#instances.start();
     this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
   }
 
@@ -232,34 +173,18 @@ export class JoinedMember extends Sharing implements Member {
     return this.#controller.signal;
   }
 
-  election(name: string, given: ElectionOptions = {}): never {
-    requireOptions("election", given, electionRules);
-    const { algorithm = LOG, options = {}, rank } = given;
-    if (algorithm === LOG) return this.state.election(name, given) as never;
-    const open = (): LocalElection => {
-      const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)) as LocalElection;
-      if (rank !== undefined && !this.signal.aborted) local.rank(rank);
-      return local;
-    };
-    const find = () => (this.#instances.find({ kind: "election", name })?.local as LocalElection | undefined) ?? null;
-    return new ElectionHandle(open, find) as never; // The overloads of `Member` say which tokens it has.
+  election<M>(name: string, options: ElectionOptions<M> = {}): Election<M> {
+    return this.state.election(name, options);
   }
 
-  mutex(name: string, given: MutexOptions = {}): Mutex {
-    requireOptions("mutex", given, mutexRules);
-    const { algorithm = LOG, options = {} } = given;
-    if (algorithm === LOG) return this.state.mutex(name, given);
-    return new MutexHandle(() => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)) as LocalMutex);
+  mutex(name: string): Mutex {
+    return this.state.mutex(name);
   }
 
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
     requireOptions("channel", given, channelRules);
-    const { order, reliable = true, transport = "tcp" } = given;
-    if (transport === "log") return this.state.channel<T>(name, given);
-    if (transport === "udp" && !this.#links.multicasts) throw noMulticast(name);
-    const { algorithm } = stackFor(order, reliable, transport);
-    const local = this.#use("channel", name, algorithm, channelOptions(transport, this.#membership.timing));
-    return (local as LocalChannel).use<T>();
+    if (given.transport === "udp" && !this.#links.multicasts) throw noMulticast(name);
+    return this.state.channel<T>(name, given);
   }
 
   ready(options: ReadyOptions = {}): Promise<void> {
@@ -274,8 +199,8 @@ export class JoinedMember extends Sharing implements Member {
 
   /** What this member lacks to be ready; null if it is. */
   get missing(): Missing | null {
-    if (!this.#shared.hasQuorum) return "no-majority";
-    return this.#membership.journal !== null && this.state.host.leader === null ? "no-log-leader" : null;
+    if (!this.#detector.hasQuorum) return "no-majority";
+    return this.state.host.leader === null ? "no-log-leader" : null;
   }
 
   events(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
@@ -284,13 +209,13 @@ export class JoinedMember extends Sharing implements Member {
   }
 
   status(): MemberStatus {
-    const parts = { shared: this.#shared, service: this.state, instances: this.#instances, transport: this.#links.tcp };
+    const parts = { detector: this.#detector, service: this.state, transport: this.#links.tcp };
     return statusOf(this.#membership, parts, this.#state, this.#platform.clock.now() - this.#began);
   }
 
   leave(): Promise<void> {
     this.#leaving ??= this.#leave();
-    if (this.#state === "failed") this.#unregister(); // Until then they tell that it has failed.
+    if (this.#state === "failed") this.#unregister(); // Until then they show that it has failed.
     return this.#leaving;
   }
 
@@ -298,30 +223,13 @@ export class JoinedMember extends Sharing implements Member {
     return this.leave();
   }
 
-  #use(kind: Kind, name: string, algorithm: string, options: object): LocalSide {
-    requireFounder(this.#membership, kind);
-    try {
-      const setting = { kind, name: requireName(name), algorithm, options: optionsText(options) };
-      if (!this.signal.aborted) return this.#instances.use(setting).local;
-      const { platform, id: self, counts, limits } = this.#membership;
-      return endedSide(setting, { platform, self, counts, ...limits }, this.signal.reason as CoordinationError);
-    } catch (error) {
-      throw refusedIn(kind, error, algorithm);
-    }
-  }
-
-  /** What the caller leaves open follows from the member's timing. */
-  #timed(algorithm: string, options: object): object {
-    return { ...leaseOptions(this.#membership.timing, algorithm), ...options };
-  }
-
   #deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void {
     this.#trace.received(from, envelope, id);
     countReceived(this.#counts, from, typeOf(envelope));
-    if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
+    if (envelope.type === "detector") return this.#detector.receive(from, envelope.body);
     if (envelope.type === "service") return this.state.host.receive(from, envelope.content);
-    if (envelope.type === "channel") this.#shared.hear(from);
-    this.#instances.receive(from, envelope, by);
+    this.#detector.hear(from);
+    if (!this.state.receive(from, envelope, by) && by === "udp") this.#notes.datagram(from, envelope);
   }
 
   async #leave(): Promise<void> {
@@ -331,11 +239,8 @@ export class JoinedMember extends Sharing implements Member {
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
-      const [platform, shared, instances, transport] = [this.#platform, this.#shared, this.#instances, this.#links.tcp];
-      await leaveInOrder(
-        { platform, shared, instances, transport, state: this.state, sessions: this.sessions },
-        reason,
-      );
+      const [platform, detector, transport] = [this.#platform, this.#detector, this.#links.tcp];
+      await leaveInOrder({ platform, detector, transport, state: this.state, sessions: this.sessions }, reason);
     } finally {
       await this.#close();
       this.#unregister();
@@ -359,27 +264,24 @@ export class JoinedMember extends Sharing implements Member {
     log.error(reason.message, { event: code });
     this.#controller.abort(reason);
     this.state.host.close(reason);
-    this.#instances.close(reason);
     this.#leaving = this.#close();
     this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
   }
 
   async #close(): Promise<void> {
     this.#unwatch();
-    this.#instances.stop();
     this.state.stop();
-    this.#shared.stop();
+    this.#detector.stop();
     this.#events.close(this.signal.aborted ? (this.signal.reason as CoordinationError) : null);
     this.#links.stop();
     await Promise.all([this.#links.tcp.close(), this.#admin?.close(), this.doors.close()]);
-    await this.#membership.journal?.close();
+    await this.#membership.journal.close();
   }
 
   get #metrics(): readonly Metric[] {
     return memberMetrics({
       counts: this.#counts,
-      instances: this.#instances,
-      shared: this.#shared,
+      detector: this.#detector,
       state: this.state,
       isJoined: () => this.#state === "joined",
       peers: () => this.#links.tcp.peers,

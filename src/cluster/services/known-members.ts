@@ -8,12 +8,12 @@ import { type MemberList, memberListShape } from "../../protocols/service/coordi
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 
 export class KnownMembers {
-  readonly #slot: Slot<MemberList> | null;
+  readonly #slot: Slot<MemberList>;
   #list: MemberList | null;
 
-  constructor(journal: Journal | null) {
-    this.#slot = journal?.slot("members", memberListShape) ?? null;
-    this.#list = this.#slot?.records.at(-1) ?? null;
+  constructor(journal: Journal) {
+    this.#slot = journal.slot("members", memberListShape);
+    this.#list = this.#slot.records.at(-1) ?? null;
   }
 
   get list(): MemberList | null {
@@ -24,7 +24,7 @@ export class KnownMembers {
   note(list: MemberList): boolean {
     if (this.#list !== null && list.revision <= this.#list.revision) return false;
     this.#list = list;
-    this.#slot?.compact([list]);
+    this.#slot.compact([list]);
     return true;
   }
 
@@ -33,7 +33,7 @@ export class KnownMembers {
     if (this.#list === null || this.#list.removed.includes(self)) return;
     const members = this.#list.members.filter(({ member }) => member !== self);
     this.#list = { ...this.#list, members, removed: [...this.#list.removed, self] };
-    this.#slot?.compact([this.#list]);
+    this.#slot.compact([this.#list]);
   }
 
   /** @throws EnvironmentError `member-removed` */

@@ -4,10 +4,7 @@
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
-import { type BackPressure, backPressure, slowAmong } from "../../protocols/index.ts";
-import type { Carrier } from "../../protocols/multicast/family/stacks.ts";
-import { Host } from "../../runtime/host.ts";
-import type { Timer } from "../../runtime/platform/platform.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type {
   Channel,
@@ -21,14 +18,31 @@ import type {
 } from "./channel-api.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { Sending } from "./channel-sending.ts";
-import { stackNamed } from "./channel-stacks.ts";
 import { ChannelState as KeptState } from "./channel-state.ts";
-import { readBatch } from "./channel-text.ts";
+import { type Bounds, readBatch } from "./channel-text.ts";
 import { ChannelUse, type UsedChannel } from "./channel-use.ts";
 import type { CoordinationError } from "./coordination-error.ts";
-import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { ReaderPressure } from "./reader-pressure.ts";
 import { type Feed, feed } from "./reading.ts";
-import { UNNAMED, UNRECORDED, UNTOLD } from "./unrecorded.ts";
+import type { AlgorithmEvent } from "./wired.ts";
+
+/** What a channel may ask of the multicast below it. */
+export interface ChannelEngine {
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
+  readonly name: string;
+  readonly order: Order;
+  readonly transport: Transport;
+  readonly self: NodeId;
+  readonly maxWaiters: number;
+  /** What fits one multicast. */
+  readonly bounds: Bounds;
+  takes(command: string): boolean;
+  command(command: Tagged): void;
+  /** Whether there is room on the links to these members, as far as they can be reached. */
+  hasRoom(members: readonly NodeId[]): boolean;
+  /** Sends the other members whether readers of this channel keep up here. */
+  sendPressure(isFull: boolean): void;
+}
 
 /** How long senders wait for a reader that takes nothing. */
 const PATIENCE_MS = 10_000;
@@ -41,17 +55,13 @@ const RETRY_MS = 5;
 /** Changes of the group that wait for their readers. */
 const MAX_VIEWS = 1_000;
 
-export class LocalChannel implements LocalSide, UsedChannel {
+export class LocalChannel implements UsedChannel {
   readonly name: string;
-  readonly algorithm: string;
   readonly order: Order;
-  readonly reliable: boolean;
   readonly transport: Transport;
-  #engine: Engine;
+  readonly #engine: ChannelEngine;
   readonly #sending: Sending;
-  readonly #pressure: Host<BackPressure>;
-  /** Its own, and only read here. */
-  #pressureState!: Readonly<BackPressure["state"]>;
+  readonly #pressure: ReaderPressure;
   readonly #kept: KeptState;
   readonly #readers = new Set<ChannelReader>();
   readonly #views: Feed<ChannelView> = feed((waiting, view) => [...waiting.slice(1 - MAX_VIEWS), view]);
@@ -65,55 +75,47 @@ export class LocalChannel implements LocalSide, UsedChannel {
   /** What comes before anybody reads; null once somebody does, or where nobody has opened it in time. */
   #backlog: ChannelReader | null;
   #delivered = 0;
-  /** How often something has been delivered, of its user or of the members' own. */
-  deliveries = 0;
   #unread = 0;
   #closed: CoordinationError | null = null;
   /** Looks again whether the links have room. */
   #retry: Timer | null = null;
   #onLeft: (() => void) | null = null;
 
-  constructor(
-    engine: Engine,
-    { order, carrier }: { order: Order; carrier: Carrier | "log" } = stackNamed(engine.setting.algorithm),
-  ) {
-    const { setting, self, peers, maxWaiters } = engine;
+  constructor(engine: ChannelEngine) {
+    const { name, order, transport, platform, maxWaiters, bounds } = engine;
     this.#engine = engine;
-    engine.platform.timers.after(EARLY_MS, () => this.#dropUnused()).unref();
-    this.name = setting.name;
-    this.#backlog = this.#reader();
-    this.algorithm = setting.algorithm;
+    this.name = name;
     this.order = order;
-    this.reliable = carrier === "views" || carrier === "log";
-    this.transport = (JSON.parse(setting.options) as { transport: Transport }).transport;
-    if (!this.reliable) {
-      this.#view = 0;
-      this.#members = Object.freeze([self, ...peers].sort((a, b) => a - b));
-      this.#standing = "member";
-    }
+    this.transport = transport;
+    this.#pressure = new ReaderPressure({
+      platform,
+      send: (isFull) => engine.sendPressure(isFull),
+      onRelief: () => this.#sending.wake(),
+    });
+    platform.timers.after(EARLY_MS, () => this.#dropUnused()).unref();
+    this.#backlog = this.#reader();
     const isOrdered = order === "total" || order === "causal-total";
     this.#sending = new Sending({
-      platform: engine.platform,
+      platform,
       what: this.what,
       maxWaiting: maxWaiters,
-      bounds: engine.bounds(this.transport),
-      settled: isOrdered || carrier === "links" ? "delivered" : "stable",
+      bounds,
+      settled: isOrdered ? "delivered" : "stable",
       // The message, and with an agreed order the number that was agreed.
-      carried: carrier === "links" || carrier === "log" ? null : isOrdered ? 2 : 1,
+      carried: transport === "log" ? null : isOrdered ? 2 : 1,
       mayHand: () => this.#mayHand(),
-      hand: (payload) => this.#engine.command({ type: "send", payload } as Tagged),
+      hand: (payload) => engine.command({ type: "send", payload } as Tagged),
     });
     this.#kept = new KeptState({
       what: this.what,
-      partBytes: () => this.#engine.bounds(this.transport).payloadBytes,
+      partBytes: () => bounds.payloadBytes,
       command: (command) => {
-        if (!this.isClosed && this.#engine.takes(command.type)) this.#engine.command(command);
+        if (!this.isClosed && engine.takes(command.type)) engine.command(command);
       },
     });
-    this.#pressure = this.#pressureHost(engine);
   }
 
-  /** Of the view; without views all. */
+  /** Of the view. */
   get members(): readonly NodeId[] {
     return this.#members;
   }
@@ -132,22 +134,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
     return this.#uses > 0 || isRead || waiting + inFlight > 0;
   }
 
-  /** Its user goes on with another instance. */
-  retire(): void {
-    this.#engine.platform.timers.cancel(this.#retry);
-    this.#retry = null;
-  }
-
-  /** A program has opened it while its instance was put away: another takes its place. */
-  attach(engine: Engine): void {
-    this.#engine = engine;
-    this.#stand("outside");
-    this.#sending.ejected();
-  }
-
-  /** Its instance runs: without views everybody is a member of it. */
+  /** Its multicast runs. */
   begin(): void {
-    if (!this.reliable) this.#stand("member");
     this.#kept.begin();
   }
 
@@ -156,10 +144,10 @@ export class LocalChannel implements LocalSide, UsedChannel {
   }
 
   get status(): ChannelStatus {
-    const { order, reliable, transport } = this;
+    const { order, transport } = this;
     const { waiting, inFlight } = this.#sending;
     const counts = { waiting, inFlight, delivered: this.#delivered, unread: this.#unread };
-    return { ...this.#now, order, reliable, transport, ...counts, slow: this.#slow };
+    return { ...this.#now, order, transport, ...counts, slow: this.#slow };
   }
 
   /** A program begins to use it. */
@@ -198,7 +186,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** Another member says whether its readers keep up. */
   onPressure(from: NodeId, isFull: boolean): void {
-    this.#pressure.receive(from, { type: "pressure", isFull }, UNNAMED);
+    this.#pressure.receive(from, isFull);
   }
 
   /** Settles what was sent and tells the others that this member leaves; those that wait for it may give up. */
@@ -213,11 +201,17 @@ export class LocalChannel implements LocalSide, UsedChannel {
     await left;
   }
 
+  /** Nothing comes from its multicast any more. */
+  stop(): void {
+    this.#pressure.stop();
+    this.#engine.platform.timers.cancel(this.#retry);
+    this.#retry = null;
+  }
+
   close(reason: CoordinationError): void {
     this.#closed = reason;
     this.#sending.close(reason);
-    this.#pressure.stop();
-    this.#engine.platform.timers.cancel(this.#retry);
+    this.stop();
     this.#stand("left");
     this.#views.close(reason);
     for (const reader of this.#readers) reader.close(reason);
@@ -271,35 +265,11 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** This member, too. A program that awaits a send where it reads waits for itself, until its reader is given up. */
   get #slow(): readonly NodeId[] {
-    const slow = slowAmong(this.#pressureState, this.#members);
-    return this.#pressureState.isFull ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
-  }
-
-  /** The protocol as it is checked: whatever it says, somebody may be waited for that was not, or not any more. */
-  #pressureHost({ platform, self, peers }: Engine): Host<BackPressure> {
-    const protocol = backPressure();
-    const host = new Host<BackPressure>({
-      platform,
-      protocol: { ...protocol, init: (...node) => (this.#pressureState = protocol.init(...node)) },
-      self,
-      peers,
-      send: () => UNTOLD,
-      multicast: ({ isFull }) => {
-        this.#engine.sayPressure(isFull);
-        return () => UNTOLD;
-      },
-      trace: UNRECORDED,
-      onEvent: () => this.#sending.wake(),
-      onFatal: (error) => {
-        throw error;
-      },
-    });
-    host.start();
-    return host;
+    const slow = this.#pressure.slowAmong(this.#members);
+    return this.#pressure.isFull ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
   }
 
   #deliver({ from, payload, id }: { from: NodeId; payload: string; id: string }): void {
-    this.deliveries += 1;
     const view = this.#view ?? 0;
     const { number, count, json } = readBatch(payload);
     if (count === 0) return;
@@ -328,8 +298,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** Senders wait while any reader here has too much unread. */
   #lookAtReaders(): void {
-    const isFull = [...this.#readers].some((reader) => reader.isFull);
-    this.#pressure.carryOut({ type: isFull ? "fallBehind" : "catchUp" });
+    this.#pressure.set([...this.#readers].some((reader) => reader.isFull));
   }
 
   #dropUnused(): void {

@@ -1,37 +1,46 @@
 /** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
 import { UsageError } from "../../core/errors.ts";
-import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { Counts } from "../../runtime/metrics.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
-import type { LeaderChange, Leadership, LeadOptions } from "./api.ts";
+import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
-import { leaderToSay } from "./followed-leader.ts";
 import { requireOptions, requireRule, signal, work as workRule } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { isGivenUp, OwnTenure } from "./tenure.ts";
 
-type Token = number | null;
-
-export class LocalElection implements LocalSide {
+/** What the election may ask of the log. */
+export interface ElectionEngine {
+  readonly platform: Pick<Platform, "clock" | "timers">;
   readonly name: string;
-  readonly algorithm: string;
-  readonly #engine: Engine;
-  readonly #changes: Feed<LeaderChange<Token>> = feed((_waiting, latest) => [latest]);
-  #now: LeaderChange<Token> = NOBODY;
-  #said: LeaderChange<Token> = NOBODY;
-  /** As the last event had it. */
-  #elected: LeaderChange<Token> = NOBODY;
+  readonly self: NodeId;
+  readonly counts: Pick<Counts, "leaderships">;
+  /** Who leads at this moment, whatever events are on their way. */
+  readonly leader: NodeId | null;
+  /** Requests the grant. */
+  stand(): void;
+  /** Withdraws the request, or gives the grant back. */
+  resign(): void;
+  /** The leader has changed in this member's eyes. */
+  onChange(change: LeaderChange): void;
+}
+
+export class LocalElection {
+  readonly name: string;
+  readonly #engine: ElectionEngine;
+  readonly #changes: Feed<LeaderChange> = feed((_waiting, latest) => [latest]);
+  #now: LeaderChange = NOBODY;
+  #said: LeaderChange = NOBODY;
   /** While this member leads, whether it works or not. */
   #tenure: OwnLeadership | null = null;
   #campaign: Campaign | null = null;
   #closed: CoordinationError | null = null;
   #isRetired = false;
 
-  constructor(engine: Engine) {
+  constructor(engine: ElectionEngine) {
     this.#engine = engine;
-    this.name = engine.setting.name;
-    this.algorithm = engine.setting.algorithm;
+    this.name = engine.name;
   }
 
   get isUsed(): boolean {
@@ -63,12 +72,12 @@ export class LocalElection implements LocalSide {
     return this.#campaign !== null && this.#tenure?.isHeld === true;
   }
 
-  watch(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
+  watch(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange> {
     requireOptions("watch", options, { signal });
     return this.#changes.read(options.signal, this.#now);
   }
 
-  async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options: LeadOptions = {}): Promise<T> {
+  async lead<T>(work: (leadership: Leadership) => T | Promise<T>, options: LeadOptions = {}): Promise<T> {
     requireOptions("lead", options, leadRules);
     requireRule("the work of lead()", work, workRule);
     const { signal } = options;
@@ -90,46 +99,32 @@ export class LocalElection implements LocalSide {
     }
   }
 
-  /** @throws UsageError where the algorithm does not go by rank. */
-  rank(rank: number): void {
-    if (!this.#engine.takes("rank"))
-      throw new UsageError(
-        "bad-option",
-        `expected rank of election() to be absent: ${this.algorithm} does not go by rank`,
-      );
-    this.#engine.command({ type: "rank", rank } as Tagged);
-  }
-
-  /** Members that do not campaign are not candidates, where the algorithm knows such a thing. */
-  resign(): void {
-    if (this.#engine.takes("resign")) this.#engine.command({ type: "resign" });
-  }
-
   /** The campaign is over. */
   #rest(): void {
-    this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} goes on without this member`));
-    const leads = this.leader === this.#engine.self;
-    if (!this.#engine.takes("resign")) {
-      if (leads) this.#beginTenure(this.#now.token); // It goes on leading, with nothing to do.
-      return;
-    }
-    if (leads) this.#change(NOBODY);
-    this.resign();
+    this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} continues without this member`));
+    if (this.leader === this.#engine.self) this.#change(NOBODY);
+    this.#engine.resign();
   }
 
-  onEvent(event: AlgorithmEvent, until: number | null): void {
-    const epoch = typeof event.epoch === "number" ? event.epoch : null;
-    if (event.type === "elected") this.#hearOf(leaderIn(event, epoch));
-    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token))
-      this.#change(NOBODY, typeof event.why === "string" ? event.why : undefined);
-    else if (event.type === "confirmed" && this.#tenure?.token === epoch) this.#tenure.confirm(until);
+  /** @param metadata what the leader has others know of it */
+  elected(leader: NodeId, token: number, metadata: unknown): void {
+    const { self } = this.#engine;
+    if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
+    if (this.#engine.leader === null) return; // It has been lost since.
+    const isSame = leader === this.#now.leader && token === this.#now.token;
+    if (isSame && this.#tenure?.isHeld !== false) return;
+    this.#change({ leader, token, ...(metadata === undefined ? {} : { metadata }) });
+    if (leader === self) this.#beginTenure(token);
   }
 
-  /** After a step: the leader that this member follows may be lost, or found again. */
-  lookAgain(): void {
-    const leader = leaderToSay(this.#now.leader, this.#elected.leader, this.#engine);
-    if (leader === this.#now.leader) return;
-    this.#change(leader === null ? NOBODY : { ...this.#elected, leader });
+  /** @param token of the leadership that is over; null: of any */
+  deposed(token: number | null, why?: string): void {
+    if (token === null || token === this.#now.token) this.#change(NOBODY, why);
+  }
+
+  /** @param until how long it is certain, on the platform's clock */
+  confirmed(token: number, until: number | null): void {
+    if (this.#tenure?.token === token) this.#tenure.confirm(until);
   }
 
   /** Ends a campaign; resolves once its work has ended. */
@@ -138,7 +133,7 @@ export class LocalElection implements LocalSide {
     this.#closed = reason;
     this.#stop(reason);
     await campaign?.done;
-    this.resign();
+    this.#engine.resign();
   }
 
   /** The algorithm would not let this member stand: the campaign ends with that error, once no work goes on any more. */
@@ -154,8 +149,8 @@ export class LocalElection implements LocalSide {
   }
 
   /** Waits to be elected and works, again and again. */
-  async #campaigning<T>(campaign: Campaign, work: (leadership: Leadership<Token>) => T | Promise<T>): Promise<T> {
-    this.#stand();
+  async #campaigning<T>(campaign: Campaign, work: (leadership: Leadership) => T | Promise<T>): Promise<T> {
+    this.#engine.stand();
     for (;;) {
       const tenure = await this.#nextTenure(campaign);
       if (tenure.isHeld) {
@@ -163,7 +158,7 @@ export class LocalElection implements LocalSide {
         if (campaign.stopped !== null) throw this.#reasonAfter(campaign.stopped);
         if (tenure.isHeld || (result.failed && !comesOf(tenure, result.error))) return outcomeOf(result);
       }
-      if (tenure.mustStand) this.#stand();
+      if (tenure.mustStand) this.#engine.stand();
     }
   }
 
@@ -185,29 +180,12 @@ export class LocalElection implements LocalSide {
     });
   }
 
-  #stand(): void {
-    if (this.#engine.takes("stand")) this.#engine.command({ type: "stand" });
-    else if (this.leader === null && this.#engine.takes("call")) this.#engine.command({ type: "call" });
-  }
-
   #stop(reason: CoordinationError): void {
     this.#campaign?.stop(reason);
     if (this.#campaign !== null) this.#tenure?.end(new CoordinationError(reason.code, "lost", reason.message));
   }
 
-  #hearOf(elected: LeaderChange<Token>): void {
-    const { self } = this.#engine;
-    const { leader, token } = elected;
-    this.#elected = elected;
-    if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
-    if (this.#engine.leader === null) return; // It has been lost since.
-    const isSame = leader === this.#now.leader && token === this.#now.token;
-    if (isSame && this.#tenure?.isHeld !== false) return;
-    this.#change(elected);
-    if (leader === self) this.#beginTenure(token);
-  }
-
-  #beginTenure(token: Token): void {
+  #beginTenure(token: number): void {
     const tenure: OwnLeadership = new OwnLeadership(this.#engine.platform, token, this.name, () =>
       this.#overdue(tenure),
     );
@@ -215,13 +193,13 @@ export class LocalElection implements LocalSide {
     this.#campaign?.elected(tenure);
   }
 
-  #change(change: LeaderChange<Token>, why?: string): void {
+  #change(change: LeaderChange, why?: string): void {
     const { leader, token } = change;
     this.#now = change;
     this.#tenure?.lose(why);
     this.#tenure = null;
     this.#changes.publish(this.#now);
-    if (leader !== this.#said.leader || token !== this.#said.token) this.#engine.sayLeader(this.#now);
+    if (leader !== this.#said.leader || token !== this.#said.token) this.#engine.onChange(this.#now);
     this.#said = this.#now;
   }
 
@@ -229,8 +207,8 @@ export class LocalElection implements LocalSide {
   #overdue(tenure: OwnLeadership): void {
     if (tenure !== this.#tenure) return;
     this.#change(NOBODY);
-    tenure.mustStand = this.#engine.takes("resign");
-    if (tenure.mustStand) this.#engine.command({ type: "resign" });
+    tenure.mustStand = true;
+    this.#engine.resign();
   }
 
   get #what(): string {
@@ -253,15 +231,9 @@ export class LocalElection implements LocalSide {
 
 const leadRules = { signal };
 
-const NOBODY: LeaderChange<Token> = { leader: null, token: null };
+const NOBODY: LeaderChange = { leader: null, token: null };
 
-const leaderIn = ({ leader, metadata }: AlgorithmEvent, token: Token): LeaderChange<Token> => ({
-  leader: leader as NodeId,
-  token,
-  ...(metadata === undefined ? {} : { metadata }),
-});
-
-class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
+class OwnLeadership extends OwnTenure implements Leadership {
   /** It was given up by this process, which has to stand again. */
   mustStand = false;
   /** Called when it ends, once there is work under it. */
@@ -269,7 +241,7 @@ class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
 
   constructor(
     platform: Pick<Platform, "clock" | "timers">,
-    token: Token,
+    token: number,
     readonly name: string,
     onOverdue: () => void,
   ) {
@@ -312,7 +284,7 @@ class Campaign {
 type Result<T> = { readonly failed: false; readonly value: T } | { readonly failed: true; readonly error: unknown };
 
 async function resultOf<T>(
-  work: (leadership: Leadership<Token>) => T | Promise<T>,
+  work: (leadership: Leadership) => T | Promise<T>,
   tenure: OwnLeadership,
 ): Promise<Result<T>> {
   try {
@@ -330,3 +302,48 @@ function outcomeOf<T>(result: Result<T>): T {
 /** Whether work failed because its signal was aborted. */
 const comesOf = ({ signal }: OwnLeadership, error: unknown): boolean =>
   error === signal.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === signal.reason));
+
+/**
+ * An election as a program has it. What is behind it is closed while no program uses it, and opened again for the next use: so a handle may
+ * be kept for as long as you like, or made for each use.
+ */
+export class ElectionHandle implements Election {
+  readonly #open: () => LocalElection;
+  readonly #find: () => LocalElection | null;
+  readonly #beforeLead: () => void;
+  readonly name: string;
+  #local: LocalElection;
+
+  /**
+   * @param find what is open of that name, if anything is.
+   * @param beforeLead is called before each campaign by this handle, with what is open, and may refuse it.
+   */
+  constructor(open: () => LocalElection, find: () => LocalElection | null, beforeLead: () => void = () => {}) {
+    this.#open = open;
+    this.#find = find;
+    this.#beforeLead = beforeLead;
+    this.#local = open();
+    this.name = this.#local.name;
+  }
+
+  /** It is not opened for this: what is put away has no leader. */
+  get leader(): NodeId | null {
+    const local = this.#local.isRetired ? this.#find() : this.#local;
+    return local?.leader ?? null;
+  }
+
+  async lead<T>(work: (leadership: Leadership) => T | Promise<T>, options?: LeadOptions): Promise<T> {
+    const local = this.#now;
+    this.#beforeLead();
+    return local.lead(work, options);
+  }
+
+  watch(options?: Parameters<LocalElection["watch"]>[0]): AsyncIterableIterator<LeaderChange> {
+    return this.#now.watch(options);
+  }
+
+  get #now(): LocalElection {
+    if (this.#local.isRetired) this.#local = this.#open();
+    return this.#local;
+  }
+}

@@ -165,8 +165,8 @@ describe("a signal", () => {
 });
 
 describe("an election that is followed", () => {
-  const seenBy = (election: LocalElection): LeaderChange<number | null>[] => {
-    const seen: LeaderChange<number | null>[] = [];
+  const seenBy = (election: LocalElection): LeaderChange[] => {
+    const seen: LeaderChange[] = [];
     void (async () => {
       for await (const change of election.watch()) seen.push(change);
     })();

@@ -7,13 +7,13 @@ import { listed } from "../../protocols/service/coordination-service/member-list
 import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
 import { type HostPort, parseHostPort } from "../../runtime/host-port.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
+import type { MemberDetector } from "./member-detector.ts";
 import type { Membership } from "./membership.ts";
-import type { SharedParts } from "./shared-parts.ts";
 import type { ServiceHost } from "./state/service-host.ts";
 
 export interface MemberDirectoryOptions {
   readonly service: ServiceHost;
-  readonly shared: Pick<SharedParts, "watch">;
+  readonly detector: Pick<MemberDetector, "watch">;
   readonly transport: Pick<TcpTransport<never>, "peers" | "setPeer" | "removePeer">;
   /** The list has changed. */
   onChanged(list: MemberList): void;
@@ -61,7 +61,7 @@ export class MemberDirectory {
 
   #follow(list: MemberList): void {
     const { id: self, identity } = this.#of;
-    const { service, shared, transport, onRemoved } = this.#options;
+    const { service, detector, transport, onRemoved } = this.#options;
     identity.learn(list);
     if (identity.isRemoved(self)) return onRemoved();
     const others = list.members.filter(({ member }) => member !== self);
@@ -71,7 +71,7 @@ export class MemberDirectory {
       if (place !== undefined) transport.setPeer(member, place, ...others);
     }
     for (const { id } of transport.peers) if (listed(list, id) === null && !this.#isAhead(id)) transport.removePeer(id);
-    shared.watch(list);
+    detector.watch(list);
   }
 
   /**

@@ -36,7 +36,7 @@ async function heardFromTheBeginning(
 test("alone it is a majority of one", () =>
   alone(async (member) => {
     await member.ready();
-    expect(member.status()).toMatchObject({ lockServer: 1, hasQuorum: true, reachable: 1, peers: [] });
+    expect(member.status()).toMatchObject({ leader: 1, hasQuorum: true, reachable: 1, peers: [] });
     await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
   }));
 
@@ -70,10 +70,10 @@ test("it says that it knows of nobody who serves, once the others are gone", () 
   heardFromTheBeginning(async (first, world, events) => {
     const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
     expect(changes().at(-1)).toMatchObject({ server: expect.any(Number) as number });
-    expect(first.status().lockServer).not.toBe(null);
+    expect(first.status().leader).not.toBe(null);
     await Promise.all([world.member(2).leave(), world.member(3).leave()]);
     await world.sleep(A_WHILE);
-    expect(first.status().lockServer).toBe(null);
+    expect(first.status().leader).toBe(null);
     expect(changes().at(-1)).toMatchObject({ server: null, token: null });
   }));
 

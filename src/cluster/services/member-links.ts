@@ -11,10 +11,9 @@ import { type SendResult, type TcpOptions, type TcpTransport, tcpTransport } fro
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
 import { transportPlaces } from "../config.ts";
-import { type Envelope, SERVICE_VERSION, type ServiceEnvelope } from "./algorithms.ts";
 import type { Transport } from "./channel-api.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
-import { isOfNames, roughBytes, typeOf } from "./envelope-words.ts";
+import { type Envelope, typeOf } from "./envelope.ts";
 import type { MemberTrace } from "./member-trace.ts";
 import type { Membership } from "./membership.ts";
 import type { RefusalNotes } from "./refusal-notes.ts";
@@ -56,8 +55,6 @@ export class MemberLinks {
     this.#resending = new Resending({
       platform,
       send: (to, envelope) => this.send(to, envelope),
-      bytesOf: roughBytes,
-      leads: isOfNames,
       onOverflow: (to) => options.notes.overflow(to),
     });
     const ways = this.#ways();
@@ -87,18 +84,6 @@ export class MemberLinks {
     const result = this.tcp.hasPeer(to) ? this.tcp.send(to, envelope) : UNSENT;
     trace.sent(to, envelope, result);
     return result;
-  }
-
-  /** A member of an earlier release could not read it, and would take it for damage. */
-  sendOfService(to: NodeId, envelope: ServiceEnvelope): SendResult {
-    if ((this.tcp.versionOf(to) ?? 0) >= SERVICE_VERSION) return this.send(to, envelope);
-    count(this.#options.counts.lost, "down");
-    return UNSENT;
-  }
-
-  /** If the link takes it, and no word of names waits for that. */
-  attempt(to: NodeId, envelope: Envelope): SendResult {
-    return this.#resending.attempt(to, envelope);
   }
 
   /** Again and again, until it is on its way. */
@@ -133,12 +118,12 @@ export class MemberLinks {
 
   #ways(): Ways {
     const { membership, counts, trace, shape, onFatal } = this.#options;
-    const { platform, id, config, journal, timing, log } = membership;
+    const { platform, id, config, timing, log } = membership;
     return {
       platform,
       cluster: config.cluster,
       self: id,
-      protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
+      protocol: canonical(["services", timing]),
       shape,
       injector: this.injector,
       counts,

@@ -23,7 +23,7 @@ interface MemberPages {
   readonly trace: Broadcast<TraceEntry>;
   status(): MemberStatus;
   missing(): string | null;
-  /** How the member stands in the election of who serves the locks; null without one. */
+  /** How the member stands in the replicated service; null before it has started. */
   view(): View | null;
 }
 
@@ -73,15 +73,13 @@ export async function serveMemberPages({
 
 /** The page `/status` says what it says of every node, and what `status()` says. */
 function pageOf(status: MemberStatus): NodeStatus & MemberStatus {
-  const { id, lockServer } = status;
-  const role = lockServer === id ? "serving" : status.state;
-  // It has as many leaders as elections.
+  const { id, leader } = status;
+  const role = leader === id ? "leader" : status.state;
   return {
     ...status,
     pid: process.pid,
     protocol: "services",
-    leader: null,
-    term: null,
+    term: status.shared.term,
     role,
     view: { role },
     commands: {},

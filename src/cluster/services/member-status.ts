@@ -3,21 +3,19 @@ import { formatHostPort } from "../../runtime/host-port.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
 import type { MemberStatus } from "./api.ts";
-import type { Instances } from "./instances.ts";
+import type { MemberDetector } from "./member-detector.ts";
 import type { Membership } from "./membership.ts";
-import type { SharedParts } from "./shared-parts.ts";
 import type { SharedState } from "./state/shared-state.ts";
 
 interface Parts {
-  readonly shared: SharedParts;
+  readonly detector: MemberDetector;
   readonly service: SharedState;
-  readonly instances: Instances;
   readonly transport: Pick<TcpTransport<never>, "address" | "peers">;
 }
 
 export const statusOf = (
   { id, config, identity, known, founders }: Membership,
-  { shared, service, instances, transport }: Parts,
+  { detector, service, transport }: Parts,
   state: MemberStatus["state"],
   uptimeMs: number,
 ): MemberStatus => ({
@@ -25,13 +23,13 @@ export const statusOf = (
   cluster: config.cluster,
   address: formatHostPort(transport.address),
   state,
-  peers: transport.peers.map((peer) => ({ ...peer, suspected: shared.isSuspected(peer.id) })),
+  peers: transport.peers.map((peer) => ({ ...peer, suspected: detector.isSuspected(peer.id) })),
   voters: known.list?.voters ?? founders,
-  reachable: shared.reachable,
-  hasQuorum: shared.hasQuorum,
+  reachable: detector.reachable,
+  hasQuorum: detector.hasQuorum,
   ...standingOf(identity),
-  lockServer: service.host.leader,
-  instances: [...instances.all.map(({ status }) => status), ...service.inUse],
+  leader: service.host.leader,
+  instances: service.inUse,
   shared: service.status,
   uptimeMs: Math.round(uptimeMs),
 });

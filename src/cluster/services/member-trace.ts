@@ -1,7 +1,6 @@
 /**
  * What a member of `join()` does, as one trace. Messages are recorded where they meet the transport, all else where it
- * happens, under the names of its part: `election.nightly-report.elected`. A node has one picture in a trace: here that
- * of the election of who serves the locks.
+ * happens, under the names of its part: `channel.room.delivered`. A node has one view in a trace: here that of the replicated service.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
@@ -9,7 +8,7 @@ import type { TraceSink } from "../../runtime/host-options.ts";
 import type { Clock } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../trace/entry.ts";
-import type { Envelope } from "./algorithms.ts";
+import type { Envelope } from "./envelope.ts";
 
 /** How many lines may wait for one listener. */
 const CAPACITY = 10_000;

@@ -2,7 +2,6 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { formatHostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
-import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log, type LogLevel, logThrough } from "../../runtime/log.ts";
 import type { MetricRegistry } from "../../runtime/metric-table.ts";
@@ -33,7 +32,7 @@ export interface Membership {
   /** The caller's, for the member's metrics; null where there is none. */
   readonly registry: MetricRegistry | null;
   readonly timing: Timing;
-  readonly journal: Journal | null;
+  readonly journal: Journal;
   readonly identity: GroupIdentity;
   /** Who founded the cluster, as this member's journal knows; empty of a newcomer. */
   readonly founders: readonly NodeId[];
@@ -45,9 +44,8 @@ export interface Membership {
 export const DEFAULT_CLUSTER = "coterie";
 export const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
-/** The journal's owner, the group, the list of instances, who serves, the runs of requests, a floor of epochs for each of two algorithms, and one of views. */
-export const OWN_SLOTS = 16;
-export const MAX_INSTANCES = MAX_SLOT + 1 - OWN_SLOTS;
+/** Slots of a member's journal: its owner, the group, the list of members, and those of the service. */
+export const MAX_SLOTS = 16;
 
 function toStderr(level: LogLevel, text: string): void {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
@@ -60,7 +58,7 @@ const known: Rules<JoinOptions> = {
   id: may.needed({ ...may.natural, wanted: "a whole number of 0 or more, one of the members" }),
   members: may.needed({ wanted: 'an object from id to "host:port"', accepts: areMembers }),
   listen: path,
-  dataDir: path,
+  dataDir: may.needed(path),
   cluster: may.text,
   tls: {
     wanted: '"off" or an object with ca, cert and key',
@@ -143,13 +141,8 @@ export function requireJoinOptions(options: unknown): asserts options is JoinOpt
 }
 
 /** A newcomer has to know where there are members, and remembers what it has become. */
-export function requireWayIn({ existing = false, id, members, dataDir }: JoinOptions): void {
+export function requireWayIn({ existing = false, id, members }: JoinOptions): void {
   if (!existing) return;
-  if (dataDir === undefined)
-    throw new UsageError(
-      "no-journal",
-      "expected join() to be given a dataDir: with `existing` it becomes a member for good",
-    );
   if (Object.keys(members).every((member) => Number(member) === id))
     throw new UsageError(
       "bad-option",
@@ -191,13 +184,10 @@ function checked(
   platform: Platform,
   options: JoinOptions,
 ): Pick<Membership, "config" | "limits" | "multicast" | "admin"> {
-  const { id, listen, cluster = DEFAULT_CLUSTER, tls, dataDir } = options;
+  const { id, listen, cluster = DEFAULT_CLUSTER, tls } = options;
   const members = listen === undefined ? options.members : withListen(options.members, id, listen);
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
-  const most = dataDir === undefined ? Number.MAX_SAFE_INTEGER : MAX_INSTANCES;
   try {
-    if (maxInstances > most)
-      throw refusal(unexpected("limits.maxInstances", `at most ${most}, as a journal holds no more`, maxInstances));
     // The failure detector is what every member runs.
     const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
     const config = parseConfig(file, process.cwd());

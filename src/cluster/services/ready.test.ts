@@ -26,7 +26,7 @@ describe("a member that has heard nobody", () => {
   test("has no majority, and says so at once, and says as soon as it has one", () =>
     founded(async (world) => {
       const first = await world.restart(1);
-      expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, lockServer: null });
+      expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, leader: null });
       const events = eventsOf(first);
       await world.restart(2);
       await world.sleep(1_000);
@@ -75,9 +75,9 @@ describe("a member that is ready", () => {
       const ready = first.ready();
       await world.restart(2);
       await ready;
-      const { hasQuorum, lockServer } = first.status();
+      const { hasQuorum, leader } = first.status();
       expect(hasQuorum).toBe(true);
-      expect([1, 2]).toContain(lockServer);
+      expect([1, 2]).toContain(leader);
       const at = world.now();
       await first.ready({ timeoutMs: 1 });
       expect(world.now()).toBe(at);
@@ -86,7 +86,7 @@ describe("a member that is ready", () => {
   test("needs no log where it keeps no journal, as there is none", () =>
     simulate({ members: 2, seed: 1, join: { dataDir: undefined } }).run(async (world) => {
       await Promise.all(world.members.map((id) => world.member(id).ready()));
-      expect(world.member(1).status()).toMatchObject({ hasQuorum: true, lockServer: null, shared: null });
+      expect(world.member(1).status()).toMatchObject({ hasQuorum: true, leader: null, shared: null });
     }));
 });
 

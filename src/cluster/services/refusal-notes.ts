@@ -2,8 +2,8 @@
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
-import type { Envelope, Setting } from "./algorithms.ts";
-import type { Kind, MemberEvent } from "./api.ts";
+import type { MemberEvent } from "./api.ts";
+import type { Envelope } from "./envelope.ts";
 
 export class RefusalNotes {
   readonly #log: Log;
@@ -23,11 +23,10 @@ export class RefusalNotes {
     this.#log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
   }
 
-  instance({ kind, name }: Setting, by: NodeId, why: string): void {
+  channel(name: string, why: string): void {
     count(this.#counts.refused, "instance");
-    const fields = { event: "instance-refused", kind, name, peer: by };
-    this.#log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`, fields);
-    this.#publish({ type: "instance-refused", kind, name, by, why });
+    this.#log.once(`refused channel ${name}`, why, { event: "instance-refused", kind: "channel", name });
+    this.#publish({ type: "instance-refused", kind: "channel", name, why });
   }
 
   undefinedMachine(machine: string, bytes: number, maxBytes: number): void {
@@ -39,11 +38,5 @@ export class RefusalNotes {
   overflow(to: NodeId): void {
     const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
     this.#log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
-  }
-
-  full(kind: Kind, name: string, by: NodeId): void {
-    count(this.#counts.refused, "instance");
-    const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
-    this.#log.once(`full ${by}`, text, { event: "too-many-instances", kind, name, peer: by });
   }
 }

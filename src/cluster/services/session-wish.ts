@@ -3,26 +3,21 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import { type Fields, strayField } from "../fields.ts";
 
 export interface SessionWish {
-  /** Default: that of `join()`. */
-  readonly algorithm?: string;
   /** Locks only: how long to wait at most. */
   readonly timeoutMs?: number;
   /** From the grant on the caller says at least so often that it lives, or is taken for dead. Default: its connection is enough. */
   readonly silenceMs?: number;
 }
 
-const MAX_ALGORITHM_LENGTH = 128;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const MIN_SILENCE_MS = 100;
 
 /** @throws UsageError that names the field. */
 export function readWish(body: unknown): SessionWish {
-  const known = ["algorithm", "timeoutMs", "silenceMs"];
+  const known = ["timeoutMs", "silenceMs"];
   const stray = strayField(body, { what: "the body", expected: "an object", known, within: "" });
   if (stray !== null) throw new UsageError("bad-command", stray);
-  const { algorithm, timeoutMs, silenceMs } = body as Fields;
-  const isName = typeof algorithm === "string" && algorithm.length <= MAX_ALGORITHM_LENGTH;
-  if (algorithm !== undefined && !isName) throw wrong("algorithm", "the name of an algorithm", algorithm);
+  const { timeoutMs, silenceMs } = body as Fields;
   requireMs("timeoutMs", timeoutMs, "a whole number of milliseconds", 0);
   requireMs("silenceMs", silenceMs, `a whole number of ${MIN_SILENCE_MS} or more`, MIN_SILENCE_MS);
   return body as SessionWish;

@@ -14,7 +14,7 @@ const PATIENCE = { timeout: 60_000, interval: 2 };
 afterEach(() => void vi.useRealTimers());
 
 /** A grant that says when it has been given back. */
-class FakeGrant extends OwnTenure<number> {
+class FakeGrant extends OwnTenure {
   readonly name = "x";
   releasedAt: number | null = null;
 
@@ -36,7 +36,7 @@ class FakeGrant extends OwnTenure<number> {
 /** A member of which the test says when it grants, and to whom. */
 function lending() {
   const asked: { options: AcquireOptions; grant: (grant: FakeGrant) => void; refuse: (error: Error) => void }[] = [];
-  const campaigns: { elect: (tenure: OwnTenure<number>) => Promise<unknown>; over: boolean }[] = [];
+  const campaigns: { elect: (tenure: OwnTenure) => Promise<unknown>; over: boolean }[] = [];
   let refusals = 0;
   const member = {
     mutex: (name: string) => {
@@ -56,7 +56,7 @@ function lending() {
         new Promise((resolve, reject) => {
           const campaign = {
             over: false,
-            elect: (tenure: OwnTenure<number>) => work(Object.assign(tenure, { name })).then(resolve, reject),
+            elect: (tenure: OwnTenure) => work(Object.assign(tenure, { name })).then(resolve, reject),
           };
           campaigns.push(campaign);
           const end = (): void => {
@@ -261,7 +261,7 @@ test("sessions that are over leave nothing that listens", async () => {
       await lock.last("granted");
       const first = opened(it, {}, "election");
       const second = opened(it, {}, "election"); // Waits for its turn.
-      const tenure = new OwnTenure<number>({
+      const tenure = new OwnTenure({
         platform: realPlatform,
         token: turn,
         what: "the leadership",

@@ -19,7 +19,7 @@ const MAX_SESSIONS = 128;
 /** Where a grant has no deadline: how long a leaving member waits for a program to say that it is done. */
 const LAST_WORK_MS = 1_000;
 
-type Held = Tenure<number | null>;
+type Held = Tenure;
 
 export class Sessions implements SessionHost {
   readonly #member: Pick<Member, "mutex" | "election">;
@@ -35,7 +35,7 @@ export class Sessions implements SessionHost {
   }
 
   open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
-    const { algorithm, timeoutMs, silenceMs = null } = readWish(wish);
+    const { timeoutMs, silenceMs = null } = readWish(wish);
     if (kind === "election" && timeoutMs !== undefined)
       throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
     if (this.#closing.signal.aborted) throw leaving();
@@ -43,12 +43,11 @@ export class Sessions implements SessionHost {
       this.#onRefused();
       throw new EnvironmentError("too-many-sessions", `${MAX_SESSIONS} sessions are open here, and no more may be`);
     }
-    const options = algorithm === undefined ? {} : { algorithm };
     const session = new Session(silenceMs, this.#closing.signal);
     const held =
       kind === "mutex"
-        ? lend(this.#member.mutex(name, options), session, timeoutMs)
-        : this.#elect(this.#member.election(name, options), session);
+        ? lend(this.#member.mutex(name), session, timeoutMs)
+        : this.#elect(this.#member.election(name), session);
     this.#open.set(session.id, session);
     void session.follow(held).finally(() => this.#open.delete(session.id));
     return session;
@@ -74,7 +73,7 @@ export class Sessions implements SessionHost {
     throw new UsageError("unknown-session", "expected a session that is open: this one is over, or never was");
   }
 
-  async #elect(election: Election<number | null>, session: Session): Promise<void> {
+  async #elect(election: Election, session: Session): Promise<void> {
     const { name } = election;
     while (this.#turns.has(name) && !session.left.aborted) await anyAborted([session.left], this.#turns.get(name));
     if (session.left.aborted) return;
@@ -99,7 +98,7 @@ async function lend(mutex: Mutex, session: Session, timeoutMs: number | undefine
 }
 
 /** Work that throws ends the campaign also where leadership was lost: for another leadership another session is opened. */
-async function campaignOnce(election: Election<number | null>, session: Session): Promise<void> {
+async function campaignOnce(election: Election, session: Session): Promise<void> {
   const over = new Error("over");
   const campaign = new AbortController();
   let isElected = false;

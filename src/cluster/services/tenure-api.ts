@@ -4,18 +4,14 @@
  * Something that is this member's alone until it is lost: a lock, or leadership. Code that relies on it looks at
  * `signal` before each act, and passes `token` to what it acts on.
  */
-export interface Tenure<Token extends number | null = number> {
-  /**
-   * Grows from one tenure of the name to the next, over all members. A resource that remembers the highest turns stale ones
-   * away. With `central-server` and the other locks that keep no journal only while no member is started again: after that,
-   * tokens may repeat and two may be inside.
-   */
-  readonly token: Token;
+export interface Tenure {
+  /** Grows from one tenure of the name to the next, over all members. A resource that remembers the highest rejects stale ones. */
+  readonly token: number;
   /** Aborted the moment it is no longer certain that nobody else has it; the reason is a `CoordinationError`. */
   readonly signal: AbortSignal;
   /** Whether it is certain at this very moment, which is asked of the clock as well. */
   readonly isHeld: boolean;
-  /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null where the algorithm has no lease. */
+  /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null before it is first confirmed. */
   readonly deadline: number | null;
   /**
    * Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. What it throws is an

@@ -14,7 +14,7 @@ afterEach(() => {
 
 const lost = { code: "grant-lost", phase: "lost" };
 
-function tenure(onOverdue: () => void = () => {}): OwnTenure<number> {
+function tenure(onOverdue: () => void = () => {}): OwnTenure {
   return new OwnTenure({ platform: realPlatform, token: 7, what: "the lock", onOverdue });
 }
 
@@ -103,11 +103,11 @@ describe("a tenure", () => {
   });
 
   test.each([
-    ["isHeld", (held: OwnTenure<number>) => held.isHeld],
-    ["signal.aborted", ({ signal }: OwnTenure<number>) => !signal.aborted],
+    ["isHeld", (held: OwnTenure) => held.isHeld],
+    ["signal.aborted", ({ signal }: OwnTenure) => !signal.aborted],
     [
       "signal.throwIfAborted",
-      ({ signal }: OwnTenure<number>) => {
+      ({ signal }: OwnTenure) => {
         try {
           signal.throwIfAborted();
           return true;

@@ -11,9 +11,9 @@ import { CoordinationError } from "./coordination-error.ts";
 import { requireRule, work } from "./known-options.ts";
 import { controllerForMany } from "./on-abort.ts";
 
-export interface TenureOptions<T extends number | null> {
+export interface TenureOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  readonly token: T;
+  readonly token: number;
   /** In an error's words, such as `the lock "invoice-42"`. */
   readonly what: string;
   /** Called once if the deadline passes before anybody else has ended the tenure. */
@@ -22,9 +22,9 @@ export interface TenureOptions<T extends number | null> {
   readonly onEnd?: (reason: CoordinationError) => void;
 }
 
-export class OwnTenure<T extends number | null> implements Tenure<T> {
-  readonly token: T;
-  readonly #options: TenureOptions<T>;
+export class OwnTenure implements Tenure {
+  readonly token: number;
+  readonly #options: TenureOptions;
   readonly #controller = controllerForMany();
   readonly #listeners = new Set<(deadline: number) => void>();
   #deadline: number | null = null;
@@ -32,7 +32,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
   #wallDeadline = 0;
   #timer: Timer | null = null;
 
-  constructor(options: TenureOptions<T>) {
+  constructor(options: TenureOptions) {
     this.token = options.token;
     this.#options = options;
     askFirst(this.#controller.signal, () => this.#loseIfOverdue());

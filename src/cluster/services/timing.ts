@@ -3,16 +3,14 @@
  * that has crashed. One word for the failure detector, the leases of elections and locks, and the views of channels.
  * docs/timing.md says what each survives, measured.
  */
-import { embeddedNamed } from "../../protocols/index.ts";
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
-import type { NamesOptions } from "../../protocols/membership/names/names.ts";
-import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
+import type { LogViewsOptions } from "../../protocols/membership/log-views.ts";
 import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/coordination-service.ts";
 
 export const timings = ["fast", "default", "patient"] as const;
 export type Timing = (typeof timings)[number];
 
-/** The waits of detectors, leases of algorithms by name, and views, as multiples of the default. */
+/** The waits of detectors and views, as multiples of the default. */
 const factors: Readonly<Record<Timing, number>> = { fast: 0.5, default: 1, patient: 5 };
 
 export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
@@ -39,20 +37,7 @@ export const serviceOptions = (timing: Timing): CoordinationServiceOptions => ({
   log: elections[timing],
 });
 
-/** What an algorithm is told where its user does not say otherwise. Some wait as their own options say. */
-export function leaseOptions(timing: Timing, algorithm: string): object {
-  const lease = embeddedNamed(algorithm)?.lease;
-  if (timing === "default" || lease?.isTimed !== true) return {};
-  const { leaseMs, renewMs } = lease.with({});
-  return { leaseMs: leaseMs * factors[timing], renewMs: renewMs * factors[timing] };
-}
-
 /** A step of a change of the view waits for a member that the detector still trusts. */
-export const viewOptions = (timing: Timing): Partial<ViewsOptions> => ({
-  roundMs: 1_000 * Math.max(1, factors[timing]),
-});
-
-/** A name is put away only after it was idle for longer than the detector takes to suspect a member that does not answer. */
-export const namesOptions = (timing: Timing): Partial<NamesOptions> => ({
-  sweepMs: 250 * Math.max(1, factors[timing]),
+export const viewOptions = (timing: Timing): Partial<LogViewsOptions> => ({
+  roundMs: 500 * Math.max(1, factors[timing]),
 });

@@ -4,7 +4,9 @@
  */
 import type { Tagged } from "../../core/protocol.ts";
 import type { WireTable } from "../../protocols/system.ts";
-import type { AlgorithmEvent } from "./engine.ts";
+
+/** An event of an algorithm: whatever else it carries is looked at by name. */
+export type AlgorithmEvent = Tagged & Readonly<Record<string, unknown>>;
 
 type Give = (part: string, command: Tagged) => void;
 
@@ -13,8 +15,6 @@ export interface Wired {
   onShared(event: AlgorithmEvent): void;
   /** Its own part has. */
   onOwn(event: AlgorithmEvent): void;
-  /** Whether that shared part tells it anything. */
-  listensTo(part: string): boolean;
 }
 
 /**
@@ -31,7 +31,6 @@ export function wired(own: string, wires: WireTable, take: (command: Tagged) => 
   return {
     onShared: (event) => fromShared[event.type]?.(event, only),
     onOwn: (event) => wires[own]?.[event.type]?.(event, give),
-    listensTo: (part) => shared.some(([other]) => other === part),
   };
 }
 

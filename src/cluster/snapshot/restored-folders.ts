@@ -17,7 +17,6 @@ import type { Log } from "../../runtime/log.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { requireEmpty } from "../kept-journal.ts";
-import { promiseEpochs } from "../replace-member.ts";
 import type { Snapshot } from "./snapshot-file.ts";
 
 export interface NewCluster {
@@ -44,13 +43,10 @@ export function newCluster(
   };
 }
 
-/** Elections of who serves locks by name have less than one in so long, over all that a cluster lives: their epochs grow with the clock. */
-const SERVER_EPOCH_MS = 600_000;
-
 /** @throws UsageError `folder-in-use` if there is a journal; EnvironmentError where the disk refuses */
 export async function makeFolder(
   platform: Platform,
-  { cluster, journals, revision, records }: NewCluster,
+  { cluster, journals, records }: NewCluster,
   id: NodeId,
   folder: string,
   log: Pick<Log, "warn">,
@@ -71,10 +67,6 @@ export async function makeFolder(
     journal.slot<GroupRecord>("group", groupShape).append(own);
     const slot = protocolSlot(journal, "service", coordinationService({ log: { voters: members } }));
     for (const record of records) slot.append({ type: "log", body: record } as never);
-    promiseEpochs(journal, members, {
-      ofElections: () => revision,
-      ofServers: Math.floor(platform.clock.wall() / SERVER_EPOCH_MS),
-    });
   } finally {
     await journal.close();
   }

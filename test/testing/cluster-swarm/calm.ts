@@ -118,7 +118,7 @@ export class Calm {
     const kept = await Promise.all(this.#expected.map((id) => this.#keeps(id)));
     await world.sleep(500);
     const leader = kept
-      .map(({ participant: { user } }) => (isMember(user) ? user.status().lockServer : null))
+      .map(({ participant: { user } }) => (isMember(user) ? user.status().leader : null))
       .find((id) => id !== null);
     const needed = await this.#needed(kept);
     const members = kept.filter(({ participant: { user, id } }) => isMember(user) && id !== leader && !needed.has(id));

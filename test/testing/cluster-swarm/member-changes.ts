@@ -213,7 +213,7 @@ export class MemberChanges {
   async #anybody(withinMs: number): Promise<number | null> {
     const world = this.#world;
     for (const limit = world.now() + withinMs; world.now() < limit; ) {
-      const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().lockServer !== null);
+      const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().leader !== null);
       const id = up[this.#chance.below(up.length || 1)];
       if (id !== undefined) return id;
       await world.sleep(50);

@@ -2,11 +2,11 @@
 import type { AcquireOptions } from "../api.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions } from "../known-options.ts";
-import { acquireRules } from "../local-mutex.ts";
 import { OwnTenure } from "../tenure.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
+import { acquireRules } from "./named-grants.ts";
 import { isPassing } from "./refusals.ts";
 import type { Service } from "./service.ts";
 import type { Barrier, CallOptions, QueueItem, SharedQueue } from "./state-api.ts";
@@ -72,7 +72,7 @@ interface Taken {
   readonly giveBack: () => void;
 }
 
-class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
+class TakenItem<T> extends OwnTenure implements QueueItem<T> {
   readonly #taken: Taken;
   readonly #service: Service;
   readonly #waits: Waits;

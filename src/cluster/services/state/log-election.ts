@@ -1,21 +1,15 @@
-/**
- * An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. For the
- * side that this process uses it stands where an algorithm stands in other elections.
- */
+/** An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
-import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";
-import type { Engine } from "../engine.ts";
-import { LocalElection } from "../local-election.ts";
+import { type ElectionEngine, LocalElection } from "../local-election.ts";
 import { ASK_AGAIN_MS, isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
 /** Elections may be many, and where too much is under way all of them ask again. */
 const LOOK_AGAIN_MS = 250;
-const commands = ["stand", "resign"];
 
 interface Leader {
   readonly node: NodeId;
@@ -25,7 +19,7 @@ interface Leader {
 
 export interface LogElectionOptions {
   readonly name: string;
-  sayLeader(change: LeaderChange<number | null>): void;
+  onChange(change: LeaderChange): void;
 }
 
 export class LogElection {
@@ -81,7 +75,7 @@ export class LogElection {
   get status(): InstanceStatus {
     const role = this.#own !== null ? "leader" : this.#wait !== null ? "candidate" : "follower";
     const { leader, held } = this.local;
-    return { kind: "election", name: this.#options.name, algorithm: "raft", role, leader, ...held };
+    return { kind: "election", name: this.#options.name, role, leader, ...held };
   }
 
   retire(): void {
@@ -93,27 +87,17 @@ export class LogElection {
     return `election/${this.#options.name}`;
   }
 
-  #engine(): Engine {
+  #engine(): ElectionEngine {
     const election = this;
-    const { platform, self, counts, maxWaiters } = this.#service;
-    const setting: Setting = { kind: "election", name: this.#options.name, algorithm: "raft", options: "{}" };
+    const { platform, self, counts } = this.#service;
+    const { name, onChange } = this.#options;
     return {
-      platform,
-      setting,
-      self,
-      peers: [],
-      maxWaiters,
-      counts,
+      ...{ platform, name, self, counts, onChange },
       get leader() {
         return election.#leader?.node ?? null;
       },
-      isSettled: true,
-      takes: (command) => commands.includes(command),
-      command: ({ type }) => (type === "stand" ? this.#stand() : this.#resign()),
-      hasRoom: () => true,
-      bounds: () => ({ payloadBytes: 0, batchBytes: 0 }), // Channels ask for it.
-      sayLeader: this.#options.sayLeader,
-      sayPressure: () => {},
+      stand: () => this.#stand(),
+      resign: () => this.#resign(),
     };
   }
 
@@ -228,7 +212,7 @@ export class LogElection {
       this.#own = token;
       this.#change({ node: this.#service.self, token, note: this.#note });
     }
-    this.local.onEvent({ type: "confirmed", epoch: token }, until);
+    this.local.confirmed(token, until);
   }
 
   /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
@@ -270,12 +254,9 @@ export class LogElection {
     const before = this.#leader;
     this.#leader = leader;
     if (leader === null) {
-      this.local.onEvent({ type: "deposed", epoch: before?.token, why }, null);
-      return;
+      return this.local.deposed(before?.token ?? null, why);
     }
-    const { node, token, note } = leader;
-    const metadata = metadataIn(note);
-    this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata }, null);
+    this.local.elected(leader.node, leader.token, metadataIn(leader.note));
   }
 }
 

@@ -3,8 +3,7 @@ import type { AcquireOptions, Grant, Mutex } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { HeldGrant, useGrant } from "../held-grant.ts";
 import type * as may from "../known-options.ts";
-import { type Rules, requireOptions } from "../known-options.ts";
-import { acquireRules } from "../local-mutex.ts";
+import { duration, type Rules, requireOptions, signal } from "../known-options.ts";
 import { isGivenUp } from "../tenure.ts";
 import type { Service } from "./service.ts";
 import type { PermitOptions, ReadWriteLock, Semaphore } from "./state-api.ts";
@@ -56,10 +55,13 @@ export class Grants {
   }
 }
 
-/** The lock of that name; its algorithm is the replicated log. */
+export const acquireRules: Rules<AcquireOptions> = {
+  timeoutMs: { ...duration, wanted: `${duration.wanted}, since no lock on a network is acquired without waiting` },
+  signal,
+};
+
 export class SharedMutex implements Mutex {
   readonly #grants: Grants;
-  readonly algorithm = "raft";
 
   constructor(
     readonly name: string,

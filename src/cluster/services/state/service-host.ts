@@ -1,8 +1,7 @@
 /** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
-import { UsageError } from "../../../core/errors.ts";
 import type { NodeId, RequestId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
-import type { AnyProtocol } from "../../../protocols/index.ts";
+import type { AnyProtocol } from "../../../protocols/entry.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
 import {
   type Operation,
@@ -15,13 +14,13 @@ import type { Replica } from "../../../protocols/service/coordination-service/re
 import type { MemberSession } from "../../../protocols/service/coordination-service/session-vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
+import { protocolSlot } from "../../../runtime/journal/protocol-slot.ts";
 import { type Counts, measure } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { SendResult } from "../../../runtime/transport/tcp.ts";
-import { type Content, type ServiceEnvelope, serviceContent } from "../algorithms.ts";
 import type { CoordinationError } from "../coordination-error.ts";
-import { slotOf } from "../instance.ts";
+import { type Content, type ServiceEnvelope, serviceContent } from "../envelope.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { UNNAMED } from "../unrecorded.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "./calls.ts";
@@ -35,9 +34,8 @@ export interface ServiceHostOptions {
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
   readonly counts: Pick<Counts, "locks" | "leaderships" | "sessionsLost" | "log">;
-  /** Null where this member keeps no journal, and so cannot take part. */
-  readonly protocol: AnyProtocol | null;
-  readonly journal: Journal | null;
+  readonly protocol: AnyProtocol;
+  readonly journal: Journal;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: ServiceEnvelope): SendResult;
   /** Why nobody may be answering, as a clause; empty where that is not known. */
@@ -74,7 +72,7 @@ export class ServiceHost implements Service {
   /** The same, as a list that stays as it is while it is gone through; null: one has come or gone since. */
   #listening: readonly Listener[] | null = null;
   readonly #peers: Set<NodeId>;
-  readonly #host: Host<Vocabulary> | null;
+  readonly #host: Host<Vocabulary>;
   readonly #calls: Calls = {
     begin: () => {
       this.use();
@@ -117,20 +115,14 @@ export class ServiceHost implements Service {
     this.#number = this.#firstNumber;
     this.#peers = new Set(options.peers);
     this.#times = new ServiceTimes(options.platform.clock, options.counts.log);
-    this.#host = options.protocol && this.#hostOf(options.protocol);
+    this.#host = this.#hostOf(options.protocol);
   }
 
-  /** Whether this member takes part. */
-  get isRunning(): boolean {
-    return this.#host !== null;
+  get view(): View {
+    return this.#host.view;
   }
 
-  /** How this member stands in the service; null where it takes no part. */
-  get view(): View | null {
-    return this.#host?.view ?? null;
-  }
-
-  /** What is found in the service's state, and is no piece of it; null where it takes no part. */
+  /** What is found in the service's state, and is no piece of it; null before the protocol has begun. */
   look<T>(find: (state: StateOf<CoordinationService>) => T): T | null {
     return this.#state && find(this.#state);
   }
@@ -151,47 +143,41 @@ export class ServiceHost implements Service {
 
   /** Whether all that has been done here has left. */
   get isSettled(): boolean {
-    return this.#host?.isSettled !== false;
+    return this.#host.isSettled;
   }
 
   /** The member has joined. */
   start(): void {
     this.#isOpen = true;
-    this.#host?.start();
+    this.#host.start();
   }
 
   use(): void {
     if (this.closed !== null) throw this.closed;
-    this.requireJournal();
-  }
-
-  /** @throws UsageError */
-  requireJournal(): void {
-    if (this.#host === null) throw new UsageError("no-journal", NO_JOURNAL);
   }
 
   /** Another member, as a later list says. */
   meet(node: NodeId): void {
     this.#peers.add(node);
-    this.#host?.meet(node);
+    this.#host.meet(node);
   }
 
   /** Puts leadership of the log into the hands of that member. */
   transfer(to: NodeId): void {
     this.use();
-    this.#host?.carryOut({ type: "log", body: { type: "transfer", to } } as never);
+    this.#host.carryOut({ type: "log", body: { type: "transfer", to } } as never);
   }
 
   receive(from: NodeId, content: Content): void {
     if (!("body" in content) || !this.#peers.has(from)) return; // What cannot be read is of another release.
-    this.#host?.receive(from, content.body as never, UNNAMED);
+    this.#host.receive(from, content.body as never, UNNAMED);
   }
 
   /** Puts a command of a client to the log. It may be lost: the client asks again. */
   propose(command: Command): void {
     this.use();
     this.#times.proposed(command.client);
-    this.#host?.carryOut({ type: "log", body: { type: "propose", command } } as never);
+    this.#host.carryOut({ type: "log", body: { type: "propose", command } } as never);
   }
 
   isOwn(session: SessionId): boolean {
@@ -302,7 +288,6 @@ export class ServiceHost implements Service {
   /** Ends the session, and hands the log over to one of these if this member leads it; as far as that goes quickly. */
   async depart(peers: readonly NodeId[]): Promise<void> {
     const host = this.#host;
-    if (host === null) return;
     this.#askGathered(); // What was asked for before comes before.
     const { clock, timers } = this.platform;
     const until = clock.now() + LAST_WORDS_MS;
@@ -319,7 +304,7 @@ export class ServiceHost implements Service {
 
   stop(): void {
     this.#isOpen = false;
-    this.#host?.stop();
+    this.#host.stop();
   }
 
   #hostOf(protocol: AnyProtocol): Host<Vocabulary> {
@@ -337,7 +322,7 @@ export class ServiceHost implements Service {
       peers,
       send: (to, body) => send(to, { type: "service", content: { type, body } }),
       trace: trace.of(["service"], true),
-      slot: slotOf(protocol, journal, SLOT),
+      slot: protocolSlot<Vocabulary>(journal, SLOT, protocol),
       beforeStep: () => this.#times.stepBegins(),
       afterStep: () => this.#times.stepEnds(this.look(snapshotIndex) ?? 0, this.look(charsWritten) ?? 0),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
@@ -359,7 +344,7 @@ export class ServiceHost implements Service {
     const gathered = this.#gathered;
     this.#gathered = [];
     const isMany = gathered.length > 1 && this.#isOpen;
-    const host = this.#host as Host<Vocabulary>;
+    const host = this.#host;
     if (isMany) host.carryOut({ type: "session", body: { type: "cork" } } as never);
     for (const asked of gathered) asked.askOf(host);
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
@@ -491,5 +476,3 @@ class Asked {
 const notDone = (result: Refusal) => ({ revision: 0, session: 0, result });
 const refusalIn = (reply: Reply): Refusal =>
   reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
-
-const NO_JOURNAL = "expected join() to be given a dataDir, since what members share is kept in their journals";

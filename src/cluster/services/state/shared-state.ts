@@ -1,21 +1,22 @@
 /** All that members share by name, on the replicated service of this member. */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import type { ElectionOptions, InstanceStatus, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
-import type { Channel, ChannelOptions, Order } from "../channel-api.ts";
+import type { Election, ElectionOptions, InstanceStatus, LeaderChange, MemberEvent, Mutex } from "../api.ts";
+import { electionRules } from "../call-options.ts";
+import type { Channel, ChannelOptions, Transport } from "../channel-api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
-import { endedLogChannel } from "../ended-side.ts";
-import { ElectionHandle } from "../handles.ts";
+import type { ChannelEnvelope } from "../envelope.ts";
+import { type ChannelLinks, GroupChannel } from "../group-channel.ts";
 import { requireName } from "../instance-name.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
-import type { LocalElection } from "../local-election.ts";
+import { ElectionHandle, type LocalElection } from "../local-election.ts";
+import type { Timing } from "../timing.ts";
 import { Arrivals } from "./arrivals.ts";
 import { limits } from "./limits.ts";
 import { LocalCounter } from "./local-counter.ts";
 import { LocalMap } from "./local-map.ts";
 import { LocalBarrier, LocalQueue } from "./local-queue.ts";
-import { LogChannel } from "./log-channel.ts";
 import { LogElection } from "./log-election.ts";
 import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "./named-grants.ts";
 import { LocalReplicated, type Machines, requireMachine } from "./replicated.ts";
@@ -42,18 +43,17 @@ import { Waiters } from "./waiters.ts";
 import { Waits } from "./waits.ts";
 
 const count = may.needed(may.positive);
-const LOG = "raft";
 
-/** What the member says of itself. */
-export interface OfMember extends Pick<ServiceHostOptions, "maxWaiters" | "counts" | "send" | "why"> {
+export interface SharedStateOptions extends ServiceHostOptions {
+  readonly maxInstances: number;
+  readonly timing: Timing;
+  readonly links: ChannelLinks;
+  /** Members that are suspected just now. */
+  suspected(): readonly NodeId[];
   /** Commands wait here for a machine to be defined. */
   onUndefined(machine: string, bytes: number, maxBytes: number): void;
-  readonly maxInstances: number;
-  /** With which other algorithm a name is in use here; null: with none. */
-  otherAlgorithm(kind: Kind, name: string): string | null;
-}
-
-export interface SharedStateOptions extends ServiceHostOptions, OfMember {
+  /** Other members use the channel with another setting. */
+  onRefused(channel: string, why: string): void;
   publish(event: MemberEvent): void;
 }
 
@@ -66,7 +66,7 @@ export class SharedState implements StateApi {
   readonly #arrivals: Arrivals;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
-  readonly #channels = new Map<string, LogChannel>();
+  readonly #channels = new Map<string, GroupChannel>();
 
   /** @param machines that the replicas look up. */
   constructor(options: SharedStateOptions, machines: Machines) {
@@ -99,65 +99,82 @@ export class SharedState implements StateApi {
     return transact(this.host, work, options);
   }
 
-  mutex(name: string, { options }: MutexOptions): Mutex {
-    requireNothing("mutex", { options });
-    this.#requireJournal("mutex", "central-server");
-    return new SharedMutex(this.#free("mutex", name), this.#grants);
+  mutex(name: string): Mutex {
+    return new SharedMutex(this.#used(name), this.#grants);
   }
 
   /** @throws UsageError as `map` does, and for metadata that cannot be sent. */
-  election(name: string, { metadata, options, rank }: ElectionOptions): ElectionHandle {
-    requireNothing("election", { options, rank });
-    this.#requireJournal("election", "bully");
-    this.#free("election", name);
+  election<M>(name: string, options: ElectionOptions<M> = {}): Election<M> {
+    requireOptions("election", options, electionRules);
+    this.#used(name);
+    const { metadata } = options;
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
     const open = (): LocalElection => this.#election(name).local;
     const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
-    return new ElectionHandle(open, find, () => this.#election(name).announce(note));
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election as Election<M>;
   }
 
   /** @throws UsageError as `map` does, and for what a log does not give. */
-  channel<T>(name: string, { order, reliable = true }: ChannelOptions): Channel<T> {
-    if (!reliable || (order !== "total" && order !== "causal-total"))
+  channel<T>(name: string, { order, transport = "tcp" }: ChannelOptions): Channel<T> {
+    if (transport === "log" && order !== "total" && order !== "causal-total")
       throw new UsageError(
         "bad-option",
-        `expected order "total" or "causal-total" and reliable: true of a channel on the log, got ${JSON.stringify({ order, reliable })}: the log has one order for all`,
+        `expected order "total" or "causal-total" of a channel on the log, got ${JSON.stringify(order)}: the log has one order for all`,
       );
-    const known = this.#channels.get(this.#free("channel", name));
-    if (known !== undefined && known.order !== order)
-      throw new UsageError(
-        "other-setting",
-        unexpected(`the order of the channel "${name}"`, `"${known.order}", as it is in use here`, order),
-      );
-    const { closed } = this.host;
-    if (known === undefined && closed !== null) return endedLogChannel(name, order, this.host, closed).use<T>();
-    return (known ?? this.#openChannel(name, order)).local.use<T>();
+    const known = this.#channels.get(this.#used(name));
+    if (known === undefined) return this.#openChannel(name, { order, transport }).local.use<T>();
+    const { setting } = known;
+    for (const [option, used, wanted] of [
+      ["order", setting.order, order],
+      ["transport", setting.transport, transport],
+    ] as const)
+      if (used !== wanted)
+        throw new UsageError(
+          "other-setting",
+          unexpected(`the ${option} of the channel "${name}"`, `"${used}", as it is in use here`, wanted),
+        );
+    return known.local.use<T>();
   }
 
-  #openChannel(name: string, order: Order): LogChannel {
+  #openChannel(name: string, setting: Required<Pick<ChannelOptions, "order" | "transport">>): GroupChannel {
     this.#makeRoom(this.#channels, "channels");
-    const onUnused = (): void => {
-      this.#channels.get(name)?.retire();
-      this.#channels.delete(name);
-    };
-    const { trace, onFatal } = this.#options;
-    const channel = new LogChannel(this.host, { name, order, trace, onUnused, onFatal });
-    this.#channels.set(name, channel);
+    const { trace, timing, links, onFatal } = this.#options;
+    const channel: GroupChannel = new GroupChannel(this.host, {
+      ...{ name, order: setting.order, transport: setting.transport as Transport, trace, timing, links, onFatal },
+      suspected: this.#options.suspected(),
+      onUnused: () => {
+        channel.retire();
+        this.#channels.delete(name);
+      },
+      onRefused: (why) => {
+        channel.stop();
+        this.#channels.delete(name);
+        this.#options.onRefused(name, why);
+      },
+    });
+    if (this.host.closed === null) this.#channels.set(name, channel);
+    else {
+      channel.stop();
+      channel.local.close(this.host.closed);
+    }
     return channel;
   }
 
-  /** Whether this process uses that name on the log. */
-  uses(kind: Kind, name: string): boolean {
-    if (kind === "election") return this.#elections.get(name)?.isUsed === true;
-    if (kind === "channel") return this.#channels.has(name);
-    return kind === "mutex" && this.waits.uses(`mutex/${name}`);
+  /** @returns false of what is for no channel that is open here and takes what comes that way */
+  receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
+    const channel = this.#channels.get(envelope.name);
+    return channel !== undefined && channel.receive(from, envelope, over);
+  }
+
+  noteSuspicion(node: NodeId, isSuspected: boolean): void {
+    for (const channel of this.channels) channel.noteSuspicion(node, isSuspected);
   }
 
   /** Elections and channels that are open here, and locks that this process waits for or holds. */
   get inUse(): readonly InstanceStatus[] {
     const locks = [...this.waits.locks].map(([name, use]) => {
       const role = use.isHeld ? "held" : "wanted";
-      return { kind: "mutex", name, algorithm: LOG, role, leader: null, ...use } as const;
+      return { kind: "mutex", name, role, leader: null, ...use } as const;
     });
     return [...[...this.elections, ...this.channels].map(({ status }) => status), ...locks];
   }
@@ -168,7 +185,7 @@ export class SharedState implements StateApi {
   }
 
   /** The same. */
-  get channels(): readonly LogChannel[] {
+  get channels(): readonly GroupChannel[] {
     return [...this.#channels.values()];
   }
 
@@ -176,15 +193,15 @@ export class SharedState implements StateApi {
     const known = this.#elections.get(name);
     if (known !== undefined) return known;
     this.#makeRoom(this.#elections, "elections");
-    const sayLeader = (change: LeaderChange<number | null>): void =>
-      this.#options.publish({ type: "leader-changed", election: name, ...change });
-    const election = new LogElection(this.host, { name, sayLeader });
+    const onChange = ({ leader, token }: LeaderChange): void =>
+      this.#options.publish({ type: "leader-changed", election: name, leader, token });
+    const election = new LogElection(this.host, { name, onChange });
     this.#elections.set(name, election);
     return election;
   }
 
   /** Where there is no room, what is not in use makes room. */
-  #makeRoom(open: Map<string, LogElection | LogChannel>, what: string): void {
+  #makeRoom(open: Map<string, LogElection | GroupChannel>, what: string): void {
     const { maxInstances } = this.#options;
     if (open.size < maxInstances) return;
     for (const [name, each] of open) {
@@ -234,50 +251,13 @@ export class SharedState implements StateApi {
     return new LocalReplicated<S, C, R>(name, this.host);
   }
 
-  get status(): StateStatus | null {
-    if (!this.host.isRunning) return null;
+  get status(): StateStatus {
     const { leader, term, session, revision, waiting } = this.host;
     return { leader, term, session, revision, waiting };
   }
 
-  /** @throws UsageError if the name is in use with another algorithm. */
-  #free(kind: Kind, name: string): string {
-    const algorithm = this.#options.otherAlgorithm(kind, this.#used(name));
-    if (algorithm === null) return name;
-    throw new UsageError(
-      "other-setting",
-      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft, which is the default: name ${algorithm}, as all members of earlier releases do, or wait until nobody uses it`,
-    );
-  }
-
-  #requireJournal(call: string, other: string): void {
-    if (this.#options.protocol !== null) return;
-    const wanted = `expected join() to be given a dataDir, since locks and elections are kept in the journals of the members`;
-    throw new UsageError(
-      "no-journal",
-      `${wanted}: give one, or name an algorithm of ${call}() that keeps none, such as ${other}`,
-    );
-  }
-
-  /** @throws UsageError for a name that cannot be, or without a `dataDir`. After the member has ended, the calls reject. */
+  /** @throws UsageError for a name that cannot be. After the member has ended, the calls reject. */
   #used(name: string): string {
-    this.host.requireJournal();
     return requireName(name);
   }
 }
-
-/** @throws UsageError for what other algorithms know. */
-function requireNothing(
-  call: string,
-  given: { readonly options?: object | undefined; readonly rank?: number | undefined },
-): void {
-  const { options = {}, rank } = given;
-  const [unknown] = Object.entries({ ...(rank === undefined ? {} : { rank }), ...prefixed(options) });
-  if (unknown === undefined) return;
-  const [name, value] = unknown;
-  const wanted = "absent, since raft, which is the default, has no such option";
-  throw new UsageError("bad-option", unexpected(`${name} of ${call}()`, wanted, value));
-}
-
-const prefixed = (options: object): object =>
-  Object.fromEntries(Object.entries(options).map(([name, value]) => [`options.${name}`, value as unknown]));

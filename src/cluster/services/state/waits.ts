@@ -14,7 +14,7 @@ import type { Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
 /** Where somebody waits, and how it is asked for. */
-export interface Place<H extends OwnTenure<number>> {
+export interface Place<H extends OwnTenure> {
   /** In the log: kinds have names of their own. */
   readonly name: string;
   /** In an error's words, such as `the lock "invoice-42"`. */
@@ -35,12 +35,12 @@ export interface Given<H> {
 
 /** One call, from its first word to the end of what it was given. */
 interface Wanted {
-  readonly place: Place<OwnTenure<number>>;
+  readonly place: Place<OwnTenure>;
   /** Another one in each session. */
   wait: WaitId;
-  given: Given<OwnTenure<number>> | null;
+  given: Given<OwnTenure> | null;
   /** Null once nobody waits any more. */
-  waiter: { granted(given: Given<OwnTenure<number>>): void; refused(error: CoordinationError): void } | null;
+  waiter: { granted(given: Given<OwnTenure>): void; refused(error: CoordinationError): void } | null;
 }
 
 /** How a lock stands here. */
@@ -85,17 +85,17 @@ export class Waits {
     return locks;
   }
 
-  async wait<H extends OwnTenure<number>>(place: Place<H>, options: AcquireOptions): Promise<Given<H>> {
+  async wait<H extends OwnTenure>(place: Place<H>, options: AcquireOptions): Promise<Given<H>> {
     this.#waiters.requireRoom(place.name, place.what, options.signal);
     return (await this.#waitAt(place, options)) as Given<H>;
   }
 
   /** It has ended in another way than by being given back. */
-  forget(held: OwnTenure<number>): void {
+  forget(held: OwnTenure): void {
     for (const [wait, { given }] of this.#wanted) if (given?.held === held) this.#wanted.delete(wait);
   }
 
-  #waitAt(place: Wanted["place"], options: AcquireOptions): Promise<Given<OwnTenure<number>>> {
+  #waitAt(place: Wanted["place"], options: AcquireOptions): Promise<Given<OwnTenure>> {
     const { platform, counts } = this.#service;
     const { clock } = platform;
     const began = clock.now();
@@ -106,7 +106,7 @@ export class Waits {
         wanted.waiter = null;
       };
       // The caller runs after this turn, which may be long or end the session. Until then it counts as waiting.
-      const look = (given: Given<OwnTenure<number>>): void => {
+      const look = (given: Given<OwnTenure>): void => {
         if (wanted.waiter === null || wanted.given !== given) return;
         if (!given.held.isHeld) return this.#askAnew(wanted);
         done();

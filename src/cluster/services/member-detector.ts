@@ -1,0 +1,175 @@
+/** The failure detector of a member: which of the others can be reached, and whether they are a majority. */
+import { equal } from "../../core/plain.ts";
+import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { AnyProtocol } from "../../protocols/entry.ts";
+import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
+import { Host } from "../../runtime/host.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
+import type { MemberEvent } from "./api.ts";
+import type { Envelope } from "./envelope.ts";
+import type { MemberTrace } from "./member-trace.ts";
+import { UNNAMED } from "./unrecorded.ts";
+
+export interface MemberDetectorOptions {
+  readonly platform: Platform;
+  readonly self: NodeId;
+  /** The other members, as far as they are known when this one starts. */
+  readonly known: readonly NodeId[];
+  readonly protocol: AnyProtocol;
+  readonly trace: MemberTrace;
+  send(to: NodeId, envelope: Envelope): SendResult;
+  /** A member is suspected from now on, or not any more. */
+  onSuspicion(node: NodeId, isSuspected: boolean): void;
+  publish(event: MemberEvent): void;
+  onFatal(error: Error): void;
+}
+
+/** More often is of no use to the detector. */
+const HEAR_EVERY_MS = 50;
+
+export class MemberDetector {
+  readonly #options: MemberDetectorOptions;
+  #host: Host<never>;
+  /** The other members, and those of all that vote. */
+  #others: readonly NodeId[];
+  #voters: readonly NodeId[];
+  readonly #suspected = new Set<NodeId>();
+  /** Members that have been heard since this one started: of the others nothing is known, suspected or not. */
+  readonly #met = new Set<NodeId>();
+  readonly #heardAt = new Map<NodeId, number>();
+  #runs = false;
+
+  constructor(options: MemberDetectorOptions) {
+    this.#options = options;
+    this.#others = options.known;
+    this.#voters = [options.self, ...options.known];
+    this.#host = this.#watching(this.#others);
+  }
+
+  /** Members that can be reached, this one among them. */
+  get reachable(): number {
+    return 1 + this.reachablePeers.length;
+  }
+
+  /** Whether a majority of the voters can be reached. */
+  get hasQuorum(): boolean {
+    const { self } = this.#options;
+    const reached = this.#voters.filter((node) => node === self || this.#isReachable(node));
+    return 2 * reached.length > this.#voters.length;
+  }
+
+  /** Voters first. */
+  get reachablePeers(): readonly NodeId[] {
+    const reachable = this.#others.filter((node) => this.#isReachable(node));
+    const votes = (node: NodeId): boolean => this.#voters.includes(node);
+    return [...reachable.filter(votes), ...reachable.filter((node) => !votes(node))];
+  }
+
+  /** A clause; empty while there is a majority. */
+  get whyNoQuorum(): string {
+    if (this.hasQuorum) return "";
+    return `only ${this.reachable} of ${this.#others.length + 1} members can be reached, and a majority is needed`;
+  }
+
+  get suspected(): readonly NodeId[] {
+    return [...this.#suspected];
+  }
+
+  isSuspected(node: NodeId): boolean {
+    return this.#suspected.has(node);
+  }
+
+  start(): void {
+    this.#runs = true;
+    this.#host.start();
+  }
+
+  receive(from: NodeId, body: Tagged): void {
+    this.#meet(from);
+    this.#host.receive(from, body as never, UNNAMED);
+  }
+
+  /** A member that sends anything is alive, though its heartbeats may be queued behind that. */
+  hear(node: NodeId): void {
+    this.#meet(node);
+    const now = this.#options.platform.clock.now();
+    if (!this.#runs || this.#suspected.has(node) || now - (this.#heardAt.get(node) ?? 0) < HEAR_EVERY_MS) return;
+    this.#heardAt.set(node, now);
+    this.#command({ type: "hear", node } as Tagged);
+  }
+
+  /** The others need not wait for this member's heartbeats. */
+  sayFarewell(): void {
+    this.#command({ type: "leave" });
+  }
+
+  stop(): void {
+    this.#runs = false;
+    this.#host.stop();
+  }
+
+  /** The members are these from now on. */
+  watch({ members, voters }: Pick<MemberList, "members" | "voters">): void {
+    const { self } = this.#options;
+    const before = this.#others;
+    this.#watchingQuorum(() => {
+      this.#others = members.map(({ member }) => member).filter((member) => member !== self);
+      this.#voters = voters;
+    });
+    if (equal(before, this.#others)) return;
+    this.#host.stop();
+    this.#host = this.#watching(this.#others);
+    if (this.#runs) this.#host.start();
+    for (const node of this.#suspected) {
+      if (!this.#others.includes(node)) this.#suspected.delete(node);
+      else if (this.#runs) this.#command({ type: "suspect", node } as Tagged);
+    }
+  }
+
+  #isReachable(node: NodeId): boolean {
+    return this.#met.has(node) && !this.#suspected.has(node);
+  }
+
+  #command(command: Tagged): void {
+    this.#host.command(command as never);
+  }
+
+  #meet(node: NodeId): void {
+    if (!this.#met.has(node)) this.#watchingQuorum(() => this.#met.add(node));
+  }
+
+  #watchingQuorum(change: () => void): void {
+    const had = this.hasQuorum;
+    change();
+    if (had === this.hasQuorum) return;
+    const counts = { reachable: this.reachable, members: this.#others.length + 1 };
+    this.#options.publish({ type: had ? "quorum-lost" : "quorum-gained", ...counts });
+  }
+
+  #watching(peers: readonly NodeId[]): Host<never> {
+    const { platform, self, protocol, send, trace, onFatal } = this.#options;
+    return new Host<never>({
+      platform,
+      protocol: protocol as never,
+      self,
+      peers,
+      send: (to, body) => send(to, { type: "detector", body }),
+      trace: trace.of(["detector"]) as never,
+      onEvent: (event: Tagged & { readonly node?: NodeId }) => this.#detected(event),
+      onFatal,
+    });
+  }
+
+  #detected({ type, node }: Tagged & { readonly node?: NodeId }): void {
+    if (node === undefined) return;
+    const isSuspected = type === "suspected";
+    if (isSuspected === this.#suspected.has(node)) return; // A detector that has just begun was told.
+    this.#watchingQuorum(() => {
+      if (isSuspected) this.#suspected.add(node);
+      else this.#suspected.delete(node);
+      this.#options.onSuspicion(node, isSuspected);
+      this.#options.publish({ type: isSuspected ? "peer-suspected" : "peer-restored", node });
+    });
+  }
+}
