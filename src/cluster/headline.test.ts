@@ -64,7 +64,7 @@ describe("the sentence of the live page", () => {
   });
 
   it("claims nothing that takes events which nobody has kept, nor of what is not in the registry", () => {
-    for (const protocol of ["isis", "paxos", "heartbeat", "two-phase-commit", "names", "services"])
+    for (const protocol of ["isis", "paxos", "heartbeat", "two-phase-commit", "services"])
       expect.soft(headlineOf(protocol, [node(0, "leader")], null), protocol).toBeNull();
   });
 

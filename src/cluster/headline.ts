@@ -7,7 +7,7 @@ import { rowsOf } from "../protocols/presentation.ts";
 import type { NodePicture, Presented } from "./feed.ts";
 
 /** In these what was delivered, decided or suspected counts, and no picture tells that. */
-const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership", "names"]);
+const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership"]);
 
 /** `events` are all that there have been, or null where that is not known. Null where it takes those, and for what is not in the registry. */
 export function headlineOf(

@@ -1,12 +1,10 @@
 /** What the registry says of an algorithm: one declaration, from which the forms follow in which it runs. */
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
-import type { LeaseOptions } from "./leases.ts";
-import type { Forgotten } from "./membership/names/vocabulary.ts";
 import { partIn } from "./position.ts";
 import type { Presentation } from "./presentation.ts";
 import type { DeclaredPresentation } from "./presentations.ts";
-import { type AnyMaker, composed, defaulting, type System, type WireTable } from "./system.ts";
+import { type AnyMaker, composed, defaulting, type System } from "./system.ts";
 
 /** Users of the registry handle every algorithm alike: the type bag is forgotten. */
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -20,8 +18,6 @@ export interface RegistryEntry {
   readonly model: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
   readonly node: Maker;
-  /** What a member of `join()` runs for each name. Null: it cannot. */
-  readonly embedded: Embedded | null;
   /** Other models, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
   /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
@@ -32,34 +28,6 @@ export interface RegistryEntry {
   readonly check: CheckHints;
   /** How its runs are shown to people. */
   readonly presentation: Presentation;
-}
-
-/** The form of an algorithm in which one member runs it many times, and what it needs beside it once for all of them. */
-export interface Embedded {
-  /** The algorithm alone, without a workload. */
-  readonly make: Maker;
-  /** What it is called in the wires. */
-  readonly part: string;
-  /**
-   * With these options: between the algorithm and the parts that it needs, as declared for the whole system. What a shared part
-   * emits gives commands to each instance, what an instance emits gives commands to the shared part.
-   */
-  readonly wires: (options: object) => WireTable;
-  /**
-   * How a name that nobody uses is put away: by each member alone, where what it has promised is kept by the floor of its epochs and
-   * what it has granted by those who hold it; by all at once, where members rely on each other; or never.
-   */
-  readonly forgotten: Forgotten;
-  /** How long what it grants lasts; null where that has no end, or does not matter. */
-  readonly lease: Lease | null;
-  /** A record with the promise to help no lower epoch to lead, with which the journal of a name begins; null where there are none. */
-  readonly floor: ((epoch: number, self: NodeId) => Tagged) | null;
-}
-
-interface Lease {
-  with(options: object): LeaseOptions;
-  /** Whether it follows from how long a member may stand still, unless its user says otherwise. */
-  readonly isTimed: boolean;
 }
 
 export interface CheckHints {
@@ -95,7 +63,7 @@ interface Declaration {
   readonly orders?: readonly Property<never>[];
   /** Whether the model has the failure detector, too; otherwise its driver tells nodes of crashes. */
   readonly detects?: true;
-  /** Whether real processes have it; otherwise only members of `join()`, which have one for all names. */
+  /** Whether real processes have it. */
   readonly isDetectedInNodes?: false;
   /** Defaults of the algorithm where there is a failure detector: without these options nobody tells it of suspicions. */
   readonly whereDetected?: object;
@@ -104,10 +72,6 @@ interface Declaration {
   readonly model?: AnyMaker;
   /** What runs on real processes, where that is something else. */
   readonly node?: AnyMaker;
-  /** What is otherwise where `join()` runs it, its defaults among that; false: it cannot. */
-  readonly embedded?:
-    | false
-    | (Partial<Pick<Embedded, "forgotten" | "lease" | "floor">> & { readonly defaults?: object });
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
@@ -129,7 +93,6 @@ export function entry(
   const {
     whereDetected = {},
     isDetectedInNodes = true,
-    embedded = {},
     variants = {},
     mustStart = false,
     onRing = null,
@@ -155,17 +118,6 @@ export function entry(
     summary,
     model: declared.model ?? modelOf({}),
     node: declared.node ?? (family.isUsedInNodes ? whole(family, inNodes) : plain(inNodes)),
-    embedded:
-      embedded !== false
-        ? {
-            make: defaulting(alone, embedded.defaults ?? {}),
-            part: family.part,
-            wires: (options: object) => (includes(options, whereDetected) ? system : withoutDetector(system)).wires,
-            forgotten: embedded.forgotten ?? "never",
-            lease: embedded.lease ?? null,
-            floor: embedded.floor ?? null,
-          }
-        : null,
     variants: Object.fromEntries(
       Object.entries(variants).map(([name, variant]) => {
         const { summary, mustStart, ends, counters, crashNotification } = variant;
@@ -216,6 +168,3 @@ function withoutDetector(system: System): System {
   const { detector: _wires, ...wires } = system.wires;
   return { ...system, parts, wires };
 }
-
-const includes = (options: object, wanted: object): boolean =>
-  Object.entries(wanted).every(([name, value]) => (options as Record<string, unknown>)[name] === value);

@@ -6,8 +6,6 @@ import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { Command } from "./consensus/family/replicated-log.ts";
 import { withLogClients } from "./consensus/family/systems.ts";
-import { withPressureWorkload } from "./membership/back-pressure/workload.ts";
-import { withNamesWorkload } from "./membership/names/workload.ts";
 import { multicastModel } from "./multicast/family/systems.ts";
 import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { Presentation } from "./presentation.ts";
@@ -230,24 +228,6 @@ export const membership: Family = {
     }
     return { suspected: Object.fromEntries(Object.entries(suspected).map(([node, others]) => [node, [...others]])) };
   },
-};
-
-/** Which names there are: programs use one by themselves, now and then. */
-export const names: Family = {
-  ...membership,
-  part: "names",
-  withWorkload: withNamesWorkload,
-  isUsedInNodes: true,
-  done: { event: "putAway", none: "nothing was put away" },
-};
-
-/** Who is waited for: senders and readers work by themselves. */
-export const pressure: Family = {
-  ...membership,
-  part: "pressure",
-  withWorkload: withPressureWorkload,
-  isUsedInNodes: true,
-  done: { event: "consumed", none: "nothing was read" },
 };
 
 /** The model of a mutual exclusion or multicast has a part `workload` at every node. */

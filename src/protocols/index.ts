@@ -26,11 +26,10 @@ import { settled as settledEpochBully } from "./election/epoch-bully/options.ts"
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
-import { type Embedded, entry, type RegistryEntry, type Variant } from "./entry.ts";
+import { entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
 import { byzantineLogHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
-import { backPressureLine, namesLine, onRealProcesses } from "./member-lines.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
@@ -38,16 +37,19 @@ import { overlays } from "./overlays.ts";
 import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
+const onRealProcesses = {
+  summary: "with the failure detector that real processes have",
+  detects: true,
+} as const;
+
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 
 /** What is said again and again: that a lease is renewed. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  "back-pressure": backPressureLine,
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
     model: bully,
-    embedded: { forgotten: "together" },
     variants: {
       extended: { summary: "with resignation, ranks and self-correction" },
       monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
@@ -64,7 +66,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         signed: { summary: "with signed messages: any number of traitors", algorithm: signedMessages },
       },
       mustStart: true,
-      embedded: false,
       check: { timers: "rounds" },
       shown: { periodic: ["round"] },
     },
@@ -74,7 +75,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "on a ring, the highest id comes back to its node and leads",
     monitored(extendedChangRoberts),
     {
-      embedded: { forgotten: "together" },
       variants: {
         textbook: { summary: "the paper's: no rounds, no ranks, nobody resigns or crashes", model: changRoberts },
         monitored: onRealProcesses,
@@ -89,7 +89,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
     cheapPaxos,
     {
-      embedded: false,
       mustStart: true,
       check: { maxInFlight: 4, maxTimeouts: 1 },
       shown: ballotLog,
@@ -97,13 +96,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", monitored(epochBully), {
     isDetectedInNodes: false,
-    embedded: {
-      // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
-      defaults: { takesOver: false },
-      forgotten: "alone",
-      lease: { with: settledEpochBully, isTimed: true },
-      floor: (epoch, self) => ({ type: "promised", epoch, to: self }) as Tagged,
-    },
     variants: {
       bounded: {
         summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
@@ -132,7 +124,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       mustStart: true,
-      embedded: false,
       check: { maxTimeouts: 1 },
       shown: { term: "round", labels: { accepted: ["instance", "round"] }, periodic: ["heartbeat"] },
     },
@@ -144,7 +135,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     {
       orders: clientOrders,
       mustStart: true,
-      embedded: false,
       check: { maxTimeouts: 1 },
       shown: { term: "round", labels: { propose: [], accepted: ["round"] }, periodic: ["heartbeat"] },
     },
@@ -159,13 +149,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
     multiPaxos,
     {
-      embedded: false,
       mustStart: true,
       check: { maxInFlight: 4, maxTimeouts: 1 },
       shown: ballotLog,
     },
   ),
-  names: namesLine,
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     variants: {
       "distinguished-learner": {
@@ -210,7 +198,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       mustStart: true,
-      embedded: false,
       check: { variant: "bounded", maxTimeouts: 2 },
       shown: {
         term: "view",
@@ -237,7 +224,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(boundedRaft, { checksLog: false }),
         },
       },
-      embedded: false,
       mustStart: true,
       check: { variant: "bounded", maxTimeouts: 2 },
       shown: raftLog,
@@ -258,13 +244,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       mustStart: true,
-      embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
       shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
-    embedded: { forgotten: "together" },
     variants: {
       textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
       monitored: onRealProcesses,
@@ -278,7 +262,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
     twoPhaseCommit,
     {
-      embedded: false,
       check: { maxInFlight: 4 },
       shown: {
         topology: "star",
@@ -305,10 +288,6 @@ export function protocolNamed(name: string): RegistryEntry {
     throw new UsageError("unknown-protocol", unexpected("the protocol", `one of ${protocolNames.join(", ")}`, name));
   return found;
 }
-
-/** What members of `join()` run under that name; null if they cannot, or there is nothing of that name. */
-export const embeddedNamed = (name: string): Embedded | null =>
-  Object.hasOwn(registry, name) ? (registry[name] as RegistryEntry).embedded : null;
 
 /** @throws UsageError for a name that is not among the variants. */
 export function variantNamed(protocol: string, variant: string): Variant {
@@ -352,28 +331,13 @@ export {
 } from "./election/monitored.ts";
 export { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./election/ring/extended-ring.ts";
 export { type Ring, type RingOptions, ring } from "./election/ring/ring.ts";
-export type { AnyProtocol, CheckHints, Embedded, RegistryEntry, Variant } from "./entry.ts";
+export type { AnyProtocol, CheckHints, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
-export {
-  type BackPressure,
-  type BackPressureOptions,
-  backPressure,
-  slowAmong,
-} from "./membership/back-pressure/back-pressure.ts";
-export type { PressureModel, PressureModelOptions } from "./membership/back-pressure/workload.ts";
 export {
   type Heartbeat,
   type HeartbeatOptions,
   heartbeat,
 } from "./membership/heartbeat.ts";
-export {
-  type Admission,
-  admission,
-  type Names,
-  type NamesOptions,
-  names,
-} from "./membership/names/names.ts";
-export type { NamesModel, NamesModelOptions } from "./membership/names/workload.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server/elected-server.ts";
 export type { LockServiceOptions } from "./mutex/elected-server/lock-service.ts";

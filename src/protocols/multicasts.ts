@@ -217,7 +217,6 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       mustStart: true,
-      embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
       shown: serviceShown,
     },

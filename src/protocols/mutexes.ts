@@ -53,7 +53,6 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     monitoredElectedServer,
     {
       isDetectedInNodes: false,
-      embedded: { forgotten: "alone", lease: { with: lockServiceOptions, isTimed: true } },
       variants: {
         monitored: {
           summary: "with the failure detector of a member of join(): its election waits for nobody who is suspected",
@@ -81,11 +80,6 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
           summary: "with the failure detector that real processes have: who is suspected is passed over",
           detects: true,
         },
-      },
-      embedded: {
-        forgotten: "together",
-        lease: { with: ringLease, isTimed: false },
-        floor: (epoch) => ({ type: "promised", epoch, to: null }) as Tagged,
       },
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),

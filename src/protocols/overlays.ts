@@ -17,7 +17,6 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
     superPeerDht,
     {
       node: manyLeaders(superPeerDht),
-      embedded: false,
       mustStart: true,
       check: { maxTimeouts: 4 },
       shown: {
@@ -36,7 +35,6 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
     superPeerTokens,
     {
       node: manyLeaders(superPeerTokens),
-      embedded: false,
       mustStart: true,
       check: { maxTimeouts: 4 },
       shown: {

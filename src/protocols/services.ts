@@ -19,7 +19,6 @@ export const services: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       mustStart: true,
-      embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
       shown: serviceShown,
     },

@@ -2,10 +2,8 @@
 import { agreementBugs } from "./agreement.ts";
 import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
-import { flowBugs } from "./flow.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithMembers, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
-import { namesBugs, wholeMemberBugs } from "./names.ts";
 import { pbftBesideForgers, pbftBugs } from "./pbft.ts";
 import {
   raft,
@@ -40,8 +38,6 @@ export interface SeededBug {
 
 /** How the protocols are put together from the file with the bug: see `subjects.ts`. */
 export type Subject =
-  | "back-pressure"
-  | "back-pressure, full links"
   | "bully"
   | "causal"
   | "chang-roberts"
@@ -71,7 +67,6 @@ export type Subject =
   | "multi-paxos, alone"
   | "multi-paxos, members change"
   | "multi-paxos, two ballots"
-  | "names"
   | "paxos"
   | "pbft"
   | "pbft, the next primary forges a certificate"
@@ -94,9 +89,7 @@ export type Subject =
   | "super-peer-tokens"
   | "two-phase-commit"
   | "view-synchrony"
-  | "view-synchrony, the agreement on views"
-  | "whole member, a lock"
-  | "whole member, a ring";
+  | "view-synchrony, the agreement on views";
 
 const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
@@ -429,9 +422,6 @@ export const bugs: readonly SeededBug[] = [
   ...pbftBesideForgers,
   ...agreementBugs,
   ...hardened,
-  ...namesBugs.map((bug): SeededBug => ({ ...bug, protocol: "names" })),
-  ...wholeMemberBugs,
-  ...flowBugs,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),

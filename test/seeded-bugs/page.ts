@@ -67,7 +67,7 @@ const COLUMNS = [
   "shortest",
 ];
 
-/** Where a family's bugs stand. Overlays elect super-peers, the coordination service lends locks, a whole member has names. */
+/** Where a family's bugs stand. Overlays elect super-peers, the coordination service lends locks. */
 const families: Readonly<Record<string, string>> = {
   election: "election",
   overlay: "election",
@@ -76,7 +76,6 @@ const families: Readonly<Record<string, string>> = {
   multicast: "multicast",
   consensus: "consensus",
   membership: "membership",
-  member: "membership",
 };
 
 /** By the folder of the algorithm that has the first bug of its kind. */

@@ -4,10 +4,8 @@ import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
 import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
-import { flowSettings } from "./flow.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
-import { namesSettings } from "./names.ts";
 import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
 import { twoPhaseCommitSettings } from "./two-phase-commit.ts";
@@ -222,8 +220,6 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...agreementSettings,
   ...hardenedSettings,
-  ...flowSettings,
-  ...namesSettings,
   ...cheapPaxosSettings,
   ...fastSettings,
   ...multiPaxosSettings,

@@ -8,8 +8,6 @@ import { replicated } from "../../src/protocols/consensus/family/systems.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
-import { withPressureWorkload } from "../../src/protocols/membership/back-pressure/workload.ts";
-import { withNamesWorkload } from "../../src/protocols/membership/names/workload.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
 import {
   delivery,
@@ -48,17 +46,7 @@ const GENERALS = "src/protocols/consensus/byzantine-generals/byzantine-generals.
 const SIGNED_GENERALS = "src/protocols/consensus/byzantine-generals/signed-messages.ts";
 const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
 const COMMANDER = 0;
-const WHOLE_MEMBERS = "src/protocols/member/whole/whole-members.ts";
 const oneTurn = { echoes: true, moves: ["rock"], turns: 1, resends: 0 };
-
-const modelOf = (members: unknown, name: string): ((options: object) => unknown) =>
-  (members as Record<string, { model(options: object): unknown }>)[name]!.model;
-
-const wholeMembersExplored = (): Partial<ExploreOptions<Vocabulary>> => ({
-  counters: ["round"],
-  crashNotification: (node) => ({ type: "detector", body: { type: "suspect", node } }) as never,
-  crashNotifications: "last",
-});
 
 /** Bounds as in the explorations of PBFT, so that a view change carries a certificate over. */
 const besideForgerOf = (name: string): Making => ({
@@ -71,15 +59,6 @@ const besideForgerOf = (name: string): Making => ({
 });
 
 const madeOf: Readonly<Record<Subject, Making>> = {
-  "back-pressure": {
-    file: "src/protocols/membership/back-pressure/back-pressure.ts",
-    make: ({ backPressure }) =>
-      withPressureWorkload({ parts: { pressure: () => backPressure?.() }, wires: {}, algorithm: "pressure" })(),
-  },
-  "back-pressure, full links": {
-    file: "src/protocols/membership/back-pressure/full-links.ts",
-    make: ({ overFullLinks }) => overFullLinks?.(),
-  },
   bully: {
     file: "src/protocols/election/bully/bully.ts",
     make: ({ bully }) => bully?.(),
@@ -184,26 +163,6 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   heartbeat: {
     file: "src/protocols/membership/heartbeat.ts",
     make: ({ heartbeat }) => heartbeat?.(),
-  },
-  names: {
-    file: "src/protocols/membership/names/names.ts",
-    make: ({ names }) =>
-      withNamesWorkload({
-        parts: { names: () => names?.({ idleSweeps: 1, askSweeps: 2, graceSweeps: 1 }) },
-        wires: {},
-        algorithm: "names",
-      })({ workload: { settings: ["one", "other"] } } as never),
-    explored: () => ({ counters: ["round"] }),
-  },
-  "whole member, a lock": {
-    file: WHOLE_MEMBERS,
-    make: ({ wholeMembers }) => modelOf(wholeMembers, "lock")({ workload: { settings: ["one", "other"] } }),
-    explored: wholeMembersExplored,
-  },
-  "whole member, a ring": {
-    file: WHOLE_MEMBERS,
-    make: ({ wholeMembers }) => modelOf(wholeMembers, "ring-lock")({ workload: { uses: 2 } }),
-    explored: wholeMembersExplored,
   },
   "ip-multicast": {
     file: "src/protocols/multicast/ip-multicast/ip-multicast.ts",
