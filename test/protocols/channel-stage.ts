@@ -13,7 +13,7 @@ import {
   totalOrder,
   virtualSynchrony,
 } from "../../src/protocols/multicast/family/properties.ts";
-import { channelSystem, type Order } from "../../src/protocols/multicast/family/stacks.ts";
+import { channelSystem, type Order } from "../../src/protocols/multicast/channels.ts";
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
 import { defaulting, type System } from "../../src/protocols/system.ts";

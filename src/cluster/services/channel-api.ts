@@ -1,6 +1,6 @@
 /** What `member.channel()` offers: messages to all members, in the order that was asked for. docs/channels.md says what each promises. */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Order } from "../../protocols/multicast/family/stacks.ts";
+import type { Order } from "../../protocols/multicast/channels.ts";
 
 export type { Order };
 
