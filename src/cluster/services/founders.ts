@@ -7,11 +7,6 @@ import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Kind } from "./api.ts";
 import type { Membership } from "./membership.ts";
 
-/** The first release that knows lists that change speaks this version. */
-const MEMBERS_VERSION = 5;
-
-export const isOutdated = (version: number | null): boolean => version !== null && version < MEMBERS_VERSION;
-
 /** The other members as this one starts. */
 export function othersNow({ id, known, config }: Pick<Membership, "id" | "known" | "config">): readonly NodeId[] {
   const all = known.list?.members.map(({ member }) => member) ?? Object.keys(config.members).map(Number);

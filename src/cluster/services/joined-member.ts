@@ -172,7 +172,7 @@ export class JoinedMember extends Sharing implements Member {
       ...around,
       ...this.#membership.limits,
       counts: this.#counts,
-      send: (to, envelope) => this.#links.sendOfService(to, envelope),
+      send: (to, envelope) => this.#links.send(to, envelope),
       why: () => this.#whyNoQuorum,
       onUndefined: (machine, bytes, maxBytes) => this.#notes.undefinedMachine(machine, bytes, maxBytes),
       otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,

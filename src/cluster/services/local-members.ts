@@ -15,7 +15,7 @@ import { sleep } from "../../runtime/platform/sleep.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
 import { snapshotText } from "../snapshot/snapshot-file.ts";
 import type { AddOptions, ClusterMember, ClusterMembers, MemberChange, NewMember } from "./cluster-api.ts";
-import { founded, isOutdated } from "./founders.ts";
+import { founded } from "./founders.ts";
 import * as may from "./known-options.ts";
 import { requireOptions } from "./known-options.ts";
 import type { Membership } from "./membership.ts";
@@ -30,8 +30,6 @@ export interface LocalMembersOptions {
   readonly mayLeave: boolean;
   /** Those that founded the cluster, with their journals: before its first change that is the list. */
   founders(): readonly Founder[];
-  /** A member that is linked and runs a release that does not know lists that change; null if there is none. */
-  outdated(): NodeId | null;
 }
 
 /** How often it is looked whether a change is in effect. */
@@ -47,14 +45,13 @@ const knownRules = { type, id: may.needed(may.natural) };
 export function membersOf(
   { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
   service: ServiceHost,
-  transport: Pick<TcpTransport<never>, "address" | "peers" | "versionOf">,
+  transport: Pick<TcpTransport<never>, "address">,
 ): LocalMembers {
   return new LocalMembers({
     service,
     cluster: config.cluster,
     mayLeave: config.tls !== null || !isLoopback(transport.address.host),
     founders: () => founded(founders, config, identity),
-    outdated: () => transport.peers.find(({ id }) => isOutdated(transport.versionOf(id)))?.id ?? null,
   });
 }
 
@@ -150,14 +147,8 @@ export class LocalMembers implements ClusterMembers {
 
   #change(what: string, operation: MemberOperation, options: CallOptions): Promise<void> {
     requireOptions("a change of the members", options, callRules);
-    const { service, outdated } = this.#around;
+    const { service } = this.#around;
     service.use();
-    const old = outdated();
-    if (old !== null)
-      throw new UsageError(
-        "other-release",
-        `expected all members to run a release that knows lists that change, and member ${old} does not: upgrade it first`,
-      );
     return service.call({ what, changes: true, ...options }, async (isWanted) => {
       if ((await this.#known()) === null) await this.#found(isWanted);
       await service.submit(operation, isWanted);

@@ -11,7 +11,7 @@ import { type SendResult, type TcpOptions, type TcpTransport, tcpTransport } fro
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
 import { transportPlaces } from "../config.ts";
-import { type Envelope, SERVICE_VERSION, type ServiceEnvelope } from "./algorithms.ts";
+import type { Envelope } from "./algorithms.ts";
 import type { Transport } from "./channel-api.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { isOfNames, roughBytes, typeOf } from "./envelope-words.ts";
@@ -87,13 +87,6 @@ export class MemberLinks {
     const result = this.tcp.hasPeer(to) ? this.tcp.send(to, envelope) : UNSENT;
     trace.sent(to, envelope, result);
     return result;
-  }
-
-  /** A member of an earlier release could not read it, and would take it for damage. */
-  sendOfService(to: NodeId, envelope: ServiceEnvelope): SendResult {
-    if ((this.tcp.versionOf(to) ?? 0) >= SERVICE_VERSION) return this.send(to, envelope);
-    count(this.#options.counts.lost, "down");
-    return UNSENT;
   }
 
   /** If the link takes it, and no word of names waits for that. */

@@ -246,7 +246,7 @@ export class SharedState implements StateApi {
     if (algorithm === null) return name;
     throw new UsageError(
       "other-setting",
-      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft, which is the default: name ${algorithm}, as all members of earlier releases do, or wait until nobody uses it`,
+      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft, which is the default: name ${algorithm}, or wait until nobody uses it`,
     );
   }
 

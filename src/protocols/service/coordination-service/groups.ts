@@ -4,7 +4,7 @@
  */
 import { type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
-import { emptyTable, enter, lookUp, strike } from "./table.ts";
+import { enter, lookUp, strike } from "./table.ts";
 
 type Say = Extract<GroupOperation, { type: "say" }>;
 
@@ -41,7 +41,6 @@ function enterGroup(on: Applying, { id, member }: Session, name: string, wait: n
   const members = (groupNamed(data, name)?.members ?? []).filter(({ session }) => session !== id);
   if (members.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
-  data.groups ??= emptyTable();
   if (members.length === 0 && data.groups.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
   change(on, name, [...members, { session: id, member, wait, spoken: 0 }]);
@@ -50,15 +49,12 @@ function enterGroup(on: Applying, { id, member }: Session, name: string, wait: n
 
 /** The next view. A group with nobody in it is forgotten. */
 function change({ data, tell }: Applying, name: string, members: Group["members"]): void {
-  const { groups } = data;
-  if (groups === undefined) return; // Nobody has entered one.
-  if (members.length === 0) strike(groups, name);
-  else enter(groups, name, { members });
+  if (members.length === 0) strike(data.groups, name);
+  else enter(data.groups, name, { members });
   tell({ type: "grouped", name, view: nextRevision(data), members: members.map((member) => ({ ...member })) });
 }
 
-const groupNamed = ({ groups }: Data, name: string): Group | null =>
-  groups === undefined ? null : lookUp(groups, name);
+const groupNamed = ({ groups }: Data, name: string): Group | null => lookUp(groups, name);
 
 function leave(on: Applying, name: string, id: SessionId): void {
   const members = groupNamed(on.data, name)?.members ?? [];
@@ -67,8 +63,8 @@ function leave(on: Applying, name: string, id: SessionId): void {
 }
 
 export function leaveGroups(on: Applying, session: SessionId): void {
-  for (const name of [...(on.data.groups?.keys ?? [])]) leave(on, name, session);
+  for (const name of [...on.data.groups.keys]) leave(on, name, session);
 }
 
 export const isInGroup = ({ groups }: Data, id: SessionId): boolean =>
-  groups?.values.some(({ members }) => members.some(({ session }) => session === id)) === true;
+  groups.values.some(({ members }) => members.some(({ session }) => session === id));
