@@ -2,7 +2,7 @@
  * Nanoseconds per message to encode, and to decode and validate: the codec, JSON alone, and JSON with the check of the shape that
  * has to follow it; and how much of decoding is spent on checks.
  *
- *     npm run bench:wire [-- --rounds 15 --messages 20000]
+ *     npx coterie bench wire [--rounds 15 --messages 20000]
  */
 import { Bench } from "tinybench";
 import { list, natural, nullable, oneOf, problem, real, struct, text, variants } from "../src/core/shape.ts";
