@@ -36,6 +36,9 @@ const isVirtual = (text: string): boolean =>
 /** What has sockets, timers and threads, counts them, and replaces clocks: each file in a process of its own. */
 const members = testsIn(["src/cluster", "src/runtime"]).filter((file) => !isVirtual(textOf(file)));
 
+/** Tests of the docs that compute what a page says, and run nothing that was built. */
+const computedDocs = testsIn(["test/docs"]).filter((file) => !textOf(file).includes("node:child_process"));
+
 /** In the processes of the tests themselves. */
 const inProcess = {
   env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Of a thousand, where somebody waits.
@@ -53,15 +56,16 @@ const endToEnd = { testTimeout: 300 * seconds, hookTimeout: 120 * seconds, globa
 const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
 
 /**
- * Files none of whose tests run under `--tags-filter long` or `!long`: Vitest would load each of them, and skip what is in it. A file
- * may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/long-tests.test.ts
+ * Files without a test that the `--tags-filter` of a script in package.json selects: Vitest would load each of them, and skip its tests. A
+ * file may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/long-tests.test.ts
  */
 function filesWithout(filter: string | undefined): string[] {
-  if (filter !== "long" && filter !== "!long") return [];
+  const isForLong = filter?.startsWith("long");
+  if (!isForLong && !filter?.startsWith("!long")) return [];
   return testsIn(["src", "test", "studio", "site", "skeletons", "examples"]).filter((file) => {
     const text = textOf(file);
     const isLong = /^(?:\/\/| [*]) *@module-tag long/m.test(text);
-    return filter === "long" ? !isLong && !SAYS_LONG.test(text) : isLong;
+    return isForLong ? !isLong && !SAYS_LONG.test(text) : isLong;
   });
 }
 const exclude = filesWithout(process.argv[process.argv.indexOf("--tags-filter") + 1]);
@@ -77,7 +81,10 @@ export default defineConfig({
   test: {
     allowOnly: false,
     reporters: ["default", countsReporter],
-    tags: [{ name: "long", description: "takes long: left out by `npm test`, run by `npm run test:long`" }],
+    tags: [
+      { name: "long", description: "takes long: left out by `npm test`, run by `npm run test:long`" },
+      { name: "larger", description: "more seeds or larger bounds than CI has: run by `npm run test:random`" },
+    ],
     projects: [
       {
         plugins: [seededBugs(), laterRelease()],
@@ -89,6 +96,7 @@ export default defineConfig({
             "{src,skeletons,site,studio,examples}/**/*.test.ts",
             "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
             "test/engines/*.test.ts",
+            ...computedDocs,
           ],
           exclude: [...members, ...exclude],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
@@ -113,7 +121,7 @@ export default defineConfig({
           ...endToEnd,
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
-          exclude: [...soaks, ...alone, ...exclude],
+          exclude: [...soaks, ...alone, ...computedDocs, ...exclude],
           maxWorkers: availableParallelism() + 1, // They wait more than they work.
           sequence: { groupOrder: 2 },
         },
