@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { countsReporter } from "./test/counts-reporter.ts";
 import { seededBugs } from "./test/seeded-bugs/patch.ts";
 import { laterRelease } from "./test/testing/later-release.ts";
@@ -10,10 +11,7 @@ import { laterRelease } from "./test/testing/later-release.ts";
 const seconds = 1_000;
 const root = fileURLToPath(new URL(".", import.meta.url));
 
-/** What harms members for minutes, and waits for them to get on: two at a time. */
-const soaks = ["test/e2e/*soak.test.ts"];
-
-/** What measures times, or keeps the machine so busy that others measure it: one file at a time. */
+/** Files that measure times, or keep the machine so busy that they disturb others: one at a time. */
 const alone = [
   "test/e2e/bench-*.test.ts",
   "test/e2e/{elect-splits,names,releases,stale-writes}.test.ts",
@@ -33,16 +31,23 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const isVirtual = (text: string): boolean =>
   /from "[./]+\/testing\/index\.ts"/.test(text) && !/\/test\/network\//.test(text);
 
-/** What has sockets, timers and threads, counts them, and replaces clocks: each file in a process of its own. */
-const members = testsIn(["src/cluster", "src/runtime"]).filter((file) => !isVirtual(textOf(file)));
+/** Counts the handles, listeners or memory of its process, or reads them with a module that does. test/tidy/own-process.test.ts */
+const countsProcess = (text: string): boolean =>
+  /getActiveResourcesInfo|memoryUsage\(|listenerCount\(|\/(?:open-handles|heap)\.ts"/.test(text);
+
+/** Uses sockets, timers and threads, replaces clocks, or counts what its process has open: each file in a process of its own. */
+const ownProcess = [
+  ...testsIn(["src/cluster", "src/runtime"]).filter((file) => !isVirtual(textOf(file))),
+  ...testsIn(["src", "test/drivers", "test/network", "test/testing"]).filter((file) => countsProcess(textOf(file))),
+];
 
 /** Tests of the docs that compute what a page says, and run nothing that was built. */
 const computedDocs = testsIn(["test/docs"]).filter((file) => !textOf(file).includes("node:child_process"));
 
 /** In the processes of the tests themselves. */
 const inProcess = {
-  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Of a thousand, where somebody waits.
-  testTimeout: 600 * seconds, // For what hangs. Some work through all cases for a minute, on a machine that others use, too.
+  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // So few in CI; `COTERIE_SEEDS=1000` runs more.
+  testTimeout: 600 * seconds, // For tests that hang: some explore for a minute, on a busy machine for ten.
   hookTimeout: 120 * seconds, // Some start members, and close them.
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],
@@ -50,8 +55,43 @@ const inProcess = {
   sequence: { groupOrder: 0 },
 };
 
-/** Real processes, ports and browsers. */
-const endToEnd = { testTimeout: 300 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
+/** Real processes, ports and browsers. Their files wait more than they work. */
+const endToEnd = {
+  testTimeout: 600 * seconds,
+  hookTimeout: 300 * seconds,
+  globalSetup: ["test/fresh-build.ts"],
+  maxWorkers: availableParallelism() + 1,
+  sequence: { groupOrder: 1 },
+};
+
+/** The files that take longest, the longest first. Vitest starts with these, so that no processor is idle at the end. */
+const slowest = [
+  "test/seeded-bugs/seeded-bugs.test.ts",
+  "src/protocols/member/whole/member.test.ts",
+  "test/docs/assumptions.test.ts",
+  "src/protocols/consensus/raft/exploration.test.ts",
+  "test/e2e/members-soak.test.ts",
+  "test/engines/real/zookeeper-cluster.test.ts",
+  "test/engines/real/zookeeper.test.ts",
+  "test/engines/real/etcd.test.ts",
+  "test/engines/real/campaign.test.ts",
+  "test/e2e/etcd-clients-soak.test.ts",
+];
+
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = slowest.findIndex((file) => moduleId.endsWith(`/${file}`));
+      if (at >= 0) return at;
+      return /^(?:\/\/| [*]) *@module-tag long/m.test(readFileSync(moduleId, "utf8")) ? slowest.length : Infinity;
+    };
+    const sorted = await super.sort(files);
+    return sorted
+      .map((file) => ({ file, rank: rank(file) }))
+      .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0))
+      .map(({ file }) => file);
+  }
+}
 
 const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
 
@@ -81,6 +121,7 @@ export default defineConfig({
   test: {
     allowOnly: false,
     reporters: ["default", countsReporter],
+    sequence: { sequencer: SlowestFirst },
     tags: [
       { name: "long", description: "takes long: left out by `npm test`, run by `npm run test:long`" },
       { name: "larger", description: "more seeds or larger bounds than CI has: run by `npm run test:random`" },
@@ -98,56 +139,31 @@ export default defineConfig({
             "test/engines/*.test.ts",
             ...computedDocs,
           ],
-          exclude: [...members, ...exclude],
+          exclude: [...ownProcess, ...exclude],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
         },
       },
       {
-        test: { ...inProcess, name: "members", include: members, exclude },
+        test: { ...inProcess, name: "members", include: ownProcess, exclude },
       },
       {
-        // What a command says: it takes its time, and nothing depends on how long.
-        test: {
-          ...endToEnd,
-          name: "commands",
-          include: ["test/commands/**/*.test.ts"],
-          exclude,
-          maxWorkers: availableParallelism(),
-          sequence: { groupOrder: 1 },
-        },
+        test: { ...endToEnd, name: "commands", include: ["test/commands/**/*.test.ts"], exclude },
       },
       {
         test: {
           ...endToEnd,
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
-          exclude: [...soaks, ...alone, ...computedDocs, ...exclude],
-          maxWorkers: availableParallelism() + 1, // They wait more than they work.
-          sequence: { groupOrder: 2 },
+          exclude: ["test/e2e/*soak.test.ts", ...alone, ...computedDocs, ...exclude],
         },
       },
       {
-        // Engines that others run: servers of their own.
-        test: {
-          name: "engines",
-          globalSetup: ["test/fresh-build.ts"], // What is packed is what was built.
-          include: ["test/engines/real/**/*.test.ts"],
-          exclude,
-          testTimeout: 300 * seconds,
-          hookTimeout: 120 * seconds,
-          maxWorkers: availableParallelism() + 1, // They wait for sessions and leases to run out.
-          sequence: { groupOrder: 4 },
-        },
+        // Servers that are not ours.
+        test: { ...endToEnd, name: "engines", include: ["test/engines/real/**/*.test.ts"], exclude },
       },
       {
-        test: {
-          ...endToEnd,
-          name: "soaks",
-          include: soaks,
-          exclude,
-          maxWorkers: 2,
-          sequence: { groupOrder: 5 },
-        },
+        // Members that are harmed for minutes.
+        test: { ...endToEnd, name: "soaks", include: ["test/e2e/*soak.test.ts"], exclude },
       },
       {
         test: {
@@ -156,7 +172,7 @@ export default defineConfig({
           include: alone,
           exclude,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -69,7 +69,7 @@ const nodesOf = (protocol: string): number => (has(assumptionsOf(protocol), /3[m
 const tells = (protocol: string): Words =>
   protocolNamed(protocol).check.crashNotification === undefined ? {} : { failureDetector: "last" };
 
-export const columns: readonly Column[] = [
+const columns: readonly Column[] = [
   { name: "nothing", title: "nothing", drop: () => ({}), isTolerated: () => true },
   {
     name: "loss",
@@ -226,7 +226,7 @@ function search(experiment: Experiment, only: (property: Property<Vocabulary>) =
   };
 }
 
-export function cell(protocol: string, column: Column, effort: Effort = WHOLE): Cell {
+function cell(protocol: string, column: Column, effort: Effort = WHOLE): Cell {
   const dropped = column.drop(protocol);
   if (typeof dropped === "string") return { symbol: "–", words: dropped, command: null };
   if (column.name === "clocks") return slowClock(protocol) ?? explored(protocol, dropped, effort);
@@ -397,7 +397,7 @@ export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, str
 const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
 const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
 /** Where the cells of a protocol are spelled out, from the index. */
-export const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
+const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
   const heads = ["", ...columns.map(({ title }) => title)];

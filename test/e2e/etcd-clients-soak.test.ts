@@ -14,12 +14,11 @@ import { type Coterie, endAll, PATIENCE_MS, until } from "./cluster-under-test.t
 import { EtcdClients } from "./etcd-clients.ts";
 import { MembersUnderTest } from "./members-under-test.ts";
 
-/** They take a minute and a half, so nobody has fewer. */
-const kills = Math.max(50, Number(process.env.COTERIE_SOAK ?? 0));
+const kills = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 /** Longer than an election, and shorter than any session is kept without being renewed. */
 const STOPPED_MS = 3_000;
-const STOPPED_EVERY = 10;
+const STOPPED_EVERY = 5;
 
 let members: MembersUnderTest;
 let clients: EtcdClients | undefined;

@@ -111,7 +111,7 @@ describe("an order over view synchrony whose window is full when the group chang
   ];
   const title = "%j: any crashes, partitions, losses, comings and goings";
   it.each(windows)(title, (window) => keepsItsOrder(window, 5));
-  it.each(windows)(`${title}: longer`, { tags: ["long"] }, (window) => keepsItsOrder(window, 40));
+  it.each(windows)(`${title}: longer`, { tags: ["larger"] }, (window) => keepsItsOrder(window, 40));
 
   function keepsItsOrder(multicast: (typeof windows)[number], numRuns: number): void {
     fc.assert(
