@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { countsReporter } from "./test/counts-reporter.ts";
+import { PATIENCE_MS, TEST_TIMEOUT_MS } from "./test/patience.ts";
 import { seededBugs } from "./test/seeded-bugs/patch.ts";
 import { laterRelease } from "./test/testing/later-release.ts";
 
-const seconds = 1_000;
 const root = fileURLToPath(new URL(".", import.meta.url));
 
 /** Files that measure times, or keep the machine so busy that they disturb others: one at a time. */
@@ -31,7 +31,7 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const isVirtual = (text: string): boolean =>
   /from "[./]+\/testing\/index\.ts"/.test(text) && !/\/test\/network\//.test(text);
 
-/** Counts the handles, listeners or memory of its process, or reads them with a module that does. test/tidy/own-process.test.ts */
+/** Counts the handles, listeners or memory of its process, or reads them with a module that does. test/tidy/test-rules.test.ts */
 const countsProcess = (text: string): boolean =>
   /getActiveResourcesInfo|memoryUsage\(|listenerCount\(|\/(?:open-handles|heap)\.ts"/.test(text);
 
@@ -47,8 +47,9 @@ const computedDocs = testsIn(["test/docs"]).filter((file) => !textOf(file).inclu
 /** In the processes of the tests themselves. */
 const inProcess = {
   env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // So few in CI; `COTERIE_SEEDS=1000` runs more.
-  testTimeout: 600 * seconds, // For tests that hang: some explore for a minute, on a busy machine for ten.
-  hookTimeout: 120 * seconds, // Some start members, and close them.
+  testTimeout: TEST_TIMEOUT_MS,
+  hookTimeout: TEST_TIMEOUT_MS,
+  expect: { poll: { timeout: PATIENCE_MS, interval: 5 } },
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],
   maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.
@@ -57,8 +58,9 @@ const inProcess = {
 
 /** Real processes, ports and browsers. Their files wait more than they work. */
 const endToEnd = {
-  testTimeout: 600 * seconds,
-  hookTimeout: 300 * seconds,
+  testTimeout: TEST_TIMEOUT_MS,
+  hookTimeout: TEST_TIMEOUT_MS,
+  expect: { poll: { timeout: PATIENCE_MS } },
   globalSetup: ["test/fresh-build.ts"],
   maxWorkers: availableParallelism() + 1,
   sequence: { groupOrder: 1 },
@@ -97,7 +99,7 @@ const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
 
 /**
  * Files without a test that the `--tags-filter` of a script in package.json selects: Vitest would load each of them, and skip its tests. A
- * file may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/long-tests.test.ts
+ * file may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/test-rules.test.ts
  */
 function filesWithout(filter: string | undefined): string[] {
   const isForLong = filter?.startsWith("long");
@@ -162,8 +164,8 @@ export default defineConfig({
         test: { ...endToEnd, name: "engines", include: ["test/engines/real/**/*.test.ts"], exclude },
       },
       {
-        // Members that are harmed for minutes.
-        test: { ...endToEnd, name: "soaks", include: ["test/e2e/*soak.test.ts"], exclude },
+        // As many rounds as are requested: each wait has a deadline, and the whole has none.
+        test: { ...endToEnd, name: "soaks", include: ["test/e2e/*soak.test.ts"], exclude, testTimeout: 0 },
       },
       {
         test: {

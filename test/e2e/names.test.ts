@@ -40,7 +40,6 @@ const named = (member: Joined, times: number): Promise<unknown> =>
     () => `member ${member.id} has used its names, but its errors were ${JSON.stringify(member.errors)}`,
     () => member.saidAlready("named")[times - 1],
     undefined,
-    250_000,
   );
 
 test(`${NAMES} locks, one after the other: no instance stays, and heaps and journals are bounded`, async () => {

@@ -148,7 +148,7 @@ describe("names, every run within bounds", () => {
     isSound({ nodes: 2, maxTimeouts: 4, ...crash }, 14_897, [...putAway, "workload.resumes"]);
   });
 
-  it("two nodes, two ways, a crash and a recovery", { tags: ["long"], timeout: 120_000 }, () => {
+  it("two nodes, two ways, a crash and a recovery", { tags: ["long"] }, () => {
     const bounds: Bounds = { nodes: 2, maxTimeouts: 4, crashes: 1, recoveries: 1, options: two };
     isSound(bounds, 76_256, [...putAway, ...settings, "workload.resumes"]);
     isSound({ ...bounds, journal: "lost" }, 50_853, [...putAway, ...settings]);
@@ -175,7 +175,7 @@ describe("names, every run within bounds", () => {
     expect(Object.keys(reach.events)).toEqual(expect.arrayContaining([...putAway, "names.renewed"]));
   });
 
-  it("three nodes, any two time-outs at any time", { tags: ["long"], timeout: 300_000 }, () => {
+  it("three nodes, any two time-outs at any time", { tags: ["long"] }, () => {
     isSound({ nodes: 3, maxTimeouts: 2 }, 217_027, ["words.entered", "names.established"]);
   });
 });

@@ -52,7 +52,6 @@ describe("an order over view synchrony whose window is full when the group chang
         expect(payloads).toEqual(Array.from({ length: most }, (_, i) => `0:${i + 1}`));
       }
     },
-    60_000,
   );
 
   it("a carrier without room for what one multicast of the order takes is refused", () => {
