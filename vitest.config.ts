@@ -62,7 +62,7 @@ const endToEnd = {
   hookTimeout: TEST_TIMEOUT_MS,
   expect: { poll: { timeout: PATIENCE_MS } },
   globalSetup: ["test/fresh-build.ts"],
-  maxWorkers: availableParallelism() + 1,
+  maxWorkers: 2 * availableParallelism(),
   sequence: { groupOrder: 1 },
 };
 
@@ -72,11 +72,14 @@ const slowest = [
   "src/protocols/member/whole/member.test.ts",
   "test/docs/assumptions.test.ts",
   "src/protocols/consensus/raft/exploration.test.ts",
+  "test/e2e/pbft-liars.test.ts",
   "test/e2e/members-soak.test.ts",
   "test/engines/real/zookeeper-cluster.test.ts",
   "test/engines/real/zookeeper.test.ts",
   "test/engines/real/etcd.test.ts",
+  "test/engines/real/postgres.test.ts",
   "test/engines/real/campaign.test.ts",
+  "test/commands/bench.test.ts",
   "test/e2e/etcd-clients-soak.test.ts",
 ];
 
