@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../test/network/closing.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { createLog } from "../runtime/log.ts";
 import { parseConfig } from "./protocol-config.ts";
 import { runMember } from "./member.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const ranked = (rank: number): object => ({ election: { ranks: [{ node: 0, rank }] } });
 

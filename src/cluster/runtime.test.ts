@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import type { Protocol, Vocabulary } from "../core/protocol.ts";
 import { type Raft, raft } from "../protocols/consensus/raft/raft.ts";
 import { extendedBully } from "../protocols/election/bully/extended-bully.ts";
 import { type HostedNode, type HostingOptions, host } from "./runtime.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();

@@ -15,7 +15,7 @@ import { checkLinearizability, drawText } from "../../src/check/linearizability/
 import { map } from "../../src/check/linearizability/models/map.ts";
 import { random } from "../../src/core/random.ts";
 import { ChangingMembers, type Deed, deeds } from "./changing-members.ts";
-import { endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { endAll } from "./cluster-under-test.ts";
 import { buildLaterRelease } from "./later-release.ts";
 import { WorkingClients } from "./working-clients.ts";
 
@@ -37,9 +37,7 @@ afterEach(async () => {
   rmSync(later, { recursive: true, force: true });
 });
 
-test(`through ${minutes} minutes of faults and changes of members nothing is lost, doubled or held twice`, {
-  timeout: minutes * MINUTE_MS + deeds.length * 3 * PATIENCE_MS,
-}, async () => {
+test(`through ${minutes} minutes of faults and changes of members nothing is lost, doubled or held twice`, async () => {
   console.log(`members: COTERIE_SOAK_MINUTES=${minutes} COTERIE_SEED=${seed}`);
   const draw = random(seed);
   later = mkdtempSync(join(tmpdir(), "coterie-release-"));

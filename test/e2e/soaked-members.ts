@@ -1,9 +1,11 @@
 /** Members under random deeds: who runs, what is cut, and what has to hold after each. */
+
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { Coterie, PACKAGE, until } from "./cluster-under-test.ts";
 import { folder, Joined, type Place, place } from "./joined-members.ts";
 import { monotonicMs } from "./members-under-test.ts";
@@ -15,8 +17,6 @@ export const deedNames = [
 ];
 export type Deed = (typeof deedNames)[number];
 
-/** What comes after each deed comes within this, also on a machine that does much else. */
-const PATIENCE_MS = 60_000;
 const PAUSE_MS = 3_000;
 const WHILE_MS = 1_500;
 

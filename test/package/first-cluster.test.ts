@@ -20,7 +20,6 @@ import { onFreePorts } from "../network/free-ports.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PAGES = ["docs/first-cluster.md", "docs/first-cluster/changes.md"];
 const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
-const PATIENCE_MS = 240_000;
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
 /** Empty: what is in it the page has put there. */
 const folder = join(elsewhere, "stock");
@@ -96,15 +95,13 @@ beforeAll(async () => {
   await pack(ROOT, "coterie");
   await pack(buildLaterRelease(elsewhere).root, "coterie-next");
   terminal = new Terminal();
-}, PATIENCE_MS);
+});
 afterAll(async () => {
   await terminal?.close();
   rmSync(elsewhere, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 });
 
-it("leads from an empty folder to a cluster that was killed, grown, shrunk and upgraded", {
-  timeout: PATIENCE_MS,
-}, async () => {
+it("leads from an empty folder to a cluster that was killed, grown, shrunk and upgraded", async () => {
   const blocks = blocksIn(await onFreePorts(text));
   const seen = new Set<string>();
   let from = 0;

@@ -128,11 +128,11 @@ function randomRun({ isisWithState }: Subject, seed: number): ReturnType<typeof 
 }
 
 describe("seeded bugs of the state transfer", () => {
-  it.each(stateTransferBugs)("$name: $summary", { timeout: 400_000 }, async ({ name, by }) => {
+  it.each(stateTransferBugs)("$name: $summary", async ({ name, by }) => {
     expect(looks[by](await withBug(name))).not.toBeNull();
   });
 
-  it.each(Object.keys(looks) as StateTransferBug["by"][])("without one, %s: nothing", { timeout: 400_000 }, (by) => {
+  it.each(Object.keys(looks) as StateTransferBug["by"][])("without one, %s: nothing", (by) => {
     expect(looks[by](sound)).toBeNull();
   });
 });

@@ -111,7 +111,6 @@ test("a crashed leader of the log has a successor within half a second, by defau
 
 test("so under more seeds, and the lock of elected-server takes longer", {
   tags: ["long"],
-  timeout: 120_000,
 }, async () => {
   for (const [, take, isServer] of defaults) {
     expect((await measured(take, isServer))[2]).toBeLessThan(SESSION_MS);

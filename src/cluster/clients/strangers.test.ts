@@ -1,4 +1,5 @@
 /** What one client, or one that is none, can do to the others. */
+
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +8,11 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { connect } from "../../client/node.ts";
 import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
 import { CLIENT_VERSION } from "./client-words.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = mkdtempSync(path(tmpdir(), "coterie-strangers-"));
 const registry = new Registry();
 let serving: Serving;

@@ -141,7 +141,7 @@ describe("multicast through the log: whatever happens", () => {
     const met = search(10, 4, 40);
     for (const count of Object.values(met)) expect(count).toBeGreaterThan(0);
   });
-  it(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, () => {
+  it(`${title}: longer`, { tags: ["larger"] }, () => {
     const met = search(20, 5, 80);
     for (const count of Object.values(met)) expect(count).toBeGreaterThan(10);
   });

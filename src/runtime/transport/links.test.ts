@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { helloOf, messagesFrame } from "../../../test/network/caller.ts";
 import { type Numbered, numbered, numberedShape } from "../../../test/network/transport-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
@@ -16,7 +17,6 @@ import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 /** What is written stands in `written`; with `held`, the writer is told to wait. */
 class ScriptedSocket extends Duplex {
   readonly remoteAddress = "192.0.2.1";

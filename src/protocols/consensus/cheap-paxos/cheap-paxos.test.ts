@@ -200,7 +200,7 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
     for (const seed of range(1, 8)) expect(survives(seed)).toBeGreaterThan(0);
   });
 
-  it("keeps its properties over many seeds", { tags: ["long"] }, () => {
+  it("keeps its properties over many seeds", { tags: ["larger"] }, () => {
     for (const seed of range(9, 300)) survives(seed);
   });
 });
