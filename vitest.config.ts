@@ -70,6 +70,7 @@ const exclude = filesWithout(process.argv[process.argv.indexOf("--tags-filter") 
 const ownSources = [
   { find: /^coterie$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
   { find: /^coterie\/client$/, replacement: fileURLToPath(new URL("src/client/index.ts", import.meta.url)) },
+  { find: /^coterie\/runtime$/, replacement: fileURLToPath(new URL("src/cluster/runtime.ts", import.meta.url)) },
   { find: /^coterie\/testing$/, replacement: fileURLToPath(new URL("src/testing/index.ts", import.meta.url)) },
 ];
 

@@ -1,4 +1,5 @@
 /** `coterie status`: who is alive, and who leads. */
+import { namesProtocol, readServiceConfig } from "../cluster/config.ts";
 import type { Command } from "commander";
 import { type ServiceNode, servicesStatus } from "../cluster/services-survey.ts";
 import {
@@ -104,6 +105,9 @@ function leaderless(alive: readonly Asked[], what: string): string {
 
 const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
 
+/** It loads all protocols. */
+const readProtocolConfig = async (file: string) => (await import("../cluster/protocol-config.ts")).readConfig(file);
+
 /** Who answered, and the answer in words or as JSON. */
 async function asked(
   { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
@@ -116,9 +120,8 @@ async function asked(
   /** What each of them names. */
   readonly what: string;
 }> {
-  const configs = config === undefined ? null : await import("../cluster/config.ts"); // It loads all protocols.
-  if (config !== undefined && configs?.namesProtocol(config) === false) {
-    const found = await servicesStatus(configs.readServiceConfig(config), PATIENCE_MS);
+  if (config !== undefined && !namesProtocol(config)) {
+    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
     return {
       nodes: found.nodes,
       hasLeaders: true,
@@ -126,8 +129,7 @@ async function asked(
       what: "leader",
     };
   }
-  const found =
-    config === undefined || configs === null ? await surveyOf(admin) : await surveyMembers(configs.readConfig(config));
+  const found = config === undefined ? await surveyOf(admin) : await surveyMembers(await readProtocolConfig(config));
   return {
     nodes: found.nodes,
     hasLeaders: found.hasLeaders,

@@ -3,7 +3,6 @@
  * of them.
  */
 import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
-import { UsageError, unexpected } from "../core/errors.ts";
 import { behaviours } from "../protocols/byzantine.ts";
 import { machineKinds } from "../protocols/index.ts";
 import { delay } from "./written-delay.ts";
@@ -96,17 +95,11 @@ export const simulationWords = {
   for: word("<ms>", milliseconds, "with --from: for so long (default: 10000)"),
 };
 
-const timerMode = oneOf<TimerMode>("free", "quiet", "rounds", "never");
-
 /** What an exploration takes every order of, and with how many faults at most. */
 export const faultWords = {
   timers: word<TimerMode>(
     "<when>",
-    (text, name) => {
-      if (text !== "synchronous") return timerMode(text, name);
-      const sentence = unexpected(name, "free, quiet, rounds or never", text);
-      throw new UsageError("bad-argument", `${sentence}: what was called synchronous is called quiet`);
-    },
+    oneOf<TimerMode>("free", "quiet", "rounds", "never"),
     "free: at any time; quiet: when no message is on its way; rounds: so, and all nodes' together; never (default: free)",
   ),
   begin: word(

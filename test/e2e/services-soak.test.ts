@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { random } from "../../src/core/random.ts";
 import { PATIENCE_MS } from "./cluster-under-test.ts";
 import { folder } from "./joined-members.ts";
-import { mixes, previousRelease } from "./previous-release.ts";
+import { buildLaterRelease } from "./later-release.ts";
 import { deedNames, SoakedMembers } from "./soaked-members.ts";
 
 const count = Number(process.env.COTERIE_SOAK ?? 10);
@@ -19,10 +19,7 @@ test(`through ${count} random deeds one at a time is certain of the lock, or of 
   timeout: (count + 5) * 4 * PATIENCE_MS,
 }, async () => {
   console.log(`soak: COTERIE_SOAK=${count} COTERIE_SEED=${seed}`);
-  const previous = previousRelease(folder);
-  const other = previous !== null && mixes(previous) ? previous : null;
-  console.log(`soak: the other release is ${other?.commit ?? "none: there is none here, or none that can be mixed"}`);
-  const soaked = await SoakedMembers.of(5, random(seed), other);
+  const soaked = await SoakedMembers.of(5, random(seed), buildLaterRelease(folder).packageUrl);
   const deeds: string[] = [];
   const counts = new Map(deedNames.map((name) => [name, 0]));
   const began = performance.now();

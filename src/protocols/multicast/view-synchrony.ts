@@ -25,6 +25,7 @@ import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
 import { isCutOf } from "./ip-multicast/validation.ts";
 import { asLayer, to } from "./parts/as-layer.ts";
+import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
@@ -49,22 +50,6 @@ export interface ViewSynchronyOptions {
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
-/** Between what carries the messages and what agrees on the views. */
-export const viewWires = {
-  views: {
-    flush: ({ round }, give) => give("multicast", { type: "flush", round }),
-    fill: ({ round, cut, holders }, give) => give("multicast", { type: "fill", round, cut, holders }),
-    installed: ({ view, members, cut }, give) => give("multicast", { type: "change", view, members, cut }),
-    ejected: (_event, give) => give("multicast", { type: "eject" }),
-  },
-  multicast: {
-    flushed: ({ round, received }, give) => give("views", { type: "flushed", round, received }),
-    filled: ({ round }, give) => give("views", { type: "filled", round }),
-  },
-} satisfies Wires<Parts<string>>;
-
-/** What of the multicast is not between the parts only. */
-export const multicastEvents = ["delivered", "refused", "stable", "blocked", "installed", "ejected"];
 const viewEvents = ["left", "stalled", "resumed"];
 
 /** @param payload the shape of what is multicast: text, or messages of the layer above. */

@@ -205,7 +205,7 @@ describe("a hello that is not for this member", () => {
     [
       "wrong-version",
       { version: 9, oldest: 9 },
-      "expected wire version 3 to 5, got 9: bring all members to releases that follow each other, one release at a time",
+      "expected wire version 1, got 9: bring all members to releases that follow each other, one release at a time",
     ],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
     ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],

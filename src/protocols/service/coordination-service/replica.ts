@@ -203,7 +203,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         });
         const { data } = state;
         ctx.emit({ type: "restored", revision: data.revision });
-        if (data.members !== undefined) ctx.emit({ type: "members", list: copyOf(data.members) });
+        if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
         const life = data.lives[ctx.self];
         if (life === undefined) return;
         const session = sessionOf(data, ctx.self);

@@ -8,7 +8,8 @@ import { causal } from "../../causal.ts";
 import { stateIn } from "../../ip-multicast/streams.ts";
 import { isis } from "../../isis.ts";
 import { type Replica, replica, withReplica } from "./replica.ts";
-import { isisWithState, stateTransfer } from "./state-transfer.ts";
+import { stateTransfer } from "./state-transfer.ts";
+import { isisWithState } from "./with-state.ts";
 import type { Entry } from "./vocabulary.ts";
 
 type Does = "read" | "stop" | "send";

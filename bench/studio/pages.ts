@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { quantile } from "../services/figures.ts";
-import { frameWork, TRACED } from "../studio/frame-work.ts";
+import { frameWork, TRACED } from "./frame-work.ts";
 
 /** In the source tree as in `build/`, where this is compiled to. */
 const root = import.meta.url.endsWith(".ts") ? "../../" : "../../../";

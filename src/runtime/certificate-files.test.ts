@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Authority, authority } from "../../test/network/certificates.ts";
-import { createLog } from "../runtime/log.ts";
-import type { Counts } from "../runtime/metrics.ts";
-import type { TlsMaterial } from "../runtime/platform/platform.ts";
-import { realPlatform } from "../runtime/platform/real.ts";
+import { createLog } from "./log.ts";
+import type { Counts } from "./metrics.ts";
+import type { TlsMaterial } from "./platform/platform.ts";
+import { realPlatform } from "./platform/real.ts";
 import { CertificateRenewal } from "./certificate-files.ts";
 
 const PATIENCE = { timeout: 60_000, interval: 5 };

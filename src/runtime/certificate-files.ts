@@ -4,15 +4,21 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { EnvironmentError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { Log } from "../runtime/log.ts";
-import type { CertificateUse, Counts } from "../runtime/metrics.ts";
-import type { Platform, Timer, TlsMaterial } from "../runtime/platform/platform.ts";
-import type { ClusterConfig } from "./config.ts";
+import type { Log } from "./log.ts";
+import type { CertificateUse, Counts } from "./metrics.ts";
+import type { Platform, Timer, TlsMaterial } from "./platform/platform.ts";
 
 /** A renewal has days of time. */
 const LOOK_EVERY_MS = 30_000;
 const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
+
+/** Paths of a member's certificate, its key and the authority of all members; `{id}` is replaced by the id. */
+export interface TlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** Paths, or the PEM texts that are there. */
 export interface Pems {
@@ -102,7 +108,7 @@ const SHOWN_TO: Readonly<Record<CertificateUse, string>> = {
 const isSame = (one: Pems, other: Pems): boolean =>
   one.ca === other.ca && one.cert === other.cert && one.key === other.key;
 
-export async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
+export async function readTls(tls: TlsFiles | null, id: NodeId): Promise<TlsMaterial | null> {
   return tls && readPems(tls, id);
 }
 

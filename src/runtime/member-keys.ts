@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Protocol, Signatures, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, variants } from "../core/shape.ts";
-import { ed25519 } from "../runtime/signatures.ts";
+import { ed25519 } from "./signatures.ts";
 
 /** Where they are; `{id}` in a path stands for a member's id. */
 export interface KeyFiles {
