@@ -12,20 +12,20 @@ import {
   whyUnknown,
 } from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../experiment/explore.ts";
+import { optionsFor } from "../experiment/options.ts";
 import { sharedRuns } from "../experiment/shared-runs.ts";
 import { answerTogether, progressTogether } from "../experiment/together.ts";
-import { faultWords, searchWords, systemWords, workloadWords } from "../experiment/words.ts";
 import { drawnAs } from "../protocols/drawn-as.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 import { checkText, progressText } from "./check-report.ts";
+import { addOptions } from "./experiment-options.ts";
 import { workTogether } from "./interruptible.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { paintFor } from "./terminal.ts";
-import { addWords } from "./word-options.ts";
 import { requireWritable, writeWhole } from "./written-file.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -40,7 +40,7 @@ export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Looks for a run that violates a property of a protocol: in every order of events, with every fault.")
     .argument("<protocol>", protocolNames.join(", "));
-  for (const words of [systemWords, workloadWords, faultWords, searchWords]) addWords(command, words, "explore");
+  addOptions(command, optionsFor.explore, "explore");
   addOutput(command)
     .addHelpText("after", EXPLANATION)
     .action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));

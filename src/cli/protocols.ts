@@ -21,7 +21,8 @@ Example:
   $ coterie protocols ricart-agrawala
 
 With --json: a list, or with a name one, of { "name", "family", "summary", "source", "assumes": [text], "properties":
-  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }], "variants": [{ "name", "summary" }] }
+  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }],
+  "options": [{ "name", "default", "help" }], "variants": [{ "name", "summary" }] }
 
 Exit codes: 0 ok, 2 there is no such protocol.`;
 
@@ -52,12 +53,13 @@ function listOf(all: readonly Described[], paint: Paint): string {
 }
 
 function inFull(
-  { name, family, summary, source, assumes, properties, costs, variants }: Described,
+  { name, family, summary, source, assumes, properties, costs, options, variants }: Described,
   paint: Paint,
 ): string {
   const width = Math.max(
     0,
     ...properties.map((property) => property.name.length),
+    ...options.map((option) => option.name.length),
     ...variants.map((form) => form.name.length),
   );
   const row = (head: string, text: string): string =>
@@ -76,6 +78,12 @@ function inFull(
       assumes.map((assumption) => `  ${wrapped(assumption, 2)}`),
     ),
     ...section("messages", costTable(costs, paint)),
+    ...section(
+      "options",
+      options.map(({ name: option, default: preset, help }) =>
+        row(option, `${help.replaceAll("`", "")} (default: ${JSON.stringify(preset)})`),
+      ),
+    ),
     ...section(
       "variants",
       variants.map((form) => row(form.name, form.summary)),

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { Experiment } from "../experiment/experiment.ts";
+import { optionsFor, searchOptions, UNTIL } from "../experiment/options.ts";
 import { figure } from "../experiment/paragraph.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import type { ParsedScenario, Progress } from "../experiment/scenario/index.ts";
@@ -11,12 +12,12 @@ import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
 import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
-import { searchWords, simulationWords, systemWords, UNTIL, workloadWords } from "../experiment/words.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
+import { addOptions } from "./experiment-options.ts";
 import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { makeAllYoung } from "./many-runs.ts";
@@ -25,7 +26,6 @@ import { replayCommand } from "./replay-command.ts";
 import { reportText, summaryText } from "./sim-report.ts";
 import { paintFor } from "./terminal.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
-import { addWords } from "./word-options.ts";
 import { requireWritable } from "./written-file.ts";
 
 interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
@@ -43,9 +43,8 @@ export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
     .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("scenarios.md")})`);
-  const { seed, runs } = searchWords;
-  const { until: _until, ...network } = simulationWords; // Which may be a number of entries here.
-  for (const words of [systemWords, workloadWords, network, { seed, runs }]) addWords(command, words, "simulate");
+  const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
+  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
   command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
   addOutput(addPoints(command))
     .addHelpText("after", EXPLANATION)

@@ -16,7 +16,7 @@ import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { requireKnown } from "../experiment/experiment.ts";
 import { recordingHeader } from "../experiment/recording-header.ts";
-import { liars } from "../experiment/written-liars.ts";
+import { liars } from "../experiment/written-values.ts";
 import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";

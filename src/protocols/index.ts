@@ -22,7 +22,7 @@ import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
-import { settled as settledEpochBully } from "./election/epoch-bully/options.ts";
+import { epochBullyOptions } from "./election/epoch-bully/options.ts";
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
@@ -101,7 +101,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
       defaults: { takesOver: false },
       forgotten: "alone",
-      lease: { with: settledEpochBully, isTimed: true },
+      lease: { with: epochBullyOptions.settle, isTimed: true },
       floor: (epoch, self) => ({ type: "promised", epoch, to: self }) as Tagged,
     },
     variants: {
@@ -422,7 +422,7 @@ export { type SuzukiKasami, suzukiKasami } from "./mutex/suzuki-kasami.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
 export * from "./offered-service.ts";
-export { requirePositive, settle } from "./options.ts";
+export { count, flag, type OptionsOf, option, optionTable, positive, requireNoOptions, whole } from "./options.ts";
 export {
   type SuperPeerDht,
   type SuperPeerDhtOptions,

@@ -5,7 +5,7 @@ import { mutualExclusion } from "./family.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { monitoredElectedServer } from "./mutex/elected-server/elected-server.ts";
 import { lockServiceOptions } from "./mutex/elected-server/lock-service.ts";
-import { epochTokenRing, ringLease } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
+import { epochTokenRing, epochTokenRingOptions } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
 import {
   atElectedServer,
@@ -53,7 +53,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     monitoredElectedServer,
     {
       isDetectedInNodes: false,
-      embedded: { forgotten: "alone", lease: { with: lockServiceOptions, isTimed: true } },
+      embedded: { forgotten: "alone", lease: { with: lockServiceOptions.settle, isTimed: true } },
       variants: {
         monitored: {
           summary: "with the failure detector of a member of join(): its election waits for nobody who is suspected",
@@ -84,7 +84,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
       embedded: {
         forgotten: "together",
-        lease: { with: ringLease, isTimed: false },
+        lease: { with: epochTokenRingOptions.settle, isTimed: false },
         floor: (epoch) => ({ type: "promised", epoch, to: null }) as Tagged,
       },
       mustStart: true,

@@ -5,8 +5,8 @@
  * there; here the nodes have the epochs in turn.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { natural } from "../../../core/shape.ts";
+import { type OptionsOf, optionTable, whole } from "../../options.ts";
 
 export type ToldElection = {
   state: {
@@ -35,20 +35,18 @@ export type ToldElection = {
   record: { type: "promised"; epoch: number };
 };
 
-export interface ToldElectionOptions {
-  /** How often each node is elected at most, since it started. */
-  terms: number;
-  turnMs: number;
-}
+const electionOptions = optionTable("election", {
+  terms: whole(1, "how often each node is elected at most after it starts"),
+  turnMs: whole(1_000, "the longest random wait"),
+});
 
-const defaults: ToldElectionOptions = { terms: 1, turnMs: 1_000 };
-const optionShape = struct<ToldElectionOptions>({ terms: natural, turnMs: natural });
+export type ToldElectionOptions = OptionsOf<typeof electionOptions>;
 
 type State = ToldElection["state"];
 type Ctx = Context<ToldElection>;
 
 export function toldElection(given?: Partial<ToldElectionOptions>): Protocol<ToldElection> {
-  const { terms, turnMs } = settle(defaults, optionShape, given, "election");
+  const { terms, turnMs } = electionOptions.settle(given);
 
   function wait({ leads, isCandidate, left }: State, ctx: Ctx): void {
     if (leads || (isCandidate && left > 0)) ctx.setTimer("turn", [1, turnMs]);

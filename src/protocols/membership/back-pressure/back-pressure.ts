@@ -12,8 +12,8 @@
  */
 import { nodesIn, type PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, struct } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { boolean } from "../../../core/shape.ts";
+import { count, type OptionsOf, optionTable } from "../../options.ts";
 
 export type BackPressure = {
   state: {
@@ -40,25 +40,19 @@ export type BackPressure = {
     | { type: "expired"; node: NodeId };
 };
 
-export interface BackPressureOptions {
-  /** A node whose readers cannot keep up says so again after so long. */
-  sayMs: number;
-  /** Between two looks at who has not said so again. */
-  sweepMs: number;
-  /** For so many sweeps what a node has said is good. */
-  goodSweeps: number;
-}
+const backPressureOptions = optionTable("back-pressure", {
+  sayMs: count(250, "the time after which a node whose readers cannot keep up reports it again"),
+  sweepMs: count(250, "the time between two checks of which nodes have not reported again"),
+  goodSweeps: count(4, "for how many checks a report counts"),
+});
 
-const defaults: BackPressureOptions = { sayMs: 250, sweepMs: 250, goodSweeps: 4 };
-
-const optionShape = struct<BackPressureOptions>({ sayMs: natural, sweepMs: natural, goodSweeps: natural });
+export type BackPressureOptions = OptionsOf<typeof backPressureOptions>;
 
 type State = BackPressure["state"];
 type Ctx = Context<BackPressure>;
 
 export function backPressure(given?: Partial<BackPressureOptions>): Protocol<BackPressure> {
-  const options = settle(defaults, optionShape, given, "back-pressure");
-  for (const [name, value] of Object.entries(options)) requirePositive(`back-pressure.${name}`, value);
+  const options = backPressureOptions.settle(given);
   const { sayMs, sweepMs, goodSweeps } = options;
 
   function say(ctx: Ctx): void {

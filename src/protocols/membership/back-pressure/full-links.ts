@@ -4,8 +4,8 @@
  */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
-import { list, natural, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { list, natural } from "../../../core/shape.ts";
+import { type OptionsOf, optionTable, whole } from "../../options.ts";
 import { composed } from "../../system.ts";
 import { type Resending, type ResendingOptions, resending, settledResending } from "./resending.ts";
 
@@ -20,16 +20,15 @@ export type Links = {
     | { type: "got"; from: NodeId; item: number };
 };
 
-export interface LinksOptions {
-  /** How many items each node sends to every other. */
-  items: number;
-}
+const linksOptions = optionTable("workload", { items: whole(3, "how many items each node sends to every other node") });
+
+export type LinksOptions = OptionsOf<typeof linksOptions>;
 
 type Ctx = Context<Links>;
 type State = Links["state"];
 
 function links(given?: Partial<LinksOptions>): Protocol<Links> {
-  const { items } = settle({ items: 3 }, struct<LinksOptions>({ items: natural }), given, "workload");
+  const { items } = linksOptions.settle(given);
 
   function wish(state: State, ctx: Ctx): void {
     if (state.left > 0) ctx.setTimer("send", [1, 10]);

@@ -13,8 +13,8 @@
  */
 import { nodesIn, type PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { natural } from "../../../core/shape.ts";
+import { count, type OptionsOf, optionTable } from "../../options.ts";
 
 export type Resending = {
   state: {
@@ -39,32 +39,20 @@ export interface Waiting {
   bytes: number;
 }
 
-export interface ResendingOptions {
-  againMs: number;
-  /** For each node: of one that cannot be reached for longer, others will have to do without it. */
-  maxWaiting: number;
-  maxBytes: number;
-  /** So many are offered at a time. */
-  batch: number;
-}
-
-const defaults: ResendingOptions = { againMs: 20, maxWaiting: 10_000, maxBytes: 16 * 1024 * 1024, batch: 256 };
-
-const optionShape = struct<ResendingOptions>({
-  againMs: natural,
-  maxWaiting: natural,
-  maxBytes: natural,
-  batch: natural,
-});
-
 type State = Resending["state"];
 type Ctx = Context<Resending>;
 
-export function settledResending(given: Partial<ResendingOptions> | undefined): ResendingOptions {
-  const options = settle(defaults, optionShape, given, "resending");
-  for (const [name, value] of Object.entries(options)) requirePositive(`resending.${name}`, value);
-  return options;
-}
+const resendingOptions = optionTable("resending", {
+  againMs: count(20, "the time after which waiting items are offered again"),
+  maxWaiting: count(10_000, "how many items wait for each node"),
+  maxBytes: count(16 * 1024 * 1024, "how many bytes of items wait for each node"),
+  batch: count(256, "how many items are offered at a time"),
+});
+
+export type ResendingOptions = OptionsOf<typeof resendingOptions>;
+
+export const settledResending = (given: Partial<ResendingOptions> | undefined): ResendingOptions =>
+  resendingOptions.settle(given);
 
 export function resending(given?: Partial<ResendingOptions>): Protocol<Resending> {
   const { againMs, maxWaiting, maxBytes, batch } = settledResending(given);

@@ -5,9 +5,9 @@
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import { nodesIn, type PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { include } from "../../node-set.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { count, type OptionsOf, optionTable, positive, whole } from "../../options.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 import type { BackPressure, BackPressureOptions } from "./back-pressure.ts";
 
@@ -36,27 +36,15 @@ export type PressureWorkload = {
     | { type: "consumed"; from: NodeId; item: number };
 };
 
-export interface PressureWorkloadOptions {
-  /** How many each node sends by itself. */
-  items: number;
-  /** How many may be on their way to somebody. */
-  window: number;
-  /** A reader with so many unread cannot keep up; with none it can again. */
-  limit: number;
-  /** Between two items that the reader takes, and until a node looks again whether it may send: up to so long. */
-  takeMs: number;
-  sendMs: number;
-}
-
-const defaults: PressureWorkloadOptions = { items: 3, window: 1, limit: 1, takeMs: 200, sendMs: 10 };
-
-const optionShape = struct<PressureWorkloadOptions>({
-  items: natural,
-  window: natural,
-  limit: natural,
-  takeMs: real,
-  sendMs: real,
+const workloadOptions = optionTable("workload", {
+  items: whole(3, "how many items each node sends by itself"),
+  window: count(1, "how many items may be on their way to one node"),
+  limit: count(1, "a reader with this many unread items cannot keep up, until it has none"),
+  takeMs: positive(200, "the longest time between two items that the reader takes"),
+  sendMs: positive(10, "the longest time until a node checks again whether it may send"),
 });
+
+export type PressureWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 type State = PressureWorkload["state"];
 type Ctx = Context<PressureWorkload>;
@@ -71,9 +59,7 @@ const outstanding = ({ sent, acknowledged, suspected }: State): number =>
   );
 
 function pressureWorkload(given?: Partial<PressureWorkloadOptions>): Protocol<PressureWorkload> {
-  const options = settle(defaults, optionShape, given, "workload");
-  for (const name of ["window", "limit", "takeMs", "sendMs"] as const)
-    requirePositive(`workload.${name}`, options[name]);
+  const options = workloadOptions.settle(given);
   const { window, limit, takeMs, sendMs } = options;
 
   const wish = (state: State, ctx: Ctx): void => {
@@ -173,7 +159,7 @@ export function withPressureWorkload({ parts, wires: own, algorithm }: System): 
   });
   return (options?: PressureModelOptions): Protocol<PressureModel> => {
     const assembly = make(options);
-    const settled = { ...defaults, ...options?.workload };
+    const settled = { ...workloadOptions.defaults, ...options?.workload };
     const own = [eachOnce, windowIsKept(settled), readersHaveRoom(settled), allIsRead];
     return { ...assembly, properties: [...assembly.properties, ...own] as never };
   };

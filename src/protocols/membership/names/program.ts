@@ -4,8 +4,8 @@
  * node runs, which is kept over a crash.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, list, natural, real, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { boolean, list, natural, real, text } from "../../../core/shape.ts";
+import { type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import type { WireTable } from "../../system.ts";
 import type { Forgotten } from "./vocabulary.ts";
 
@@ -49,30 +49,20 @@ export type Program = {
   record: { type: "runs"; setting: string; isEstablished: boolean } | { type: "forgot" };
 };
 
-export interface ProgramOptions {
-  /** How often each node uses the name. */
-  uses: number;
-  /** How a program would have it run: one of these. */
-  settings: string[];
-  /** Between two uses, and how long one lasts: up to so long. */
-  restMs: number;
-  useMs: number;
-}
-
-const defaults: ProgramOptions = { uses: 1, settings: ["one"], restMs: 2_000, useMs: 500 };
-
-const optionShape = struct<ProgramOptions>({
-  uses: natural,
-  settings: list(text(100), 10),
-  restMs: real,
-  useMs: real,
+const programOptions = optionTable("workload", {
+  uses: whole(1, "how often each node uses the name"),
+  settings: option(list(text(100), 10), ["one"], "the settings that a program chooses from"),
+  restMs: option(real, 2_000, "the longest time between two uses"),
+  useMs: option(real, 500, "the longest time that a use lasts"),
 });
+
+export type ProgramOptions = OptionsOf<typeof programOptions>;
 
 type State = Program["state"];
 type Ctx = Context<Program>;
 
 export function program(given?: Partial<ProgramOptions>): Protocol<Program> {
-  const options = settle(defaults, optionShape, given, "workload");
+  const options = programOptions.settle(given);
 
   function keep({ runs, isEstablished }: State, ctx: Ctx): void {
     if (runs === null) ctx.compact([{ type: "forgot" }]);

@@ -3,8 +3,8 @@
  * say waits here until they have announced the name.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, oneOf, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { natural, oneOf, text } from "../../../core/shape.ts";
+import { type OptionsOf, option, optionTable } from "../../options.ts";
 import type { Admission, Forgotten } from "./vocabulary.ts";
 
 export type Words = {
@@ -26,18 +26,13 @@ export type Words = {
   event: { type: "entered"; token: number } | { type: "arrived"; from: NodeId; word: string };
 };
 
-export interface WordsOptions {
-  /** How the name is put away. */
-  forgotten: Forgotten;
-}
+const wordsOptions = optionTable("words", {
+  forgotten: option<Forgotten>(oneOf("alone", "together", "never"), "together", "how the name is closed"),
+});
 
-export const settledWords = (given: Partial<WordsOptions> | undefined): WordsOptions =>
-  settle(
-    { forgotten: "together" },
-    struct<WordsOptions>({ forgotten: oneOf("alone", "together", "never") }),
-    given,
-    "words",
-  );
+export type WordsOptions = OptionsOf<typeof wordsOptions>;
+
+export const settledWords = (given: Partial<WordsOptions> | undefined): WordsOptions => wordsOptions.settle(given);
 
 interface Word {
   from: NodeId;

@@ -16,7 +16,7 @@ import {
   text,
   variants,
 } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { type OptionsOf, option, optionTable } from "../../options.ts";
 import {
   type GroupMember,
   type GroupOperation,
@@ -72,10 +72,11 @@ export type LogOrder<P = string> = {
     | { type: "asked"; operation: GroupOperation };
 };
 
-export interface LogOrderOptions {
-  /** Of the group, in the service. */
-  readonly group: string;
-}
+const logOrderOptions = optionTable("multicast", {
+  group: option(text(256), "group", "the name of the group in the service"),
+});
+
+export type LogOrderOptions = OptionsOf<typeof logOrderOptions>;
 
 /** So much of what the user sends waits, before more is refused. */
 const MAX_WAITING = 1_000;
@@ -84,7 +85,7 @@ export function logOrder<P = string>(
   given: Partial<LogOrderOptions> | undefined,
   payload: Shape<P>,
 ): Protocol<LogOrder<P>> {
-  const { group: name } = settle({ group: "group" }, struct<LogOrderOptions>({ group: text(256) }), given, "multicast");
+  const { group: name } = logOrderOptions.settle(given);
   type State = LogOrder<P>["state"];
   type Ctx = Context<LogOrder<P>>;
 

@@ -5,7 +5,7 @@ import { utf8BytesOf } from "../coordination-service/state.ts";
 import { isTrimmed } from "../coordination-service/versions.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { compact, copyOfKeyspace, trim } from "./versions.ts";
-import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./words.ts";
+import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./vocabulary.ts";
 
 export const KEYSPACE = `${OWN_NAMES}etcd`;
 
