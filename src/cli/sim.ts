@@ -11,7 +11,7 @@ import { labelled } from "../experiment/scenario/labels.ts";
 import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
-import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
+import { disappointment, simulatedHeader } from "../experiment/simulation-report.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { vectorClocks } from "../trace/causality.ts";
@@ -23,8 +23,8 @@ import type { Invocation, Output } from "./invocation.ts";
 import { makeAllYoung } from "./many-runs.ts";
 import { contentOf } from "./read-file.ts";
 import { replayCommand } from "./replay-command.ts";
-import { reportText, summaryText } from "./sim-report.ts";
-import { paintFor } from "./terminal.ts";
+import { print } from "./report.ts";
+import { runsReport, simReport } from "./sim-report.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
 import { requireWritable } from "./written-file.ts";
 
@@ -152,7 +152,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
-  const { json = false, log = false, trace, svg, deliveredOnly = false } = options;
+  const { log = false, trace, svg, deliveredOnly = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
   const tell = runLogger();
@@ -167,8 +167,8 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
   if (trace !== undefined) writeTraceFile(trace, header, entries);
   if (svg !== undefined)
     writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
-  if (json) stdout.write(`${JSON.stringify(simulationReport(made, result))}\n`);
-  else stdout.write(`${log ? "\n" : ""}${reportText(made, result, options, paintFor(stdout))}${hint(options, stdout)}`);
+  if (log) stdout.write("\n");
+  print(simReport(made, result, options, hint(options, stdout)), options, stdout);
   const why = disappointment(result);
   if (why !== null) throw new InvariantViolation("not-as-expected", why);
 }
@@ -179,22 +179,21 @@ const progressText = ({ messages, timeMs }: Progress): string =>
 /** What a newcomer might want next; not for a file or a pipe. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
-  return "\n--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
+  return "--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it";
 }
 
 async function manyRuns(
   made: Staged,
   runs: number,
-  { json, deliveredOnly = false }: SimOptions,
+  options: SimOptions,
   { words, stdout, stderr }: Invocation,
 ): Promise<void> {
-  const slices = playSeveral(made, runs, { deliveredOnly });
+  const slices = playSeveral(made, runs, { deliveredOnly: options.deliveredOnly ?? false });
   const summary = await followed(slices, stderr, (done) => `${figure(done)} of ${figure(runs)} runs`);
   const violations = summary.violations.map(({ what, seeds }) => {
     return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
   });
-  if (json === true) stdout.write(`${JSON.stringify({ ...summary, violations })}\n`);
-  else stdout.write(summaryText({ ...summary, violations }, paintFor(stdout)));
+  print(runsReport({ ...summary, violations }), options, stdout);
   const names = violations.map(({ what }) => what).join(", ");
   if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);

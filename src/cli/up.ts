@@ -21,7 +21,7 @@ import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.t
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
-import { jsonReport, type Report, textReport } from "./up-report.ts";
+import { type Announcer, jsonReport, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;
 
@@ -165,7 +165,7 @@ function localCluster(
   options: UpOptions,
   base: number,
   caretaker: Caretaker,
-  report: Report,
+  report: Announcer,
   recorder: Recorder | null,
 ): LocalCluster {
   const { byzantine, seed } = options;
