@@ -6,7 +6,6 @@ import {
   disagreement,
   knowOfNone,
   PATIENCE_MS,
-  type Survey,
   type SurveyedNode,
   surveyMembers,
   surveyOf,
@@ -14,9 +13,8 @@ import {
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
 import type { Invocation } from "./invocation.ts";
-import { refusalLines } from "./refusal-lines.ts";
-import { servicesPicture } from "./services-picture.ts";
-import { list, type Paint, paintFor, table } from "./terminal.ts";
+import { list, print, type Report } from "./report.ts";
+import { protocolStatus, servicesStatusReport } from "./status-report.ts";
 
 const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
@@ -77,8 +75,8 @@ no majority runs (members of protocols without leaders, and those without a data
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { hasLeaders, nodes, text, what } = await asked(options, paintFor(stdout));
-  stdout.write(text);
+  const { hasLeaders, nodes, report, what } = await asked(options);
+  print(report, options, stdout);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
   const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
@@ -108,15 +106,12 @@ const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 
 /** It loads all protocols. */
 const readProtocolConfig = async (file: string) => (await import("../cluster/protocol-config.ts")).readConfig(file);
 
-/** Who answered, and the answer in words or as JSON. */
-async function asked(
-  { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
-  paint: Paint,
-): Promise<{
+/** The members that answered, and the report. */
+async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{
   readonly nodes: readonly Asked[];
   /** Whether one of them is to be known. */
   readonly hasLeaders: boolean;
-  readonly text: string;
+  readonly report: Report;
   /** What each of them names. */
   readonly what: string;
 }> {
@@ -125,7 +120,7 @@ async function asked(
     return {
       nodes: found.nodes,
       hasLeaders: true,
-      text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint),
+      report: servicesStatusReport(found),
       what: "leader",
     };
   }
@@ -133,31 +128,7 @@ async function asked(
   return {
     nodes: found.nodes,
     hasLeaders: found.hasLeaders,
-    text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),
+    report: protocolStatus(found),
     what: "leader",
   };
-}
-
-function picture({ nodes }: Survey, paint: Paint): string {
-  const rows = nodes.map((node) => [
-    String(node.id),
-    String(node.pid ?? "-"),
-    stateOf(node),
-    node.role ?? "-",
-    String(node.leader ?? "-"),
-    String(node.term ?? "-"),
-  ]);
-  const lines = table([["NODE", "PID", "STATE", "ROLE", "LEADER", "TERM"], ...rows], (cell, row, column) => {
-    if (row === 0) return paint("dim", cell);
-    const node = nodes[row - 1];
-    if (column === 2) return paint(node?.alive === true ? "green" : "red", cell);
-    return node?.alive === true && node.id === node.leader ? paint("bold", cell) : cell;
-  });
-  return `${[...lines, ...refusalLines(nodes)].join("\n")}\n`;
-}
-
-function stateOf({ alive, process, admin, byzantine }: SurveyedNode): string {
-  if (admin === null) return "no admin address";
-  if (!alive && (process === "running" || process === "unknown")) return "no answer";
-  return byzantine === undefined ? process : `${process}, lies`;
 }

@@ -17,12 +17,12 @@ import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { requireKnown } from "../experiment/experiment.ts";
 import { recordingHeader } from "../experiment/recording-header.ts";
-import { liars } from "../experiment/written-liars.ts";
+import { liars } from "../experiment/written-values.ts";
 import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
-import { jsonReport, type Report, textReport } from "./up-report.ts";
+import { type Announcer, jsonReport, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;
 
@@ -166,7 +166,7 @@ function localCluster(
   options: UpOptions,
   base: number,
   caretaker: Caretaker,
-  report: Report,
+  report: Announcer,
   recorder: Recorder | null,
 ): LocalCluster {
   const { byzantine, seed } = options;

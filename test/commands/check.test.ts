@@ -202,11 +202,11 @@ test.each([
   ["check", "missing required argument 'protocol'"],
   [
     "check bully --request 1",
-    "expected --request to be absent: bully is a protocol for election, where the word is --call",
+    "expected --request to be absent: bully is a protocol for election, where the option is --call",
   ],
   [
     "check ricart-agrawala --call 1",
-    "expected --call to be absent: ricart-agrawala is a protocol for mutual exclusion, where the word is --request",
+    "expected --call to be absent: ricart-agrawala is a protocol for mutual exclusion, where the option is --request",
   ],
   ["check bully --call 7", "expected --call to be nodes from 0 to 2, got 7"],
   ["check bully --ring 1,2", "expected --ring to be absent: bully does not run on a ring"],

@@ -13,7 +13,7 @@ import {
   MAX_WHOLE_BYTES,
 } from "../../src/protocols/service/coordination-service/operations.ts";
 import { replicaDefaults } from "../../src/protocols/service/coordination-service/replica.ts";
-import { settled } from "../../src/protocols/service/coordination-service/session-options.ts";
+import { sessionOptions } from "../../src/protocols/service/coordination-service/session-options.ts";
 import { root } from "./markdown.ts";
 
 const {
@@ -28,7 +28,7 @@ const {
   maxMachineBytes,
 } = replicaDefaults;
 const { maxInstances, maxWaiters } = defaultLimits;
-const { maxPending: maxCalls, maxPendingChars } = settled({});
+const { maxPending: maxCalls, maxPendingChars } = sessionOptions.defaults;
 
 const count = (number: number): string => number.toLocaleString("en-US");
 const bytes = (number: number): string => `${count(number)} bytes`;

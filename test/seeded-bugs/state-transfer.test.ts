@@ -43,7 +43,7 @@ const wrongIn = ({ sim }: ReturnType<typeof group>): string | null =>
 const looks: Readonly<Record<StateTransferBug["by"], (subject: Subject) => string | null>> = {
   explored({ stateTransfer }) {
     const order = (payload: Shape<Entry<string>>) => isis({}, payload) as never as Protocol<Vocabulary>;
-    const multicast = () => stateTransfer(order, text(100), { begin: "inside" });
+    const multicast = () => stateTransfer(order, text(100), "inside");
     const system = { parts: { multicast }, wires: {}, algorithm: "multicast" };
     const runs = [
       [["read", "send"], ["read"]],

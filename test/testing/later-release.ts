@@ -98,20 +98,20 @@ const lowBounds: readonly Change[] = [
   {
     name: "when a snapshot is taken",
     file: `${SERVICE}/replica.ts`,
-    find: "  snapshotChars: 1_048_576,\n",
-    replace: "  snapshotChars: 8_000,\n",
+    find: "  snapshotChars: whole(\n    1_048_576,\n",
+    replace: "  snapshotChars: whole(\n    8_000,\n",
   },
   {
     name: "how many entries are kept behind a snapshot",
     file: "src/protocols/consensus/raft/options.ts",
-    find: "  keptEntries: 64,\n",
-    replace: "  keptEntries: 8,\n",
+    find: "    keptEntries: whole(\n      64,\n",
+    replace: "    keptEntries: whole(\n      8,\n",
   },
   {
     name: "how many changes are remembered",
-    file: `${SERVICE}/replica.ts`,
-    find: "  maxChanges: 10_000,\n",
-    replace: "  maxChanges: 60,\n",
+    file: `${SERVICE}/state.ts`,
+    find: "  maxChanges: whole(10_000,",
+    replace: "  maxChanges: whole(60,",
   },
 ];
 

@@ -21,7 +21,7 @@ import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
 import { type Shape, text } from "../../core/shape.ts";
 import { type Views, type ViewsOptions, views } from "../membership/views/agreement.ts";
-import { requireParts } from "../options.ts";
+import { inPart, requireParts, withFixed } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
 import { isCutOf } from "./ip-multicast/validation.ts";
 import { asLayer, to } from "./parts/as-layer.ts";
@@ -59,8 +59,10 @@ export function viewSynchrony<P = string>(
 ): Protocol<ViewSynchrony<P>> {
   requireParts("view-synchrony", options, ["multicast", "views"]);
   const parts = {
-    multicast: ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload),
-    views: views(options.views),
+    multicast: inPart("multicast", () =>
+      withFixed(["begin"], () => ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload)),
+    ),
+    views: inPart("views", () => views(options.views)),
   };
   const wires = viewWires as unknown as Wires<Parts<P>>;
   const whole = assemble<Parts<P>>("view-synchrony", parts, wires, { face: "multicast" });

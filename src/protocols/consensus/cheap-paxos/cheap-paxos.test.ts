@@ -207,7 +207,7 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
 
 describe("cheap-paxos: options", () => {
   it.each<[Partial<CheapPaxosOptions>, string]>([
-    [{ window: 0 }, "expected cheap-paxos.window to be a finite number > 0, got 0"],
+    [{ window: 0 }, "expected cheap-paxos.window to be a whole number > 0, got 0"],
     [{ voters: [1] } as never, "expected cheap-paxos.voters to be absent, got [1]"],
   ])("refuses %j", (options, sentence) => {
     expect(() => cheapPaxos(options)).toThrow(sentence);

@@ -7,8 +7,8 @@ import { type Delay, simulation } from "../../../sim/index.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
 import { lockstep } from "./lockstep.ts";
-import type { LockstepOptions } from "./options.ts";
 import { type Table, verdictOn } from "./proofs.ts";
+import type { LockstepOptions } from "./vocabulary.ts";
 import {
   commitmentShape,
   complaintShape,

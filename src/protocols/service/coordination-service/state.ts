@@ -1,5 +1,6 @@
 /** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
 import type { NodeId } from "../../../core/protocol.ts";
+import { type ValuesOf, whole } from "../../options.ts";
 import type { MemberList } from "./member-words.ts";
 import type {
   Change,
@@ -157,25 +158,26 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Bounds of what is held, so that a snapshot of it is never larger than the log takes. */
-export interface Limits {
-  /** All keys and values and items together, in bytes of JSON. */
-  maxBytes: number;
-  /** Keys of all maps are in that, names are counted: maps, counters, locks, barriers, queues and machines, each. */
-  maxNames: number;
-  /** Waiters, holders and arrivals of one name. */
-  maxWaiting: number;
-  /** Items of one queue. */
-  maxItems: number;
-  /** How many of the last changes are kept for watches, and how many bytes of them; for a while it is an eighth more. */
-  maxChanges: number;
-  maxChangeBytes: number;
-  /** What commands take that wait for machines that are not defined here. Above it the replica stops: it may drop none. */
-  maxPendingBytes: number;
-  /** How many state machines there are, and how much the state of each takes as JSON: together less than half of a snapshot. */
-  maxMachines: number;
-  maxMachineBytes: number;
-}
+/** Bounds of the state, so that a snapshot of it is never larger than the log takes. */
+export const limitOptions = {
+  maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
+  maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
+  maxWaiting: whole(1_000, "how many waiters, holders and arrivals one name has"),
+  maxItems: whole(10_000, "how many items one queue has"),
+  maxChanges: whole(10_000, "how many of the last changes are kept for watches; at times an eighth more"),
+  maxChangeBytes: whole(1_048_576, "how many bytes of changes are kept for watches"),
+  maxPendingBytes: whole(
+    33_554_432,
+    "how many bytes commands take that wait for machines that are not defined here; above, the replica stops, as it may drop none",
+  ),
+  maxMachines: whole(8, "how many state machines there are"),
+  maxMachineBytes: whole(
+    524_288,
+    "how many bytes of JSON the state of each machine takes; all together less than half of a snapshot",
+  ),
+};
+
+export type Limits = ValuesOf<typeof limitOptions>;
 
 /** One operation is being applied. */
 export interface Applying {

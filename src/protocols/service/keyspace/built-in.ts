@@ -4,7 +4,7 @@ import { MAX_OPERATION_BYTES, OWN_NAMES } from "../coordination-service/operatio
 import { utf8BytesOf } from "../coordination-service/state.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { copyOfKeyspace } from "./versions.ts";
-import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./words.ts";
+import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./vocabulary.ts";
 
 export const KEYSPACE = `${OWN_NAMES}etcd`;
 

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest, RequestOp } from "./words.ts";
+import type {
+  Compare,
+  KeyspaceCommand,
+  KeyspaceQuestion,
+  KeyspaceResponse,
+  RangeRequest,
+  RequestOp,
+} from "./vocabulary.ts";
 
 const ROOM = 1_000_000;
 

@@ -27,7 +27,7 @@ import type {
   KeyspaceResponse,
   LeaseId,
   RequestOp,
-} from "./words.ts";
+} from "./vocabulary.ts";
 
 /** Seconds. */
 const MIN_TTL = 2;

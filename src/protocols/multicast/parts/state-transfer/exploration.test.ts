@@ -23,7 +23,7 @@ function exploring(
   more: Partial<ExploreOptions<Vocabulary>> = {},
   { order = totally, made = () => replica("inside") }: { order?: typeof totally; made?: () => Protocol<Replica> } = {},
 ) {
-  const multicast = () => stateTransfer(order, text(100), { begin: "inside" });
+  const multicast = () => stateTransfer(order, text(100), "inside");
   const protocol = withReplica({ parts: { multicast }, wires: {}, algorithm: "multicast" }, made)();
   return explore<Vocabulary>({
     protocol: protocol,

@@ -1,5 +1,5 @@
 /**
- * The words of a keyspace as etcd has it: what may be asked of it, and what it answers. Facts of etcd's API v3, 3.4 and 3.5:
+ * The commands, questions and answers of a keyspace, as etcd defines them. Facts of etcd's API v3, 3.4 and 3.5:
  * https://etcd.io/docs/v3.5/learning/api/
  */
 

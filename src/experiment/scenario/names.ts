@@ -1,4 +1,4 @@
-/** The words of a protocol: an assembly's parts are looked into, so that a scenario need not name them. */
+/** The names that a scenario may use of a protocol: messages, commands, timers, properties. A part need not be named. */
 import type { Tagged } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import { unwrapped } from "../../core/wrapping.ts";

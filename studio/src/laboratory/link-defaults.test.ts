@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Catalogue } from "./catalogue.ts";
 import { placeOf } from "./engine/recipe.ts";
-import { algorithmOf, presetOf, runProblem, withPreset, withProtocol } from "./scenario-words.ts";
+import { algorithmOf, presetOf, runProblem, withPreset, withProtocol } from "./link-defaults.ts";
 
 const bare = { summary: "", family: "", topology: "", guarantees: [], costs: [] };
 const catalogue: Catalogue = [

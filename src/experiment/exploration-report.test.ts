@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { requestFrom } from "./check-request.ts";
 import type { Experiment } from "./experiment.ts";
-import { assumptionsOf, breakingFaults, deadlocks, scopeOf, whatNext } from "./exploration-words.ts";
+import { assumptionsOf, breakingFaults, deadlocks, scopeOf, whatNext } from "./exploration-report.ts";
 import { explore } from "./explore.ts";
 
 const answered = (experiment: Experiment) => {
