@@ -225,14 +225,7 @@ export class MemberChanges {
 /** What a member asked for before is done by then, or never: the log takes the commands of a session in their order. */
 const outlast = (member: Member): Promise<unknown> => member.map("outlasted").put("by", member.id, WELL_WITHIN);
 
-const ORDINARY = [
-  "unknown-member",
-  "member-exists",
-  "member-removed",
-  "not-running",
-  "already-running",
-  "other-release",
-];
+const ORDINARY = ["unknown-member", "member-exists", "member-removed", "not-running", "already-running"];
 const isExpected = (error: unknown): boolean =>
   error instanceof CoordinationError ||
   (error instanceof UsageError && ORDINARY.includes(error.code)) ||
