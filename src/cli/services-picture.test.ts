@@ -9,33 +9,31 @@ test("what is held and who is in a channel stand in tables of their own", () => 
     {
       cluster: "test",
       protocol: "services",
-      hasLeaders: true,
       nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] }],
       instances: [
-        { ...common, kind: "channel", name: "new", algorithm: "view-synchrony" },
+        { ...common, kind: "channel", name: "new" },
         {
           ...common,
           kind: "channel",
           name: "room",
-          algorithm: "isis over view-synchrony",
           waiting: 3,
           channel: { view: 4, members: [1, 2] },
         },
-        { ...common, kind: "mutex", name: "invoice", algorithm: "elected-server", holder: 1, token: 7 },
+        { ...common, kind: "mutex", name: "invoice", holder: 1, token: 7 },
       ],
     },
     paintFor({ isTTY: false } as never),
   );
   expect(picture).toBe(`\
-NODE  PID  STATE    LOCK SERVER  MAJORITY
-1     11   running  1            yes
+NODE  PID  STATE    LEADER  MAJORITY
+1     11   running  1       yes
 
-KIND  NAME     ALGORITHM       HOLDER  TOKEN  WAITING
-lock  invoice  elected-server  1       7      0
+KIND  NAME     HOLDER  TOKEN  WAITING
+lock  invoice  1       7      0
 
-CHANNEL  ALGORITHM                 VIEW  MEMBERS  WAITING
-new      view-synchrony            -     -        0
-room     isis over view-synchrony  4     1, 2     3
+CHANNEL  VIEW  MEMBERS  WAITING
+new      -     -        0
+room     4     1, 2     3
 `);
 });
 
@@ -47,17 +45,14 @@ test("which members have no link, and why, stands below them", () => {
     {
       cluster: "test",
       protocol: "services",
-      hasLeaders: true,
-      nodes: [
-        { id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [refused] },
-      ],
+      nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [refused] }],
       instances: [],
     },
     paintFor({ isTTY: false } as never),
   );
   expect(picture).toBe(`\
-NODE  PID  STATE    LOCK SERVER  MAJORITY
-1     11   running  1            yes
+NODE  PID  STATE    LEADER  MAJORITY
+1     11   running  1       yes
 
 node 1 has no link with node 3: lost-journal: node 3 has come with a new journal, and this node remembers another
 `);

@@ -24,7 +24,6 @@ const SILENCE_MS = 5_000;
 const EXCHANGE_MS = 1_000;
 const MAX_LINE_LENGTH = 16_384;
 
-
 /** @param member the base URL of its admin pages */
 export function throughMember(member: string): Access {
   return {

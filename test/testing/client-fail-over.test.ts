@@ -32,7 +32,7 @@ test("its member is cut off from the others: it goes on at one that has a leader
     const world = simulate({ members: 3, seed });
     await world.run(async () => {
       const held = await holding(world);
-      wasLeading.add(world.member(1).status().lockServer === 1);
+      wasLeading.add(world.member(1).status().leader === 1);
       world.partition([1], [2, 3]); // The client reaches all.
       await requireKept(world, held);
     });
