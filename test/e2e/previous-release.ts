@@ -1,6 +1,6 @@
 /** The package as the commit before this one builds it, or as a later one might, to run its members beside this one's. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { coordinationService } from "../../src/protocols/service/coordination-service/coordination-service.ts";
@@ -68,18 +68,6 @@ export async function sharesState({ packageUrl }: Release): Promise<boolean> {
   const shapeOf = (service: typeof coordinationService): string =>
     JSON.stringify(service({ log: { voters: [1, 2, 3] } }).shapes.message);
   return version === STATE_MACHINE_VERSION && shapeOf(theirs) === shapeOf(coordinationService);
-}
-
-/** Builds this very code with one file changed, as a later release might. */
-export function changedRelease(folder: string, path: string, change: (source: string) => string): Release {
-  const root = join(folder, "changed-release");
-  for (const source of SOURCES) cpSync(join(ROOT, source), join(root, source), { recursive: true });
-  const file = join(root, path);
-  const source = readFileSync(file, "utf8");
-  const changed = change(source);
-  if (changed === source) throw new Error(`expected ${path} to change`);
-  writeFileSync(file, changed);
-  return { commit: "this one, changed", ...built(root) };
 }
 
 function built(root: string): Omit<Release, "commit"> {

@@ -10,7 +10,7 @@ import { broken } from "./channel-accounts.ts";
 import { type ChannelMember, ChannelMembers, together } from "./channel-members.ts";
 import { PACKAGE, until } from "./cluster-under-test.ts";
 import { folder, isGrowing, Joined, joinedAt, numbersIn, place } from "./joined-members.ts";
-import { changedRelease, mixes, previousRelease, type Release } from "./previous-release.ts";
+import { mixes, previousRelease, type Release } from "./previous-release.ts";
 
 let built: Release | null = null;
 
@@ -41,7 +41,7 @@ async function restartAll(members: Joined[], restart: (id: number) => Joined, wi
     const next = restart(old.id);
     members[index] = next;
     await next.said("joined");
-    next.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+    next.order({ do: "contend", entries: "many", witness });
     await isPassedOn(witness);
   }
 }
@@ -52,7 +52,7 @@ test("from the commit before this one to this one, member by member: the lock is
   const where = await place(3);
   const witness = join(folder, "rolling");
   const members = await joinedAt(where, before.packageUrl);
-  for (const member of members) member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+  for (const member of members) member.order({ do: "contend", entries: "many", witness });
   await isPassedOn(witness);
   // A new wire version cannot be mixed in one by one: the others refuse it, and go on.
   if (!mixes(before)) return expectRefused(members, (id) => new Joined(id, where), witness);
@@ -129,51 +129,3 @@ async function expectRefused(
   await until("it is told why", () => next.errors.includes("wrong-version"));
   await isPassedOn(witness);
 }
-
-test("a release in which one algorithm's messages differ shares all names that do not use it", async () => {
-  const later = changedRelease(folder, "src/protocols/mutex/central-server.ts", (source) =>
-    source.replaceAll(/\brelease\b/g, "giveBack"),
-  );
-  const where = await place(3);
-  const members = [1, 2, 3].map((id) => new Joined(id, where, id === 3 ? later.packageUrl : undefined));
-  await Promise.all(members.map((member) => member.said("joined")));
-  const witness = join(folder, "mixed");
-  for (const member of members) member.order({ do: "contend", algorithm: "elected-server", entries: 20, witness });
-  await Promise.all(members.map((member) => member.said("contended")));
-  expect(isGrowing(numbersIn(`${witness}.log`))).toBe(true);
-  const [one, two, three] = members as [Joined, Joined, Joined];
-  const goals = new Map<Joined, number>();
-  const isDone = (member: Joined): boolean => member.saidAlready("contended").length === goals.get(member);
-  const textbook = {
-    do: "contend",
-    algorithm: "central-server",
-    entries: 5,
-    witness: join(folder, "textbook"),
-  } as const;
-  for (const member of [one, two, one]) await useOnce(member);
-  // Now a majority is known to run it, and no refusal of the third ends it.
-  for (const member of [one, two]) {
-    const before = member.saidAlready("contended").length;
-    member.order(textbook);
-    goals.set(member, before + 1);
-  }
-  await until("both have been in five times", () => [one, two].every(isDone));
-  three.order(textbook);
-  expect((await three.said("refused")).why).toContain("another release's");
-  for (const member of [one, two]) {
-    member.order(textbook);
-    goals.set(member, (goals.get(member) as number) + 1);
-  }
-  await until("both go on", () => [one, two].every(isDone));
-
-  /** Until two of the three know that both run it, the refusal of the third may end a use of it. */
-  async function useOnce(member: Joined): Promise<void> {
-    const [before, refused] = [member.saidAlready("contended").length, member.saidAlready("refused").length];
-    for (let attempt = 1; member.saidAlready("contended").length === before; attempt++) {
-      member.order({ ...textbook, entries: 1, witness: join(folder, `first-${member.id}-${before}-${attempt}`) });
-      const isAnswered = (): boolean =>
-        member.saidAlready("contended").length > before || member.saidAlready("refused").length === refused + attempt;
-      await until(`node ${member.id} has been in once`, isAnswered);
-    }
-  }
-});

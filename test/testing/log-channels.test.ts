@@ -3,7 +3,7 @@
  * order, and then all that comes behind.
  */
 import { describe, expect, it } from "vitest";
-import type { Channel, ChannelOptions, ChannelView, Member } from "../../src/index.ts";
+import type { Channel, ChannelView, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const LOG = { order: "total", transport: "log" } as const;

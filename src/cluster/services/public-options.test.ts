@@ -13,8 +13,6 @@ const noDuration = ["5", 0, -1, Number.NaN, null, {}, 5n];
 const noSignal = [5, "abort", null, {}, new AbortController()];
 const noObject = [5, "x", null, [], () => {}];
 const noFunction = [5, "x", null, {}, undefined];
-const circular: Record<string, unknown> = {};
-circular.self = circular;
 
 let it: Cluster;
 let member: Member;

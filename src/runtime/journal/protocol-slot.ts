@@ -55,11 +55,4 @@ function moveFrom<R>(journal: Journal, name: string, shape: Shape<R>, move: (rec
   marker.release();
 }
 
-/** Frees what `protocolSlot` has taken under that name, once it was released. */
-export function forgetProtocolSlot(journal: Journal, name: string, protocol: Protocol<Vocabulary>): void {
-  const parts = slotsOf(protocol);
-  for (const slot of parts.length < 2 ? [name] : [name, ...parts.map((part) => nameOf(name, part))])
-    journal.forget(slot);
-}
-
 const nameOf = (name: string, part: string): string => `${name}/${part}`;

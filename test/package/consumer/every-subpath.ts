@@ -55,10 +55,7 @@ export async function services(member: Member): Promise<void> {
   guard()(lock.token);
   await lock.release();
   await member.election("report").lead(({ token }) => guard()(token));
-  const nobody: null = await member.election("report", { algorithm: "bully" }).lead(({ token }) => token);
-  // @ts-expect-error a textbook election has no token that could be compared
-  await member.election("report", { algorithm: "bully" }).lead(({ token }) => guard()(token));
-  for await (const { leader, token } of member.election("report").watch()) guard()(token ?? leader ?? Number(nobody));
+  for await (const { leader, token } of member.election("report").watch()) guard()(token ?? leader ?? 0);
 }
 
 export async function client(endpoints: readonly string[]): Promise<number | undefined> {
