@@ -3,7 +3,7 @@
  * the end by both in turn, every time in a process of its own. Seconds are those of the whole process, with the start of
  * Node on our side and without compiling on SPIN's; memory is the greatest resident set.
  *
- *     npm run bench:check [-- --quick] [--rounds 5] [--json]
+ *     npx coterie bench check [--quick] [--rounds 5] [--json]
  */
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";

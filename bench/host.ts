@@ -2,7 +2,7 @@
  * Message round trips per second between two hosts in two processes, beside two bare `node:net` echoes of equally many
  * bytes (`bare-echo.ts`) in the same run: rounds of the three in turn, medians, and the ratios round by round.
  *
- *     npm run bench:host [-- --seconds 1 --rounds 7]
+ *     npx coterie bench host [--seconds 1 --rounds 7]
  */
 import { fork } from "node:child_process";
 import { connect } from "node:net";

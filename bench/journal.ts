@@ -2,7 +2,7 @@
  * Records per second that are confirmed durable: the journal beside a bare file that is written and synced in the same
  * groups, with as many bytes. Both in turns in one directory; medians, and the ratios round by round.
  *
- *     npm run bench:journal [-- --seconds 1 --rounds 7 --directory .]
+ *     npx coterie bench journal [--seconds 1 --rounds 7 --directory .]
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";

@@ -1,17 +1,18 @@
 /**
- * Nanoseconds per message to encode, and to decode and validate: our codec, JSON alone, and JSON with the check of the
- * shape that has to follow it; and what the checks cost inside our decoder. All in turn, medians over the rounds.
+ * Nanoseconds per message to encode, and to decode and validate: the codec, JSON alone, and JSON with the check of the shape that
+ * has to follow it; and how much of decoding is spent on checks.
  *
- *     npm run bench:wire [-- --rounds 15 --messages 20000]
+ *     npx coterie bench wire [--rounds 15 --messages 20000]
  */
+import { Bench } from "tinybench";
 import { list, natural, nullable, oneOf, problem, real, struct, text, variants } from "../src/core/shape.ts";
 import { codecOf, Reader, Writer } from "../src/runtime/wire.ts";
 import { commandLine } from "./command-line.ts";
 import { type Place, trustingDecoder } from "./trusting-decoder.ts";
 
 const { values } = commandLine("wire", {
-  rounds: { such: "<n>", default: "15", help: "how many measurements of each, in turns (default: 15)" },
-  messages: { such: "<n>", default: "20000", help: "how many messages each takes (default: 20000)" },
+  rounds: { such: "<n>", default: "15", help: "measurements of each (default: 15)" },
+  messages: { such: "<n>", default: "20000", help: "messages in each measurement (default: 20000)" },
 });
 const rounds = Number(values.rounds);
 const messages = Number(values.messages);
@@ -89,30 +90,24 @@ function contestants(message: Message): Record<string, () => void> {
   };
 }
 
-const median = (figures: number[]): number =>
-  [...figures].sort((a, b) => a - b)[Math.floor(figures.length / 2)] as number;
-const spread = (figures: number[]): string =>
-  `${median(figures).toFixed(0).padStart(6)} [${Math.min(...figures).toFixed(0)}–${Math.max(...figures).toFixed(0)}]`;
-
-console.log(`nanoseconds per message, median [min–max] of ${rounds} interleaved rounds of ${messages} messages`);
+console.log(`nanoseconds per message, median [min–max] of ${rounds} rounds of ${messages} messages`);
 for (const [name, message] of Object.entries(samples)) {
   const into = new Writer();
   codec.write(message, into);
   console.log(`\n${name}: ${into.position} bytes, as JSON ${Buffer.byteLength(JSON.stringify(message))}`);
-  const work = Object.entries(contestants(message));
-  const figures = new Map<string, number[]>(work.map(([what]) => [what, []]));
-  for (let round = -2; round < rounds; round++) {
-    for (const [what, run] of work) {
-      const began = performance.now();
-      run();
-      const ns = ((performance.now() - began) * 1e6) / messages;
-      if (round >= 0) figures.get(what)?.push(ns); // The first rounds warm up.
-    }
+  const bench = new Bench({ iterations: rounds, time: 0, warmupIterations: 2, warmupTime: 0, throws: true });
+  for (const [what, run] of Object.entries(contestants(message))) bench.add(what, run);
+  const medians = new Map<string, number>();
+  for (const { name: what, result } of bench.runSync()) {
+    if (!("latency" in result)) throw new Error(`expected figures of ${what}`);
+    const [median, min, max] = [result.latency.p50, result.latency.min, result.latency.max].map(
+      (ms) => (ms * 1e6) / messages,
+    ) as [number, number, number];
+    medians.set(what, median);
+    console.log(`  ${what.padEnd(34)} ${median.toFixed(0).padStart(6)} [${min.toFixed(0)}–${max.toFixed(0)}]`);
   }
-  for (const [what, times] of figures) console.log(`  ${what.padEnd(34)} ${spread(times)}`);
-  const checked = figures.get("decode  codec") as number[];
-  const unchecked = figures.get("decode  codec without its checks") as number[];
-  const shares = checked.map((ns, round) => 100 * (1 - (unchecked[round] as number) / ns));
-  console.log(`  ${"share of the checks in our decode".padEnd(34)} ${spread(shares)} %`);
+  const of = (what: string): number => medians.get(what) as number;
+  const share = 100 * (1 - of("decode  codec without its checks") / of("decode  codec"));
+  console.log(`  ${"share of the checks in decoding".padEnd(34)} ${share.toFixed(0).padStart(6)} %`);
 }
 if (sum === 0) throw new Error("nothing was measured");

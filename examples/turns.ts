@@ -10,8 +10,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { createLog, parseConfig, proofFile, runMember } from "coterie";
-import { cheating, cheats, type Lockstep } from "coterie/protocols";
+import { cheating, cheats, type Lockstep, lockstep } from "coterie/protocols";
+import { host, proofFile } from "coterie/runtime";
 
 const GOAL = 10;
 const FIRST_PORT = 7200;
@@ -44,27 +44,15 @@ const publicKey = (player: number): string => `${folder}/${player}.pub`;
 makeKeys();
 while (!players.every((player) => existsSync(publicKey(player)))) await new Promise((done) => setTimeout(done, 100));
 
-const member = await runMember(
-  parseConfig(
-    {
-      cluster: folder,
-      protocol: "lockstep",
-      options: { game: values.game, echoes: true, resends: 9, resendMs: Number(values.patience) * 100 },
-      members: Object.fromEntries(players.map((player) => [player, `127.0.0.1:${Number(values.port) + player}`])),
-      keys: { own: `${folder}/{id}.key`, all: `${folder}/{id}.pub` },
-    },
-    ".",
-  ),
-  self,
+const honest = lockstep({ game: values.game, echoes: true, resends: 9, resendMs: Number(values.patience) * 100 });
+const node = await host(
+  cheat === undefined ? honest : cheating(honest, cheat, (steps) => String((Number(steps) % 3) + 1)),
   {
-    log: createLog(() => {}),
-    onEvent: (event) => hear(event as Lockstep["event"]),
-    onFatal: (error) => {
-      throw error;
-    },
-    ...(cheat && {
-      alter: (honest) => cheating(honest as never, cheat, (steps) => String((Number(steps) % 3) + 1)),
-    }),
+    id: self,
+    cluster: folder,
+    members: Object.fromEntries(players.map((player) => [player, `127.0.0.1:${Number(values.port) + player}`])),
+    keys: { own: `${folder}/{id}.key`, all: `${folder}/{id}.pub` },
+    onEvent: hear,
   },
 );
 
@@ -81,7 +69,7 @@ function choose(line: string | null): void {
 }
 
 function play(steps: string): void {
-  member.command({ type: "propose", value: steps });
+  node.command({ type: "propose", value: steps });
 }
 
 function hear(event: Lockstep["event"]): void {
@@ -114,7 +102,7 @@ function move({ turn, actions }: Extract<Lockstep["event"], { type: "decided" }>
 /** Stays a moment: others may still ask for what they have not got. */
 function end(): void {
   lines.close();
-  setTimeout(() => void member.stop(), 1_000);
+  setTimeout(() => void node.stop(), 1_000);
 }
 
 function makeKeys(): void {

@@ -1,12 +1,9 @@
-/** Coterie for a Node process: elections, locks and channels by name, one member of a cluster, and the contract of what it runs. */
+/** Coterie for a Node process: a member of a cluster with its locks, elections, channels and shared state, and the contract of protocols. */
 
 export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
 export { connect, type NodeConnectOptions } from "./client/node.ts";
-export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
 export { type DiscoverOptions, discover } from "./cluster/discover.ts";
 export { join } from "./cluster/join.ts";
-export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
-export { type ProofFile, proofFile, readProofFile, verdictOnFile } from "./cluster/proof-file.ts";
 export type {
   AcquireOptions,
   AdminOptions,

@@ -1,12 +1,12 @@
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 
-/** What `--tags-filter` says: a tag, or `!` and a tag that is left out. */
+/** The words of `--tags-filter`, joined by `&&`: a tag, or `!` and a tag that is left out. */
 let tagsFilter: readonly string[] = [];
 
 /** Ends a run with one plain line, `N passed, N failed, N skipped`, for machines that read the last line of a log. */
 export const countsReporter: Reporter = {
   onInit(vitest: Vitest) {
-    tagsFilter = vitest.config.tagsFilter ?? [];
+    tagsFilter = (vitest.config.tagsFilter ?? []).flatMap((words) => words.split(" && "));
   },
   onTestRunEnd(modules, unhandledErrors) {
     const { passed, failed, skipped } = countTests(modules);

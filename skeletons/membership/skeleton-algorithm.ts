@@ -10,8 +10,7 @@
  * What runs here until the algorithm stands in its place: heartbeats with a fixed timeout.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { natural, struct } from "../../src/core/shape.ts";
-import { requirePositive, settle } from "../../src/protocols/options.ts";
+import { count, type OptionsOf, optionTable } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
   /** How many beats of each peer have been missed in a row. */
@@ -21,24 +20,18 @@ export type SkeletonAlgorithm = {
   event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
 };
 
-export interface SkeletonAlgorithmOptions {
-  /** Time between two beats. */
-  intervalMs: number;
-  /** A node of which more beats in a row were missed is suspected. */
-  maxMisses: number;
-}
+const skeletonAlgorithmOptions = optionTable("skeleton-algorithm", {
+  intervalMs: count(100, "the time between two beats"),
+  maxMisses: count(3, "a node is suspected if more beats in a row are missed"),
+});
 
-const defaults: SkeletonAlgorithmOptions = { intervalMs: 100, maxMisses: 3 };
-
-const optionShape = struct<SkeletonAlgorithmOptions>({ intervalMs: natural, maxMisses: natural });
+export type SkeletonAlgorithmOptions = OptionsOf<typeof skeletonAlgorithmOptions>;
 
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
 export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
-  const options = settle(defaults, optionShape, given, "skeleton-algorithm");
-  for (const [name, value] of Object.entries(options)) requirePositive(`skeleton-algorithm.${name}`, value);
-  const { intervalMs, maxMisses } = options;
+  const { intervalMs, maxMisses } = skeletonAlgorithmOptions.settle(given);
 
   const isSuspected = (state: State, node: NodeId): boolean => (state.missed[node] ?? 0) > maxMisses;
 

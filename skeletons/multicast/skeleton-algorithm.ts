@@ -10,9 +10,9 @@
  * What runs here until the algorithm stands in its place: a message to each, delivered as it comes.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { natural, type Shape, struct, text } from "../../src/core/shape.ts";
+import { natural, type Shape, text } from "../../src/core/shape.ts";
 import type { Multicast } from "../../src/protocols/multicast/parts/layers.ts";
-import { settle } from "../../src/protocols/options.ts";
+import { requireNoOptions } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm<P = string> = {
   /** How many messages this node has sent. */
@@ -25,15 +25,13 @@ export type SkeletonAlgorithm<P = string> = {
 
 export type SkeletonAlgorithmOptions = Record<never, never>;
 
-const optionShape = struct<SkeletonAlgorithmOptions>({});
-
 const MAX_PAYLOAD_BYTES = 65_536;
 
 export function skeletonAlgorithm<P = string>(
   given?: Partial<SkeletonAlgorithmOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
 ): Protocol<SkeletonAlgorithm<P>> {
-  settle({}, optionShape, given, "skeleton-algorithm");
+  requireNoOptions("skeleton-algorithm", given);
 
   function deliver(ctx: Context<SkeletonAlgorithm<P>>, from: NodeId, number: number, body: P): void {
     ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${number}` });

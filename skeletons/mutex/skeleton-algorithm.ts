@@ -10,9 +10,9 @@
  * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { natural, struct } from "../../src/core/shape.ts";
+import { natural } from "../../src/core/shape.ts";
 import { mutexProperties, type Section } from "../../src/protocols/mutex/family/properties.ts";
-import { settle } from "../../src/protocols/options.ts";
+import { requireNoOptions } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
   state: {
@@ -33,7 +33,7 @@ type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
 export function skeletonAlgorithm(given?: Record<never, never>): Protocol<SkeletonAlgorithm> {
-  settle({}, struct({}), given, "skeleton-algorithm"); // It has no options yet.
+  requireNoOptions("skeleton-algorithm", given);
   const coordinator = (ctx: Ctx): NodeId => Math.min(ctx.self, ...ctx.peers);
 
   function request(state: State, from: NodeId, ctx: Ctx): void {

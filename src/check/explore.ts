@@ -8,8 +8,8 @@ import type { Property, Vocabulary } from "../core/protocol.ts";
 import { callback, natural, type Rules, requireOptions } from "../protocols/known-options.ts";
 import { type Bounds, BreadthFirst } from "./breadth-first.ts";
 import { concluded, type Exploration, type Progress } from "./conclusion.ts";
-import { modelRules, walkRules } from "./known-options.ts";
 import type { ModelOptions } from "./model.ts";
+import { modelRules, walkRules } from "./model-options.ts";
 
 export type { Exploration, Progress, Verdict, Witness } from "./conclusion.ts";
 export type { Taken } from "./path.ts";

@@ -11,7 +11,6 @@ export {
   type Witness,
 } from "./explore.ts";
 export { type FewestFaults, fewestFaults } from "./fewest-faults.ts";
-export { strategies } from "./known-options.ts";
 export * from "./linearizability/index.ts";
 export type { CommandSource } from "./local-steps.ts";
 export type { ModelOptions, Move, TimerMode } from "./model.ts";

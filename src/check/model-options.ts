@@ -1,15 +1,37 @@
-/** What a checked system is made of, and what may go wrong in it. */
+/** The options of the checker: the parts of a checked system and its faults. A misspelt bound would be ignored, so each call checks them. */
 import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
+import {
+  callback,
+  flag,
+  isObject,
+  natural,
+  needed,
+  nodes,
+  oneOf,
+  protocol,
+  type Rule,
+  type Rules,
+} from "../protocols/known-options.ts";
 import type { NetworkKind } from "./network.ts";
 import type { Rename } from "./representative.ts";
 
-export type TimerMode = "free" | "quiet" | "rounds" | "never";
+/** The values of options that have few. */
+export const choices = {
+  network: ["fifo", "inbox", "bag"],
+  timers: ["free", "quiet", "rounds", "never"],
+  begin: ["idle", "down", "together"],
+  crashNotifications: ["any", "last"],
+  journal: ["kept", "lost"],
+  strategy: ["random", "pct", "swarm"],
+} as const;
+
+export type TimerMode = (typeof choices.timers)[number];
 
 /**
  * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
  * nothing from the crashed node is on its way to it any more, as where delay is bounded and the detector waits longer.
  */
-export type CrashNotificationTime = "any" | "last";
+export type CrashNotificationTime = (typeof choices.crashNotifications)[number];
 
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
@@ -29,7 +51,7 @@ export interface ModelOptions<V extends Vocabulary> {
    * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
    * `nodes`; what is sent to those whose turn has not come waits for them.
    */
-  readonly begin: "idle" | "down" | "together";
+  readonly begin: (typeof choices.begin)[number];
   /**
    * What each node is asked by the application: one command after the other, each once and at any time. A crash does
    * not take back what was asked.
@@ -60,7 +82,7 @@ export interface ModelOptions<V extends Vocabulary> {
   /** How many of these together. No limit of its own by default. */
   readonly faults?: number;
   /** What a crash leaves of a node's journal: all of it by default. */
-  readonly journal?: "kept" | "lost";
+  readonly journal?: (typeof choices.journal)[number];
   /**
    * Deliveries in one order, but for so many times: a node takes all that is on its way to it, in the order of `network`, then it
    * is the turn of the next node to which something is on its way. Passing one over, whose turn comes again later, counts as one
@@ -90,3 +112,66 @@ export interface ModelOptions<V extends Vocabulary> {
    */
   readonly symmetry?: Rename<V>;
 }
+
+const isText = (value: unknown): boolean => typeof value === "string";
+export const orNull = ({ wanted, accepts }: Rule): Rule => ({
+  wanted: `${wanted} or null`,
+  accepts: (value) => value === null || accepts(value),
+});
+
+const names: Rule = { wanted: "a list of names", accepts: (value) => Array.isArray(value) && value.every(isText) };
+export const name: Rule = { wanted: "a name", accepts: isText };
+const properties: Rule = {
+  wanted: "a list of properties",
+  accepts: (value) => Array.isArray(value) && value.every(isObject),
+};
+/** Infinity: no limit. */
+const faults: Rule = {
+  wanted: `${natural.wanted}, or Infinity`,
+  accepts: (value) => value === Number.POSITIVE_INFINITY || natural.accepts(value),
+};
+
+export const modelLimits = {
+  crashes: natural,
+  recoveries: natural,
+  losses: natural,
+  duplications: natural,
+  faults,
+  journal: oneOf(...choices.journal),
+  withinStep: flag,
+  maxInFlight: natural,
+  maxTimeouts: natural,
+};
+
+export const modelRules: Rules<ModelOptions<Vocabulary>> = {
+  protocol: needed(protocol),
+  properties,
+  nodes: needed(nodes),
+  network: needed(oneOf(...choices.network)),
+  timers: needed(oneOf(...choices.timers)),
+  begin: needed(oneOf(...choices.begin)),
+  asks: callback,
+  commands: callback,
+  accepts: callback,
+  crashNotification: callback,
+  crashNotifications: oneOf(...choices.crashNotifications),
+  ...modelLimits,
+  delays: natural,
+  counters: names,
+  rounds: names,
+  symmetry: callback,
+};
+
+/** Options of random runs. Explorations and shrinking ignore them, so that one system serves all. */
+export const walkRules = {
+  strategy: oneOf(...choices.strategy),
+  seed: { wanted: "a whole number", accepts: Number.isSafeInteger },
+  runs: natural,
+  firstRun: natural,
+  numbers: {
+    wanted: "numbers of runs that can be gone through",
+    accepts: (value: unknown) => typeof value === "object" && value !== null && Symbol.iterator in value,
+  },
+  stepsPerRun: natural,
+  bugDepth: natural,
+};

@@ -9,11 +9,11 @@ import { problem, variants } from "../core/shape.ts";
 import { step } from "../core/step.ts";
 import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
-import { fields, natural, needed, type Rules, requireOptions } from "../protocols/known-options.ts";
+import { fields, ids, natural, needed, nodes, oneOf, type Rules, requireOptions } from "../protocols/known-options.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
-import { ids, modelLimits, name, nodes, orNull, words } from "./known-options.ts";
 import type { CrashNotificationTime, TimerMode } from "./model.ts";
+import { choices, modelLimits, name, orNull } from "./model-options.ts";
 import type { NetworkKind } from "./network.ts";
 
 /** Plain data. */
@@ -63,10 +63,10 @@ const rules: Rules<SystemSpec> = {
   initiators: ids,
   refusers: ids,
   times: natural,
-  network: words.network,
-  timers: words.timers,
-  begin: words.begin,
-  crashNotifications: words.crashNotifications,
+  network: oneOf(...choices.network),
+  timers: oneOf(...choices.timers),
+  begin: oneOf(...choices.begin),
+  crashNotifications: oneOf(...choices.crashNotifications),
   byzantine: fields,
   property: orNull(name),
   maxDepth: natural,

@@ -27,7 +27,7 @@ const benchmarks: Readonly<Record<string, string>> = {
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
   duel: "duelling proposers of Paxos: how long until one has a whole attempt for itself, with a back-off and without",
   studio:
-    "the studio in Chromium, each protocol at rest and in a burst: frames per second, late frames, work per frame",
+    "the live page and the laboratory in Chromium, for each protocol: time between frames, work per frame, first paint",
   "super-peers":
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
   "partial-connectivity":

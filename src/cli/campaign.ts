@@ -15,12 +15,12 @@ import { wholeNumber } from "../experiment/written-values.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { CampaignFolder } from "./campaign-folder.ts";
 import type { CampaignQueue } from "./campaign-queue.ts";
-import { campaignText } from "./campaign-report.ts";
+import { campaignReport } from "./campaign-report.ts";
 import { type Hands, Threads } from "./campaign-threads.ts";
 import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { contentOf } from "./read-file.ts";
-import { paintFor } from "./terminal.ts";
+import { print } from "./report.ts";
 
 const LOG_EVERY_MS = 5_000;
 const MAX_DEFAULT_WORKERS = 8;
@@ -82,12 +82,8 @@ async function campaign(file: string, options: CampaignOptions, invocation: Invo
   const summary = await worked(queue, source, options, invocation);
   const seconds = Math.round((performance.now() - began) / 100) / 10;
   writeReport(folder, summary, seconds);
-  const { stdout } = invocation;
-  if (options.json === true) stdout.write(`${JSON.stringify({ ...summary, seconds })}\n`);
-  else {
-    const found = { jobs: queue.foundJobs, of: chunksOf(campaign).length, where: options.redis ?? folder };
-    stdout.write(campaignText(summary, { seconds, folder, file, found }, paintFor(stdout)));
-  }
+  const found = { jobs: queue.foundJobs, of: chunksOf(campaign).length, where: options.redis ?? folder };
+  print(campaignReport(summary, { seconds, folder, file, found }), options, invocation.stdout);
   const failing = summary.experiments.filter(({ failures }) => failures.length > 0).map(({ name }) => name);
   if (failing.length > 0) throw new InvariantViolation("not-as-expected", `runs failed: ${failing.join(", ")}`);
 }

@@ -8,7 +8,7 @@ import { workApart } from "./interruptible.ts";
 import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { contentOf } from "./read-file.ts";
-import { type Paint, paintFor } from "./terminal.ts";
+import { print, type Report, styled } from "./report.ts";
 import { requireWritable, writeWhole } from "./written-file.ts";
 
 interface CheckHistoryOptions {
@@ -79,9 +79,8 @@ async function checkHistory(
   line.clear();
   const seconds = (performance.now() - began) / 1_000;
   if (options.svg !== undefined) writeWhole("--svg", options.svg, answer.svg);
-  const { report, objects } = answer;
-  if (options.json === true) stdout.write(`${JSON.stringify({ ...report, seconds, objects })}\n`);
-  else stdout.write(text(answer, seconds, paintFor(stdout)));
+  const { report } = answer;
+  print(historyReport(answer, seconds), options, stdout);
   if (report.verdict === "violated") throw new InvariantViolation("violated", "the history is not linearizable");
   if (report.verdict === "unknown")
     throw new InvariantViolation("unknown", "the search ended before there was an answer, which is no pass");
@@ -102,18 +101,21 @@ async function searched(request: HistorySearch, usesThreads: boolean, show: () =
   return (await workApart<HistorySearch, null, HistoryAnswer>(thread, request, show)).answer;
 }
 
-function text({ report, objects, text: picture }: HistoryAnswer, seconds: number, paint: Paint): string {
+function historyReport({ report, objects, text: picture }: HistoryAnswer, seconds: number): Report {
   const mark = {
-    holds: paint("green", "✓ holds"),
-    violated: paint("red", "✗ violated"),
-    unknown: paint("yellow", "? unknown"),
+    holds: styled("green", "✓ holds"),
+    violated: styled("red", "✗ violated"),
+    unknown: styled("yellow", "? unknown"),
   };
   const counted = objects.length === 1 ? "" : ` on ${figure(objects.length)} objects`;
   const work = `${figure(report.operations)} operations${counted}, ${figure(report.steps)} tried, ${figure(seconds)} s`;
   const head = `${mark[report.verdict]}  linearizability of a ${report.model}: ${work}`;
   // Of many objects that hold, one picture says nothing.
   const isTelling = report.verdict !== "holds" || objects.length === 1;
-  return isTelling && picture !== "" ? `${head}\n\n${picture}` : `${head}\n`;
+  return {
+    json: { ...report, seconds, objects },
+    sections: [[head], isTelling && picture !== "" ? [picture.trimEnd()] : []],
+  };
 }
 
 /** What is wrong with a history, with the name of its file. */

@@ -1,80 +1,89 @@
-/** What a check came to, for people. */
-
+/** What `coterie check` reports. */
 import type { CheckRequest } from "../experiment/check-request.ts";
 import type { CounterexampleLog } from "../experiment/counterexample-log.ts";
-import { type CheckOutcome, missing, whyUnknown } from "../experiment/exploration-report.ts";
-import { assumptionsOf, breakingFaults, deadlocks, scopeOf, whatNext } from "../experiment/exploration-words.ts";
+import {
+  assumptionsOf,
+  breakingFaults,
+  type CheckOutcome,
+  deadlocks,
+  explorationReport,
+  missing,
+  scopeOf,
+  whatNext,
+  whyUnknown,
+} from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress } from "../experiment/explore.ts";
-import { counted, figure, wrapped } from "../experiment/paragraph.ts";
-import { type Paint, table } from "./terminal.ts";
+import { counted, figure } from "../experiment/paragraph.ts";
+import { type Block, broken, indented, type Report, styled } from "./report.ts";
 
-const INDENT = 2;
-
-export function checkText({ request, answer, seconds }: CheckOutcome, paint: Paint): string {
+/** @param hint printed below; empty: nothing. */
+export function checkReport(outcome: CheckOutcome, hint = ""): Report {
+  const { request, answer, seconds } = outcome;
   const { spec } = request;
   const form = typeof spec.variant === "string" ? `${spec.protocol} (${spec.variant})` : spec.protocol;
-  const lines = [
-    `${paint("bold", form)}: ${spec.nodes.length} nodes, ${scopeOf(request)}`,
-    ...assumptionsOf(request, answer).map((words) => `  ${wrapped(words, INDENT)}`),
-    "",
-    ...verdictLines(request, answer, paint),
-    ...reachLines(request, answer, paint),
-    ...(answer.log === null ? [] : ["", ...logLines(answer, answer.log, paint)]),
-    ...coverageLines(answer, paint),
-    "",
-    paint("dim", work(request, answer, seconds)),
-  ];
-  return `${lines.join("\n")}\n`;
+  return {
+    json: explorationReport(outcome),
+    sections: [
+      [
+        `${styled("bold", form)}: ${spec.nodes.length} nodes, ${scopeOf(request)}`,
+        ...assumptionsOf(request, answer).map(indented),
+      ],
+      [...verdictLines(request, answer), ...reachLines(request, answer)],
+      ...(answer.log === null ? [] : [logLines(answer, answer.log)]),
+      coverageBlocks(answer),
+      [styled("dim", work(request, answer, seconds))],
+      hint === "" ? [] : [hint],
+    ],
+  };
 }
 
-function verdictLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {
+function verdictLines(request: CheckRequest, answer: CheckAnswer): string[] {
   const { verdict, property, checked, reached } = answer;
-  const claim = (words: string): string => `  ${wrapped(words, INDENT)}`;
   if (verdict === "violated" && property !== null) {
     const isSought = checked.some(({ name, when }) => name === property.name && when === "sometimes");
     const why = isSought ? "It was sought in every run, and none gets there." : "The initial state itself breaks it.";
-    const never = answer.log === null ? [claim(why)] : [];
+    const never = answer.log === null ? [indented(why)] : [];
     return [
-      `${paint(["bold", "red"], "✗ violated")}  ${paint("bold", property.name)}`,
-      claim(property.claim),
+      `${styled(["bold", "red"], "✗ violated")}  ${styled("bold", property.name)}`,
+      indented(property.claim),
       ...never,
-      ...breakingFaults(answer).map(claim),
+      ...breakingFaults(answer).map(indented),
     ];
   }
   if (verdict === "holds")
     return [
-      paint(["bold", "green"], "✓ holds"),
-      ...breakingFaults(answer).map(claim),
-      ...checked.map(({ name, claim: words }) => `  ${paint("bold", name)}: ${wrapped(words, INDENT)}`),
+      styled(["bold", "green"], "✓ holds"),
+      ...breakingFaults(answer).map(indented),
+      ...checked.map(({ name, claim: words }) => `  ${styled("bold", name)}: ${broken(words, 2)}`),
     ];
-  const seen = reached.length === 0 ? [] : [claim(`seen to happen: ${reached.join(", ")}`)];
+  const seen = reached.length === 0 ? [] : [indented(`seen to happen: ${reached.join(", ")}`)];
   return [
-    `${paint(["bold", "yellow"], "? unknown")}  nothing was violated as far as was looked, which is no pass`,
-    claim(whyUnknown(request, answer)),
-    claim(whatNext(request, answer)),
+    `${styled(["bold", "yellow"], "? unknown")}  no violation found, but the search was incomplete (not a pass)`,
+    indented(whyUnknown(request, answer)),
+    indented(whatNext(request, answer)),
     ...seen,
   ];
 }
 
-function reachLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {
+function reachLines(request: CheckRequest, answer: CheckAnswer): string[] {
   if (answer.verdict === "violated") return [];
   const { events, never } = answer.reach;
   const seen = Object.entries(events).map(([event, times]) => `${event} ${figure(times)}`);
   const lacking = missing(request, answer);
   return [
-    ...lacking.map((what) => paint("yellow", `  in these runs ${what}: of that they say nothing`)),
-    `  ${wrapped(`reached, in so many situations: ${seen.length === 0 ? "no event" : seen.join(", ")}`, INDENT)}`,
-    ...(never.length === 0 ? [] : [`  ${wrapped(`never ran: ${never.join(", ")}`, INDENT)}`]),
+    ...lacking.map((what) => styled("yellow", `  in these runs ${what}: of that they say nothing`)),
+    indented(`reached, with the number of situations: ${seen.length === 0 ? "no event" : seen.join(", ")}`),
+    ...(never.length === 0 ? [] : [indented(`never ran: ${never.join(", ")}`)]),
   ];
 }
 
-function coverageLines({ coverage }: CheckAnswer, paint: Paint): string[] {
+function coverageBlocks({ coverage }: CheckAnswer): Block[] {
   if (coverage === null) return [];
-  const rows = coverage.handlers.flatMap(({ handler, endings }) =>
+  const columns = coverage.handlers.flatMap(({ handler, endings }) =>
     endings.map(({ what, runs }, i) => [i === 0 ? `  ${handler}` : "", figure(runs), what]),
   );
-  const never = coverage.never.map((handler) => `  ${paint("yellow", handler)}  never ran`);
-  return ["", "What ran, in how many situations, and how it ended", ...table(rows, (cell) => cell), ...never];
+  const never = coverage.never.map((handler) => `  ${styled("yellow", handler)}  never ran`);
+  return ["What ran, in how many situations, and how it ended", { columns }, ...never];
 }
 
 function ending(loop: number | null, length: number): string[] {
@@ -84,17 +93,17 @@ function ending(loop: number | null, length: number): string[] {
     : ["  … and nothing more is bound to happen"];
 }
 
-function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog, paint: Paint): string[] {
-  const locked = deadlocks(answer).map((line) => wrapped(line, 2));
+function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): string[] {
+  const locked = deadlocks(answer).map((line) => broken(line, 2));
   const { loop, shrunkFrom, violatingRun } = answer;
   const width = String(steps.length).length + 2;
   const lines = steps.flatMap(({ deed, consequences }, at) => {
-    const number = paint("dim", String(at + 1).padStart(width));
-    const mark = loop === at ? [paint("yellow", `${" ".repeat(width)}  ┌ from here on again and again`)] : [];
+    const number = styled("dim", String(at + 1).padStart(width));
+    const mark = loop === at ? [styled("yellow", `${" ".repeat(width)}  ┌ from here on again and again`)] : [];
     const led = consequences.join("; ");
     const fits = width + 2 + deed.length + 4 + led.length <= 80;
-    const arrow = fits ? `  → ${led}` : `\n${" ".repeat(width + 4)}→ ${wrapped(led, width + 6)}`;
-    const said = led === "" ? "" : paint("dim", arrow);
+    const arrow = fits ? `  → ${led}` : `\n${" ".repeat(width + 4)}→ ${broken(led, width + 6)}`;
+    const said = led === "" ? "" : styled("dim", arrow);
     return [...mark, `${number}  ${deed}${said}`];
   });
   return [
@@ -109,7 +118,7 @@ function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog, p
     "In the end",
     ...standing.flatMap(({ node, role, state }) => [
       `  node ${node}  ${role}`,
-      ...stateLines(state).map((line) => paint("dim", line)),
+      ...stateLines(state).map((line) => styled("dim", line)),
     ]),
   ];
 }
@@ -124,7 +133,7 @@ function stateLines(state: object | null): string[] {
     const text = Object.entries(inner).map(
       ([field, value]) => `${field}=${typeof value === "string" ? value : JSON.stringify(value)}`,
     );
-    return `${" ".repeat(STATE_INDENT)}${wrapped([...(part === "" ? [] : [`${part}:`]), ...text].join(" "), STATE_INDENT + 2)}`;
+    return `${" ".repeat(STATE_INDENT)}${broken([...(part === "" ? [] : [`${part}:`]), ...text].join(" "), STATE_INDENT + 2)}`;
   });
 }
 

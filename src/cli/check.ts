@@ -5,27 +5,22 @@ import type { Command } from "commander";
 import { InvariantViolation } from "../core/errors.ts";
 import { type CheckRequest, requestFrom } from "../experiment/check-request.ts";
 import type { Experiment } from "../experiment/experiment.ts";
-import {
-  type CheckOutcome,
-  counterexampleTrace,
-  explorationReport,
-  whyUnknown,
-} from "../experiment/exploration-report.ts";
+import { type CheckOutcome, counterexampleTrace, whyUnknown } from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../experiment/explore.ts";
+import { optionsFor } from "../experiment/options.ts";
 import { sharedRuns } from "../experiment/shared-runs.ts";
 import { answerTogether, progressTogether } from "../experiment/together.ts";
-import { faultWords, searchWords, systemWords, workloadWords } from "../experiment/words.ts";
 import { drawnAs } from "../protocols/drawn-as.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
-import { checkText, progressText } from "./check-report.ts";
+import { checkReport, progressText } from "./check-report.ts";
+import { addOptions } from "./experiment-options.ts";
 import { workTogether } from "./interruptible.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
-import { paintFor } from "./terminal.ts";
-import { addWords } from "./word-options.ts";
+import { print } from "./report.ts";
 import { requireWritable, writeWhole } from "./written-file.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -40,7 +35,7 @@ export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Looks for a run that violates a property of a protocol: in every order of events, with every fault.")
     .argument("<protocol>", protocolNames.join(", "));
-  for (const words of [systemWords, workloadWords, faultWords, searchWords]) addWords(command, words, "explore");
+  addOptions(command, optionsFor.explore, "explore");
   addOutput(command)
     .addHelpText("after", EXPLANATION)
     .action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));
@@ -96,8 +91,7 @@ async function check(protocol: string, options: CheckOptions, invocation: Invoca
     writeWhole("--trace", options.trace, writeTrace(run.header, run.entries));
   if (options.svg !== undefined && run !== null)
     writeWhole("--svg", options.svg, drawSvg(excerptOf(run), drawnAs(run.header.protocol)));
-  if (options.json === true) stdout.write(`${JSON.stringify(explorationReport(outcome))}\n`);
-  else stdout.write(`${checkText(outcome, paintFor(stdout))}${hint(options, outcome.answer, stdout)}`);
+  print(checkReport(outcome, hint(options, outcome.answer, stdout)), options, stdout);
   const { verdict, property } = outcome.answer;
   if (verdict === "violated") throw new InvariantViolation("violated", `violated: ${property?.name}`);
   if (verdict === "unknown") throw new InvariantViolation("unknown", `unknown: ${whyUnknown(request, outcome.answer)}`);
@@ -137,6 +131,6 @@ async function here(task: CheckTask, show: Show): Promise<CheckAnswer> {
 /** What a newcomer might want next; not for a file or a pipe. */
 function hint({ trace }: CheckOptions, answer: CheckAnswer, stdout: Output): string {
   if (answer.trace === null) return "";
-  if (trace !== undefined) return `\n\`coterie trace ${trace} --svg\` draws it\n`;
-  return stdout.isTTY ? "\n--trace FILE keeps this run, for `coterie trace FILE --svg` to draw\n" : "";
+  if (trace !== undefined) return `\`coterie trace ${trace} --svg\` draws it`;
+  return stdout.isTTY ? "--trace FILE keeps this run, for `coterie trace FILE --svg` to draw" : "";
 }

@@ -37,15 +37,6 @@ describe("how it ends", () => {
 
   it.each([
     [["upp"], "coterie: unknown command 'upp' (Did you mean up?)\n"],
-    [["sim", "bully", "--story"], "coterie: unknown option '--story': it is called --log now\n"],
-    [
-      ["check", "bully", "--notices=last"],
-      "coterie: unknown option '--notices': it is called --failure-detector now\n",
-    ],
-    [
-      ["sim", "bully", "--without-lost"],
-      "coterie: unknown option '--without-lost': it is called --delivered-only now\n",
-    ],
     [
       ["snapshot", "save", "x", "--from", "a", "--endpoints", "http://127.0.0.1:1"],
       "coterie: expected --from or --endpoints, got both\n",

@@ -12,14 +12,6 @@ Example:
   $ coterie up             five processes, a leader, and a page to watch them
   $ coterie up --help      what it does, in full`;
 
-/** Options that have another name now. */
-const renamed: Readonly<Record<string, string>> = {
-  "--story": "--log",
-  "--notices": "--failure-detector",
-  "--without-lost": "--delivered-only",
-  "--mid-step": "--within-step",
-};
-
 /** Of help that no terminal shows. */
 const COLUMNS = 80;
 
@@ -57,9 +49,7 @@ function messageOf(error: unknown, root: Command, words: readonly string[]): str
     const names = group?.commands.map((command) => command.name()).join(", ");
     return `expected one of ${names}, got nothing: see coterie ${words[0]} --help`;
   }
-  const isUnknown = error instanceof CommanderError && error.code === "commander.unknownOption";
-  const [word = ""] = isUnknown ? (/--[a-z-]+/.exec(error.message) ?? []) : [];
-  return Object.hasOwn(renamed, word) ? `unknown option '${word}': it is called ${renamed[word]} now` : error.message;
+  return error.message;
 }
 
 function program(invocation: Invocation): Command {

@@ -7,7 +7,7 @@ import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation } from "./invocation.ts";
 import { requireMember } from "./own-member.ts";
-import { paintFor } from "./terminal.ts";
+import { print, type Section, styled } from "./report.ts";
 
 interface Options {
   readonly config: string;
@@ -53,11 +53,10 @@ async function doctor({ config: file, id, data, json }: Options, { stdout }: Inv
   const config = readServiceConfig(file);
   if (id !== undefined) requireMember(config.members, { config: file, id });
   const folder = id === undefined ? null : ((data ?? config.dataDir)?.replaceAll("{id}", String(id)) ?? null);
-  const paint = paintFor(stdout);
   let problems = 0;
   for await (const finding of examine({ config, id: id ?? null, folder })) {
     problems += finding.verdict === "problem" ? 1 : 0;
-    stdout.write(json === true ? `${JSON.stringify(finding)}\n` : linesOf(finding, paint));
+    print({ json: finding, sections: [linesOf(finding)] }, { json: json === true }, stdout);
   }
   if (problems > 0) throw new EnvironmentError("problems", `${problems} ${problems === 1 ? "problem" : "problems"}`);
 }
@@ -66,7 +65,7 @@ const colours = { ok: "green", warning: "yellow", problem: "red" } as const;
 const VERDICT_WIDTH = 7;
 const CHECK_WIDTH = 17;
 
-function linesOf({ check, verdict, found, advice }: Finding, paint: ReturnType<typeof paintFor>): string {
-  const line = `${paint(colours[verdict], verdict.padEnd(VERDICT_WIDTH))}  ${check.padEnd(CHECK_WIDTH)}  ${found}\n`;
-  return advice === "" ? line : `${line}${" ".repeat(VERDICT_WIDTH)}  → ${advice}\n`;
+function linesOf({ check, verdict, found, advice }: Finding): Section {
+  const line = `${styled(colours[verdict], verdict.padEnd(VERDICT_WIDTH))}  ${check.padEnd(CHECK_WIDTH)}  ${found}`;
+  return advice === "" ? [line] : [line, `${" ".repeat(VERDICT_WIDTH)}  → ${advice}`];
 }

@@ -1,10 +1,11 @@
 /** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
+import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import { COST_SIZES, type Described, described } from "../experiment/described.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
 import { protocolNames } from "../protocols/index.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { type Paint, paintFor, table } from "./terminal.ts";
+import { type Block, broken, indented, print, type Report, type Section, styled } from "./report.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
@@ -21,67 +22,57 @@ Example:
   $ coterie protocols ricart-agrawala
 
 With --json: a list, or with a name one, of { "name", "family", "summary", "source", "assumes": [text], "properties":
-  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }], "variants": [{ "name", "summary" }] }
+  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }],
+  "options": [{ "name", "default", "help" }], "variants": [{ "name", "summary" }] }
 
 Exit codes: 0 ok, 2 there is no such protocol.`;
 
-function protocols(name: string | undefined, { json }: { readonly json?: true }, stdout: Output): void {
-  const print = (text: string): void => void stdout.write(`${text}\n`);
-  const paint = paintFor(stdout);
-  if (name === undefined) {
-    const all = protocolNames.map((each) => described(each));
-    return print(json === true ? JSON.stringify(all) : listOf(all, paint));
-  }
-  const one = described(name);
-  print(json === true ? JSON.stringify(one) : inFull(one, paint));
+function protocols(name: string | undefined, options: { readonly json?: true }, stdout: Output): void {
+  print(name === undefined ? listReport(protocolNames.map(described)) : fullReport(described(name)), options, stdout);
 }
 
 /** By family, a line or two each. */
-function listOf(all: readonly Described[], paint: Paint): string {
-  const width = Math.max(...all.map(({ name }) => name.length));
-  const families = [...new Set(all.map(({ family }) => family))];
-  const lines = families.flatMap((family) => [
-    paint("bold", family),
-    ...all
-      .filter((each) => each.family === family)
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(({ name, summary }) => `  ${paint("cyan", name.padEnd(width))}  ${wrapped(summary, width + 4)}`),
-    "",
-  ]);
-  return [...lines, "guarantees, assumptions and costs: coterie protocols NAME"].join("\n");
+function listReport(all: readonly Described[]): Report {
+  const width = Math.max(...all.map(({ name }) => name.length)) + INDENT.length;
+  const sections = [...new Set(all.map(({ family }) => family))].map((family) => {
+    const own = all.filter((each) => each.family === family).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return [styled("bold", family), { named: own.map(({ name, summary }) => row(name, summary)), width }];
+  });
+  return { json: all, sections: [...sections, ["guarantees, assumptions and costs: coterie protocols NAME"]] };
 }
 
-function inFull(
-  { name, family, summary, source, assumes, properties, costs, variants }: Described,
-  paint: Paint,
-): string {
-  const width = Math.max(
-    0,
-    ...properties.map((property) => property.name.length),
-    ...variants.map((form) => form.name.length),
-  );
-  const row = (head: string, text: string): string =>
-    `  ${paint("cyan", head.padEnd(width))}  ${wrapped(text, width + 4)}`;
-  const section = (title: string, lines: readonly string[]): string[] =>
-    lines.length === 0 ? [] : ["", paint("bold", title), ...lines];
-  return [
-    wrapped(`${name} (${family}): ${summary}`, 0).replace(name, paint("bold", name)),
-    paint("dim", wrapped(source, 0)),
-    ...section(
-      "guarantees",
-      properties.map(({ name: property, claim, when }) => row(property, `${claim} (${checkedWhen[when] ?? when})`)),
+function fullReport(one: Described): Report {
+  const { name, family, summary, source, assumes, properties, costs, options, variants } = one;
+  const tables = {
+    guarantees: properties.map(({ name: property, claim, when }) =>
+      row(property, `${claim} (${checkedWhen[when] ?? when})`),
     ),
-    ...section(
-      "if",
-      assumes.map((assumption) => `  ${wrapped(assumption, 2)}`),
+    options: options.map(({ name: option, default: preset, help }) =>
+      row(option, `${help.replaceAll("`", "")} (default: ${JSON.stringify(preset)})`),
     ),
-    ...section("messages", costTable(costs, paint)),
-    ...section(
-      "variants",
-      variants.map((form) => row(form.name, form.summary)),
-    ),
-  ].join("\n");
+    variants: variants.map((form) => row(form.name, form.summary)),
+  };
+  const names = Object.values(tables).flatMap((rows) => rows.map(([head]) => stripVTControlCharacters(head).length));
+  const width = Math.max(0, ...names);
+  const section = (title: string, blocks: readonly Block[]): Section =>
+    blocks.length === 0 ? [] : [styled("bold", title), ...blocks];
+  const named = (title: keyof typeof tables): Section =>
+    section(title, tables[title].length === 0 ? [] : [{ named: tables[title], width }]);
+  return {
+    json: one,
+    sections: [
+      [broken(`${styled("bold", name)} (${family}): ${summary}`, 0), styled("dim", broken(source, 0))],
+      named("guarantees"),
+      section("if", assumes.map(indented)),
+      section("messages", costTable(costs)),
+      named("options"),
+      named("variants"),
+    ],
+  };
 }
+
+const INDENT = "  ";
+const row = (head: string, text: string): [string, string] => [`${INDENT}${styled("cyan", head)}`, text];
 
 const checkedWhen: Readonly<Record<string, string>> = {
   always: "after every step",
@@ -91,20 +82,18 @@ const checkedWhen: Readonly<Record<string, string>> = {
   leadsTo: "sooner or later",
 };
 
-/** What a row is of is broken into lines, so that its figures stay on one. */
-function costTable(costs: Described["costs"], paint: Paint): string[] {
+/** The case of a row is broken into lines, so that its figures stay in one. */
+function costTable(costs: Described["costs"]): readonly Block[] {
   if (costs.length === 0) return [];
   const figures = costs.map(({ messages }) => COST_SIZES.map((nodes) => figure(messages[nodes] ?? 0)));
   const widths = COST_SIZES.map((nodes, at) =>
-    Math.max(String(nodes).length, ...figures.map((row) => row[at]?.length ?? 0)),
+    Math.max(String(nodes).length, ...figures.map((cells) => cells[at]?.length ?? 0)),
   );
   const room = Math.max(20, 80 - 4 - widths.reduce((sum, width) => sum + width + 2, 0));
-  const labels = costs.map(({ when }) => wrapped(when, 0, room).split("\n"));
-  const width = Math.max(...labels.flat().map(({ length }) => length));
-  const rows = labels.flatMap((label, row) =>
-    label.map((line, at) => [`  ${line.padEnd(width)}`, ...(figures[row] ?? []).map((each) => (at === 0 ? each : ""))]),
+  const columns = costs.flatMap(({ when }, at) =>
+    wrapped(when, 0, room)
+      .split("\n")
+      .map((line, i) => [`${INDENT}${line}`, ...(figures[at] ?? []).map((each) => (i === 0 ? each : ""))]),
   );
-  return table([[`  ${"nodes".padEnd(width)}`, ...COST_SIZES.map(String)], ...rows], (cell, at) =>
-    at === 0 ? paint("dim", cell) : cell,
-  );
+  return [{ head: [`${INDENT}nodes`, ...COST_SIZES.map(String)], columns }];
 }

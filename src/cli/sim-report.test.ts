@@ -1,14 +1,18 @@
+import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
 import type { Experiment } from "../experiment/experiment.ts";
 import { runScenario, type Scenario } from "../experiment/scenario/index.ts";
 import { staged } from "../experiment/simulate.ts";
 import { scenarioOf } from "../experiment/simulation.ts";
-import { reportText } from "./sim-report.ts";
+import { textOf } from "./report.ts";
+import { simReport } from "./sim-report.ts";
 
-const textOf = (scenario: Scenario, end: { until?: number } = {}): string =>
-  reportText(staged({ scenario, place: () => "" }), runScenario(scenario), end, (_style, text) => text);
+const reported = (scenario: Scenario, end: { until?: number } = {}): string =>
+  stripVTControlCharacters(
+    textOf(simReport(staged({ scenario, place: () => "" }), runScenario(scenario), end).sections),
+  );
 const report = (protocol: string, words: Omit<Experiment, "protocol">): string =>
-  textOf(scenarioOf({ protocol, ...words }), words);
+  reported(scenarioOf({ protocol, ...words }), words);
 
 it("gives counts of the literature to compare with, and claims no more", () => {
   const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
@@ -27,7 +31,7 @@ it("compares nothing where messages are lost, where the run is cut off, and with
 
 it("calls messages what the scenario calls them, and says which are meant", () => {
   const named = { ...scenarioOf({ protocol: "fifo", nodes: 2, send: [0] }), labels: { "0.1": "F1" } };
-  const text = textOf(named);
+  const text = reported(named);
   expect(text).toContain("delivered   F1, at 0 and 1\nnames       F1 = 0.1\n");
   expect(report("fifo", { nodes: 2, send: [0] })).toContain("delivered   0.1, at 0 and 1\nmessages ");
 });
@@ -36,7 +40,7 @@ it("says that a run was cut off, and by what", () => {
   const text = "10,000 ms of virtual time; cut off at 10,000 ms";
   expect(report("heartbeat", {})).toContain(`${text} (--until by default)\n`);
   expect(report("heartbeat", { until: 10_000 })).toContain(`${text} (--until)\n`);
-  expect(textOf({ ...scenarioOf({ protocol: "heartbeat" }), name: "beats" })).toContain(`${text} (until)\n`);
+  expect(reported({ ...scenarioOf({ protocol: "heartbeat" }), name: "beats" })).toContain(`${text} (until)\n`);
 });
 
 it("does not say so of a run that came to rest", () => {

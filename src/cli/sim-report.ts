@@ -1,13 +1,14 @@
-/** What a simulated run came to, for people. */
-import { figure, spans, wrapped } from "../experiment/paragraph.ts";
+/** What `coterie sim` reports. */
+import { figure, spans } from "../experiment/paragraph.ts";
 import type { Judged, Result, Scenario } from "../experiment/scenario/index.ts";
 import type { Spread, Staged, Summary } from "../experiment/simulate.ts";
-import { alike, publishedCosts, usesIn } from "../experiment/simulation-report.ts";
+import { alike, publishedCosts, simulationReport, usesIn } from "../experiment/simulation-report.ts";
 import type { Entry } from "../protocols/index.ts";
-import { type Paint, table } from "./terminal.ts";
+import { type Block, broken, columnLines, marks, type Report, styled } from "./report.ts";
 
-const INDENT = 12;
-/** Of a long list so many are shown. */
+/** The width of names such as `delivered`. */
+const NAME_WIDTH = 10;
+/** How many items of a long list are printed. */
 const SHOWN = 12;
 
 /** What the caller says of the end of a run. */
@@ -16,29 +17,35 @@ interface End {
   readonly for?: unknown;
 }
 
-export function reportText(made: Staged, result: Result, end: End, paint: Paint): string {
+/** @param hint printed below; empty: nothing. */
+export function simReport(made: Staged, result: Result, end: End, hint = ""): Report {
   const { scenario, cast } = made;
   const nodes = cast.ids.length;
-  const field = (name: string, text: string): string => `${paint("dim", name.padEnd(INDENT))}${wrapped(text, INDENT)}`;
-  const lines = [
-    heading(scenario, nodes, paint),
-    ...(scenario.about === "" ? [] : ["", wrapped(scenario.about.trim(), 0)]),
-    "",
-    ...outcomeLines(scenario, result).map(([name, text]) => field(name, text)),
-    ...nameLines(scenario).map((text) => field("names", text)),
-    field("messages", messageText(scenario, result)),
-    ...publishedCosts(cast.protocol.costs, nodes, scenario, result).map(({ when, count }, i) =>
-      field(i === 0 ? "textbook" : "", `${figure(count)} messages: ${when}`),
-    ),
-    field("time", timeText(made, result, end)),
-    "",
-    ...propertyLines(result, paint),
-    ...expectationLines(scenario, result.expectations, paint),
+  const costs = publishedCosts(cast.protocol.costs, nodes, scenario, result);
+  const fields: [string, string][] = [
+    ...outcomeLines(scenario, result),
+    ...nameLines(scenario).map((text): [string, string] => ["names", text]),
+    ["messages", messageText(scenario, result)],
+    ...costs.map(({ when, count }, i): [string, string] => [
+      i === 0 ? "textbook" : "",
+      `${figure(count)} messages: ${when}`,
+    ]),
+    ["time", timeText(made, result, end)],
   ];
-  return `${lines.join("\n")}\n`;
+  return {
+    json: simulationReport(made, result),
+    sections: [
+      [heading(scenario, nodes)],
+      scenario.about === "" ? [] : [broken(scenario.about.trim(), 0)],
+      [{ named: fields.map(([name, text]) => [styled("dim", name), text]), width: NAME_WIDTH }],
+      [propertyBlock(result)],
+      expectationLines(scenario, result.expectations),
+      hint === "" ? [] : [hint],
+    ],
+  };
 }
 
-/** What would go on is said to have been cut off, and by what. */
+/** The virtual time, and what cut off a run that would have continued. */
 function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: End): string {
   const { name, protocol, until } = scenario;
   const time = `${figure(timeMs)} ms of virtual time`;
@@ -48,12 +55,12 @@ function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: E
   return `${time}; cut off at ${figure(until)} ms (${name === protocol ? option : "until"})`;
 }
 
-function heading({ name, protocol, variant, seed, begin, network }: Scenario, nodes: number, paint: Paint): string {
-  const what = name === protocol ? "" : `${paint("bold", name)}\n`;
+function heading({ name, protocol, variant, seed, begin, network }: Scenario, nodes: number): string {
+  const what = name === protocol ? "" : `${styled("bold", name)}\n`;
   const down = begin.down.length === 0 ? "" : `, ${spans(begin.down)} down`;
   const form = variant === undefined ? protocol : `${protocol} (${variant})`;
   const isTitle = name === protocol;
-  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
+  return `${what}${isTitle ? styled("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
 }
 
 /** What may become of a message on any link. */
@@ -62,11 +69,14 @@ function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): s
   return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
 }
 
+const agreeing = (nodes: readonly number[]): string =>
+  nodes.length === 1 ? `according to node ${nodes[0]}` : `nodes ${spans(nodes)} agree`;
+
 function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [string, string][] {
   if ("leader" in outcome)
     return alike(outcome.leader).map(({ value, nodes }) => [
       "leader",
-      value === null ? `${spans(nodes)} know of none` : `${value}, say ${spans(nodes)}`,
+      value === null ? `none known, at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
     ]);
   if ("entries" in outcome) return entryLines(outcome.entries);
   if ("delivered" in outcome)
@@ -120,7 +130,7 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
     ]);
   const more = entered.length - rows.length;
   return [
-    ...table(rows, (cell) => cell).map((row, i): [string, string] => [
+    ...columnLines(undefined, rows).map((row, i): [string, string] => [
       i === 0 ? "entries" : "",
       row.replaceAll(" ", "\u00a0"),
     ]),
@@ -145,72 +155,61 @@ function messageText(scenario: Scenario, result: Result): string {
   return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
 }
 
-function propertyLines({ properties }: Result, paint: Paint): string[] {
-  const width = Math.max(0, ...properties.map(({ name }) => name.length));
-  const claim = (text: string): string => wrapped(text, width + 4);
-  return properties.map(({ name, claim: text, verdict, why, at }) => {
-    const sign = { holds: paint("green", "✓"), violated: paint("red", "✗"), unknown: paint("yellow", "?") }[verdict];
-    const said = {
-      holds: why === "" ? text : `${why}: ${text}`,
-      violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${text}`,
-      unknown: `not known (${why}): ${text}`,
-    }[verdict];
-    return `${sign} ${name.padEnd(width)}  ${paint(verdict === "holds" ? "dim" : "reset", claim(said))}`;
-  });
+function propertyBlock({ properties }: Result): Block {
+  return {
+    named: properties.map(({ name, claim, verdict, why, at }) => {
+      const text = {
+        holds: styled("dim", why === "" ? claim : `${why}: ${claim}`),
+        violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${claim}`,
+        unknown: `not known (${why}): ${claim}`,
+      }[verdict];
+      return [`${marks[verdict]} ${name}`, text];
+    }),
+  };
 }
 
-/** Where nothing is expected but that all properties hold, these have said it already. */
-function expectationLines({ expect }: Scenario, expectations: readonly Judged[], paint: Paint): string[] {
+/** Empty if the only expectation is that all properties hold: they are listed above. */
+function expectationLines({ expect }: Scenario, expectations: readonly Judged[]): string[] {
   const isSpoken = Object.keys(expect).length > 1 || expect.violated.length > 0;
   const shown = expectations.filter(({ what }) => what !== "violated" || isSpoken);
   if (shown.length === 0) return [];
   return [
-    "",
     "expected:",
     ...shown.map(({ what, expected, actual, passed }) => {
       const text = `${what}: ${plain(expected)}${passed ? "" : `, but got ${plain(actual)}`}`;
-      return `${passed ? paint("green", "✓") : paint("red", "✗")} ${wrapped(text, 2)}`;
+      return `${passed ? marks.holds : marks.violated} ${broken(text, 2)}`;
     }),
   ];
 }
 
 const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** @param violations with the command that shows the first run of each */
-export function summaryText(
-  {
-    protocol,
-    runs,
-    seed,
-    messages,
-    timeMs,
-    violations,
-  }: Omit<Summary, "violations"> & {
-    readonly violations: readonly {
-      readonly what: string;
-      readonly seeds: readonly number[];
-      readonly replay: string;
-    }[];
-  },
-  paint: Paint,
-): string {
+type RunsSummary = Omit<Summary, "violations"> & {
+  /** With the command that shows the first run of each. */
+  readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
+};
+
+export function runsReport(summary: RunsSummary): Report {
+  const { protocol, runs, seed, messages, timeMs, violations } = summary;
   const spread = (name: string, { min, median, max }: Spread, unit: string): string[] => [
     name,
-    `${figure(min)}${unit}`,
-    `${figure(median)}${unit}`,
-    `${figure(max)}${unit}`,
+    ...[min, median, max].map((value) => `${figure(value)}${unit}`),
   ];
-  const rows = [["", "least", "median", "most"], spread("messages", messages, ""), spread("time", timeMs, " ms")];
   const failures = violations.flatMap(({ what, seeds, replay }) => [
-    `${paint("red", "✗")} ${what}: in ${figure(seeds.length)} of ${figure(runs)} runs, first with seed ${seeds[0]}`,
+    `${marks.violated} ${what}: in ${figure(seeds.length)} of ${figure(runs)} runs, first with seed ${seeds[0]}`,
     `  ${replay}`,
   ]);
-  const lines = [
-    `${paint("bold", protocol)}: ${figure(runs)} runs, seeds ${seed} to ${seed + runs - 1}`,
-    "",
-    ...table(rows, (cell, row) => (row === 0 ? paint("dim", cell) : cell)),
-    "",
-    ...(failures.length === 0 ? [`${paint("green", "✓")} nothing violated`] : failures),
-  ];
-  return `${lines.join("\n")}\n`;
+  return {
+    json: summary,
+    sections: [
+      [`${styled("bold", protocol)}: ${figure(runs)} runs, seeds ${seed} to ${seed + runs - 1}`],
+      [
+        {
+          head: ["", "least", "median", "most"],
+          columns: [spread("messages", messages, ""), spread("time", timeMs, " ms")],
+        },
+      ],
+      failures.length === 0 ? [`${marks.holds} nothing violated`] : failures,
+    ],
+  };
 }

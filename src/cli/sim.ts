@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { Experiment } from "../experiment/experiment.ts";
+import { optionsFor, searchOptions, UNTIL } from "../experiment/options.ts";
 import { figure } from "../experiment/paragraph.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import type { ParsedScenario, Progress } from "../experiment/scenario/index.ts";
@@ -10,22 +11,21 @@ import { labelled } from "../experiment/scenario/labels.ts";
 import { asVariant } from "../experiment/scenario/schema.ts";
 import { continued, play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
 import { endOf, scenarioOf } from "../experiment/simulation.ts";
-import { disappointment, simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
-import { searchWords, simulationWords, systemWords, UNTIL, workloadWords } from "../experiment/words.ts";
+import { disappointment, simulatedHeader } from "../experiment/simulation-report.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
+import { addOptions } from "./experiment-options.ts";
 import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { makeAllYoung } from "./many-runs.ts";
 import { contentOf } from "./read-file.ts";
 import { replayCommand } from "./replay-command.ts";
-import { reportText, summaryText } from "./sim-report.ts";
-import { paintFor } from "./terminal.ts";
+import { print } from "./report.ts";
+import { runsReport, simReport } from "./sim-report.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
-import { addWords } from "./word-options.ts";
 import { requireWritable } from "./written-file.ts";
 
 interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
@@ -43,9 +43,8 @@ export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
     .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("scenarios.md")})`);
-  const { seed, runs } = searchWords;
-  const { until: _until, ...network } = simulationWords; // Which may be a number of entries here.
-  for (const words of [systemWords, workloadWords, network, { seed, runs }]) addWords(command, words, "simulate");
+  const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
+  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
   command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
   addOutput(addPoints(command))
     .addHelpText("after", EXPLANATION)
@@ -153,7 +152,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
-  const { json = false, log = false, trace, svg, deliveredOnly = false } = options;
+  const { log = false, trace, svg, deliveredOnly = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
   const tell = runLogger();
@@ -168,8 +167,8 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
   if (trace !== undefined) writeTraceFile(trace, header, entries);
   if (svg !== undefined)
     writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
-  if (json) stdout.write(`${JSON.stringify(simulationReport(made, result))}\n`);
-  else stdout.write(`${log ? "\n" : ""}${reportText(made, result, options, paintFor(stdout))}${hint(options, stdout)}`);
+  if (log) stdout.write("\n");
+  print(simReport(made, result, options, hint(options, stdout)), options, stdout);
   const why = disappointment(result);
   if (why !== null) throw new InvariantViolation("not-as-expected", why);
 }
@@ -180,22 +179,21 @@ const progressText = ({ messages, timeMs }: Progress): string =>
 /** What a newcomer might want next; not for a file or a pipe. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
-  return "\n--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
+  return "--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it";
 }
 
 async function manyRuns(
   made: Staged,
   runs: number,
-  { json, deliveredOnly = false }: SimOptions,
+  options: SimOptions,
   { words, stdout, stderr }: Invocation,
 ): Promise<void> {
-  const slices = playSeveral(made, runs, { deliveredOnly });
+  const slices = playSeveral(made, runs, { deliveredOnly: options.deliveredOnly ?? false });
   const summary = await followed(slices, stderr, (done) => `${figure(done)} of ${figure(runs)} runs`);
   const violations = summary.violations.map(({ what, seeds }) => {
     return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
   });
-  if (json === true) stdout.write(`${JSON.stringify({ ...summary, violations })}\n`);
-  else stdout.write(summaryText({ ...summary, violations }, paintFor(stdout)));
+  print(runsReport({ ...summary, violations }), options, stdout);
   const names = violations.map(({ what }) => what).join(", ");
   if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);

@@ -252,10 +252,9 @@ function withRow(text: string, mark: string, row: string): string {
 
 /** The first of what is new among the algorithms. */
 function withChange(text: string, { name, summary }: Words): string {
-  const heading = "### Algorithms\n\n";
+  const heading = "#### Algorithms\n\n";
   const line = `- \`${name}\` is new${summary === undefined ? "" : `: ${summary}`}. \`${camelCase(name)}()\` of \`coterie/protocols\`.\n`;
-  if (text.includes(heading)) return text.replace(heading, () => `${heading}${line}`);
-  return text.replace("## Unreleased\n\n", () => `## Unreleased\n\n${heading}${line}\n`);
+  return text.replace(heading, () => `${heading}${line}`);
 }
 
 /** The family's row of the README, as `npm run pages -- lists` writes it. */

@@ -1,11 +1,11 @@
 /** `coterie status`: who is alive, and who leads. */
+import { namesProtocol, readServiceConfig } from "../cluster/config.ts";
 import type { Command } from "commander";
 import { type ServiceNode, servicesStatus } from "../cluster/services-survey.ts";
 import {
   disagreement,
   knowOfNone,
   PATIENCE_MS,
-  type Survey,
   type SurveyedNode,
   surveyMembers,
   surveyOf,
@@ -13,9 +13,8 @@ import {
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
 import type { Invocation } from "./invocation.ts";
-import { refusalLines } from "./refusal-lines.ts";
-import { servicesPicture } from "./services-picture.ts";
-import { list, type Paint, paintFor, table } from "./terminal.ts";
+import { list, print, type Report } from "./report.ts";
+import { protocolStatus, servicesStatusReport } from "./status-report.ts";
 
 const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
@@ -52,32 +51,31 @@ Members that have no link since their lists of members differ, or since one has 
   node 3 has no link with node 1: lost-journal: this node has come with a new journal, and node 1 remembers another: …
 With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each node.
 
-A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
-serves the default locks, as each of them has it, whether a majority can be heard of, which member holds which names, and which are in which channel:
-  NODE  PID   STATE    LOCK SERVER  MAJORITY
-  1     4711  running  1            yes
-  2     4712  running  1            yes
-  3     4713  running  1            yes
+A config that names no protocol is for members that run elections, locks and channels. Their table shows the leader of the log
+that each member knows and whether it reaches a majority. Further tables show the holders of names, and the members of channels:
+  NODE  PID   STATE    LEADER  MAJORITY
+  1     4711  running  1       yes
+  2     4712  running  1       yes
+  3     4713  running  1       yes
 
-  KIND      NAME            ALGORITHM  HOLDER  TOKEN  WAITING
-  election  nightly-report  raft       1       5      0
-  lock      nightly-backup  raft       1       6      2
+  KIND      NAME            HOLDER  TOKEN  WAITING
+  election  nightly-report  1       5      0
+  lock      nightly-backup  1       6      2
 
-  CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
-  room     causal over view-synchrony  1     1, 2, 3  0
+  CHANNEL  VIEW  MEMBERS  WAITING
+  room     1     1, 2, 3  0
 
 With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well;
-"hasLeaders" is false of members without a dataDir, who keep no log that somebody leads.
+"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
 
-Exit codes: 0 ok; 1 if nobody answers, if those alive do not name the same leader or lock server, or if they know of none, as where
-no majority runs (members of protocols without leaders, and those without a dataDir, need none); 2 wrong arguments.`;
+Exit codes: 0 ok; 1 if no member answers, if the running members name different leaders, or if they know of none, for example
+because no majority runs (members of protocols without leaders need none); 2 wrong arguments.`;
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { hasLeaders, nodes, text, what } = await asked(options, paintFor(stdout));
-  stdout.write(text);
+  const { hasLeaders, nodes, report, what } = await asked(options);
+  print(report, options, stdout);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
   const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
@@ -104,58 +102,32 @@ function leaderless(alive: readonly Asked[], what: string): string {
 
 const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
 
-/** Who answered, and the answer in words or as JSON. */
-async function asked(
-  { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
-  paint: Paint,
-): Promise<{
+/** It loads all protocols. */
+const readProtocolConfig = async (file: string) => (await import("../cluster/protocol-config.ts")).readConfig(file);
+
+/** The members that answered, and the report. */
+async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{
   readonly nodes: readonly Asked[];
   /** Whether one of them is to be known. */
   readonly hasLeaders: boolean;
-  readonly text: string;
+  readonly report: Report;
   /** What each of them names. */
   readonly what: string;
 }> {
-  const configs = config === undefined ? null : await import("../cluster/config.ts"); // It loads all protocols.
-  if (config !== undefined && configs?.namesProtocol(config) === false) {
-    const found = await servicesStatus(configs.readServiceConfig(config), PATIENCE_MS);
+  if (config !== undefined && !namesProtocol(config)) {
+    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
     return {
       nodes: found.nodes,
       hasLeaders: true,
-      text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint),
+      report: servicesStatusReport(found),
       what: "leader",
     };
   }
-  const found =
-    config === undefined || configs === null ? await surveyOf(admin) : await surveyMembers(configs.readConfig(config));
+  const found = config === undefined ? await surveyOf(admin) : await surveyMembers(await readProtocolConfig(config));
   return {
     nodes: found.nodes,
     hasLeaders: found.hasLeaders,
-    text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),
+    report: protocolStatus(found),
     what: "leader",
   };
-}
-
-function picture({ nodes }: Survey, paint: Paint): string {
-  const rows = nodes.map((node) => [
-    String(node.id),
-    String(node.pid ?? "-"),
-    stateOf(node),
-    node.role ?? "-",
-    String(node.leader ?? "-"),
-    String(node.term ?? "-"),
-  ]);
-  const lines = table([["NODE", "PID", "STATE", "ROLE", "LEADER", "TERM"], ...rows], (cell, row, column) => {
-    if (row === 0) return paint("dim", cell);
-    const node = nodes[row - 1];
-    if (column === 2) return paint(node?.alive === true ? "green" : "red", cell);
-    return node?.alive === true && node.id === node.leader ? paint("bold", cell) : cell;
-  });
-  return `${[...lines, ...refusalLines(nodes)].join("\n")}\n`;
-}
-
-function stateOf({ alive, process, admin, byzantine }: SurveyedNode): string {
-  if (admin === null) return "no admin address";
-  if (!alive && (process === "running" || process === "unknown")) return "no answer";
-  return byzantine === undefined ? process : `${process}, lies`;
 }

@@ -1,12 +1,13 @@
 /** What a program makes of a member's words: here of one that says what the test wants. */
+
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { PATIENCE } from "../../test/patience.ts";
 import type { Tenure } from "../cluster/services/api.ts";
 import { toMonotonicNs } from "../cluster/services/session-clock.ts";
 import { throughMember } from "./through-member.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 2 };
 const FAR_MS = 3_600_000;
 
 /** Every request but those that open a session, and the answers to those that do. */

@@ -2,64 +2,59 @@
 import { InvariantViolation } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
 import { roleIn } from "../experiment/counterexample-log.ts";
-import { figure, wrapped } from "../experiment/paragraph.ts";
-import { type Point, protocolOf, replayed } from "../experiment/recording.ts";
+import { figure } from "../experiment/paragraph.ts";
+import { type Point, protocolOf, replayed as replay } from "../experiment/recording.ts";
 import { lostMoments, notShown, repetition, replayReport } from "../experiment/replay-report.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import { logLine, phrase } from "../trace/log.ts";
 import type { Replay } from "../trace/replay.ts";
 import type { ReplayFinding } from "../trace/replay-findings.ts";
-import { type Paint, table } from "./terminal.ts";
+import { broken, columnLines, marks, type Report, type Section, styled } from "./report.ts";
 
-interface ReplayWords {
+interface ReplayOptions {
   readonly check?: true;
   readonly until?: Point;
-  readonly json?: true;
 }
 
-/**
- * Says what the recording shows; `say` takes it.
- * @throws InvariantViolation where `--check` was asked for and a property does not hold, or nobody knows.
- */
-export function replayTrace(trace: Trace, words: ReplayWords, paint: Paint, say: (text: string) => void): void {
-  const run = replayed(trace, words.until);
-  if (words.json === true) say(`${JSON.stringify(replayReport(trace, run, words))}\n`);
-  else {
-    const parts = [
-      ...(words.check === true ? [checkLines(trace, run, paint)] : []),
-      ...(words.until === undefined ? [] : [stateLines(trace, run, paint)]),
-    ];
-    say(`${parts.map((lines) => lines.join("\n")).join("\n\n")}\n`);
-  }
-  if (words.check !== true) return;
-  const why = notShown(run);
-  if (why !== null) throw new InvariantViolation(run.verdict, why);
+/** What the recording shows. `failure`: `--check` is given, and a property does not hold or is not known to hold. */
+export function replayed(
+  trace: Trace,
+  options: ReplayOptions,
+): { readonly report: Report; readonly failure: InvariantViolation | null } {
+  const run = replay(trace, options.until);
+  const why = options.check === true ? notShown(run) : null;
+  return {
+    report: {
+      json: replayReport(trace, run, options),
+      sections: [
+        ...(options.check === true ? checkSections(trace, run) : []),
+        ...(options.until === undefined ? [] : stateSections(trace, run)),
+      ],
+    },
+    failure: why === null ? null : new InvariantViolation(run.verdict, why),
+  };
 }
 
-function checkLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string[] {
+function checkSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
   const { header, entries } = trace;
   const form = header.variant ?? header.form;
-  const title = `${paint("bold", header.protocol)} (${form}), from a ${header.madeBy}: ${figure(entries.length)} entries`;
+  const title = `${styled("bold", header.protocol)} (${form}), from a ${header.madeBy}: ${figure(entries.length)} entries`;
   return [
-    `${title}, ${figure(run.steps)} steps followed`,
-    "",
-    ...run.findings.flatMap((finding) => findingLines(trace, finding, paint)),
-    ...run.doubts.map(
-      ({ entry, node, sentence }) =>
-        `  ${paint("yellow", "!")} node ${node} is lost from entry ${entry + 1} on: ${sentence}`,
-    ),
-    ...lostMoments(trace).map((words) => `\n  ${words}`),
+    [`${title}, ${figure(run.steps)} steps followed`],
+    [
+      ...run.findings.flatMap((finding) => findingLines(trace, finding)),
+      ...run.doubts.map(
+        ({ entry, node, sentence }) =>
+          `  ${styled("yellow", "!")} node ${node} is lost from entry ${entry + 1} on: ${sentence}`,
+      ),
+    ],
+    ...lostMoments(trace).map((sentence) => [`  ${sentence}`]),
   ];
 }
 
-function findingLines(
-  trace: Trace,
-  { property, verdict, entry, why }: ReplayFinding<Vocabulary>,
-  paint: Paint,
-): string[] {
-  const mark = { holds: paint("green", "✓"), violated: paint("red", "✗"), unknown: paint("yellow", "?") }[verdict];
-  const claim = `  ${mark} ${paint("bold", property.name)}: ${wrapped(property.claim, 4)}`;
+function findingLines(trace: Trace, { property, verdict, entry, why }: ReplayFinding<Vocabulary>): string[] {
+  const claim = `  ${marks[verdict]} ${styled("bold", property.name)}: ${broken(property.claim, 4)}`;
   const reason = why === "" ? [] : [`    ${why}${repetition(trace, property.name, verdict)}`];
   return [claim, ...reason, ...(entry === null ? [] : [`    from entry ${entry + 1}: ${lineOf(trace, entry)}`])];
 }
@@ -69,22 +64,22 @@ function lineOf({ header, entries }: Trace, index: number): string {
   return entry === undefined ? "" : logLine({ ...entry, at: entry.at - originOf(header, entries) }).trim();
 }
 
-function stateLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string[] {
+function stateSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
   const { snapshot, lost } = run;
   const protocol = protocolOf(trace.header);
   const at = figure(snapshot.at - originOf(trace.header, trace.entries));
-  const rows = snapshot.nodes.map(({ id, state, timers }) => {
+  const columns = snapshot.nodes.map(({ id, state, timers }) => {
     if (state === null) return [`  node ${id}`, lost.includes(id) ? "not known" : "down"];
     const waits = timers.map(({ timer, remainingMs }) => `${timer} in ${figure(remainingMs)} ms`).join(", ");
     return [`  node ${id}`, roleIn(protocol, state as never, id), waits];
   });
   const states = snapshot.nodes.map(({ state }) =>
-    state === null ? [] : [paint("dim", `      ${JSON.stringify(state)}`)],
+    state === null ? [] : [styled("dim", `      ${JSON.stringify(state)}`)],
   );
   const flights = snapshot.inFlight.map(({ from, to, message }) => `  ${from} → ${to}  ${phrase(message)}`);
+  const nodes = columnLines(undefined, columns).flatMap((line, i) => [line, ...(states[i] ?? [])]);
   return [
-    `${paint("bold", `At ${at} ms`)}`,
-    ...table(rows, (cell) => cell).flatMap((line, i) => [line, ...(states[i] ?? [])]),
-    ...(flights.length === 0 ? ["  nothing on its way"] : ["", paint("bold", "On the way"), ...flights]),
+    [styled("bold", `At ${at} ms`), ...nodes, ...(flights.length === 0 ? ["  nothing on its way"] : [])],
+    flights.length === 0 ? [] : [styled("bold", "On the way"), ...flights],
   ];
 }

@@ -1,36 +1,31 @@
-/** The figures of a trace, for people. */
-
+/** The figures of a trace. */
 import { figure } from "../experiment/paragraph.ts";
 import type { Statistics, TypeStatistics } from "../trace/export/statistics.ts";
-import { type Paint, table } from "./terminal.ts";
+import { type Report, type Section, styled } from "./report.ts";
 
-/** Of many links so many are shown, the busiest first. */
+/** How many links are printed, the busiest first. */
 const SHOWN_LINKS = 12;
 
-export function statisticsText(figures: Statistics, paint: Paint): string {
-  const { protocol, nodes, entries, fromMs, toMs, byType, byNode } = figures;
-  const heading =
-    (words: string[]): ((cell: string, row: number) => string) =>
-    (cell, row) =>
-      row === 0 && words.includes(cell.trimEnd()) ? paint("dim", cell) : cell;
-  const tabled = (rows: string[][]): string[] => table(rows, heading(rows[0] ?? []));
+export function statisticsReport(figures: Statistics): Report {
+  const { protocol, nodes, entries, fromMs, toMs, byType, byNode, byLink } = figures;
   const types = Object.entries(byType).map(([type, counts]) => typeRow(type, counts));
   const perNode = nodes.map((node) => {
     const { sent, received, steps } = byNode[node] ?? { sent: 0, received: 0, steps: 0 };
     return [String(node), figure(sent), figure(received), figure(steps)];
   });
-  const sections = [
-    [
-      `${paint("bold", protocol)}: ${figure(nodes.length)} nodes, ${figure(entries)} entries, ${ms(fromMs)} to ${ms(toMs)} ms`,
-      ...facts(figures),
+  const table = (head: string[], columns: string[][]): Section => (columns.length === 0 ? [] : [{ head, columns }]);
+  return {
+    json: figures,
+    sections: [
+      [
+        `${styled("bold", protocol)}: ${figure(nodes.length)} nodes, ${figure(entries)} entries, ${ms(fromMs)} to ${ms(toMs)} ms`,
+        ...facts(figures),
+      ],
+      table(["MESSAGE", "SENT", "RECEIVED", "LOST", "DELAY MIN", "MEDIAN", "P99", "MAX"], types),
+      table(["NODE", "SENT", "RECEIVED", "STEPS"], perNode),
+      Object.keys(byLink).length === 0 ? [] : table(["LINK", "SENT"], linkRows(figures)),
     ],
-    ...(types.length === 0
-      ? []
-      : [tabled([["MESSAGE", "SENT", "RECEIVED", "LOST", "DELAY MIN", "MEDIAN", "P99", "MAX"], ...types])]),
-    tabled([["NODE", "SENT", "RECEIVED", "STEPS"], ...perNode]),
-    ...(Object.keys(figures.byLink).length === 0 ? [] : [tabled([["LINK", "SENT"], ...linkRows(figures)])]),
-  ];
-  return `${sections.map((lines) => lines.join("\n")).join("\n\n")}\n`;
+  };
 }
 
 function facts(figures: Statistics): string[] {

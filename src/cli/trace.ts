@@ -18,13 +18,13 @@ import { drawSvg } from "../trace/picture/svg.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { pngOf } from "./picture-png.ts";
-import { type Paint, paintFor } from "./terminal.ts";
-import { replayTrace } from "./trace-check.ts";
+import { print, printText, styled } from "./report.ts";
+import { replayed } from "./trace-check.ts";
 import { readTraceFile } from "./trace-file.ts";
-import { statisticsText } from "./trace-statistics.ts";
+import { statisticsReport } from "./trace-statistics.ts";
 import { writeWhole } from "./written-file.ts";
 
-/** What is said of a line that is not read on a terminal. */
+/** The width of lines that are not printed on a terminal. */
 const PIPED_COLUMNS = 120;
 const [LEAST_WIDTH, MOST_WIDTH] = [400, 20_000];
 
@@ -106,37 +106,43 @@ With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", 
   "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
 Exit codes: 0 ok; 1 with --check: a property is violated, or the recording does not tell; or a PNG was asked for and cannot be made here; 2 wrong arguments, or the file is not a trace.`;
 
-async function trace(file: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
+async function trace(recording: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
   requireOneForm(options);
-  const whole = readTraceFile(file);
+  const { out: file } = options;
+  const out: Output = file === undefined ? stdout : { write: (content) => writeWhole("--out", file, content) };
+  const whole = readTraceFile(recording);
   if (whole.torn) stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
-  if (options.check === true || options.until !== undefined)
-    return replayTrace(whole, options, options.out === undefined ? paintFor(stdout) : plain, (text) =>
-      put(options, text, stdout),
-    );
+  if (options.check === true || options.until !== undefined) {
+    const { report, failure } = replayed(whole, options);
+    print(report, options, out);
+    if (failure !== null) throw failure;
+    return;
+  }
   const excerpt = excerptOf(options.fold === true ? asShown(whole) : whole, options);
-  if (options.png === true) return put(options, await pngOf(svgOf(excerpt, options)), stdout);
-  put(options, textOf(excerpt, options, stdout), stdout);
+  if (options.png === true && options.out === undefined && stdout.isTTY === true)
+    throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
+  if (options.png === true) out.write(await pngOf(svgOf(excerpt, options)));
+  else if (options.stats === true) print(statisticsReport(statisticsOf(excerpt)), options, out);
+  else printText(textOf(excerpt, options, out), out);
 }
 
 function svgOf(excerpt: Excerpt, options: TraceOptions): string {
   return drawSvg(excerpt, { ...options, ...drawnAs(excerpt.header.protocol) });
 }
 
-function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string {
+function textOf(excerpt: Excerpt, options: TraceOptions, out: Output): string {
   if (options.svg === true) return svgOf(excerpt, options);
   if (options.shiviz === true) return shiviz(excerpt);
   if (options.mermaid === true) return mermaid(excerpt);
-  const paint = options.out === undefined ? paintFor(stdout) : plain;
-  if (options.stats === true) {
-    const figures = statisticsOf(excerpt);
-    return options.json === true ? `${JSON.stringify(figures)}\n` : statisticsText(figures, paint);
-  }
   if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
   const lanes =
     options.log === true
       ? null
-      : drawLanes(excerpt, { ...options, columns: columns(options, stdout), paint: laneStyles(paint) });
+      : drawLanes(excerpt, {
+          ...options,
+          columns: out.isTTY === true ? (out.columns ?? PIPED_COLUMNS) : PIPED_COLUMNS,
+          paint: laneStyled,
+        });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
   const tell = runLogger();
   const clockOf = (index: number): string => {
@@ -148,37 +154,20 @@ function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string
     .join("");
 }
 
-const plain: Paint = (_style, text) => text;
+const laneStyles = {
+  quiet: "dim",
+  message: "blue",
+  lost: "magenta",
+  start: "green",
+  crash: "red",
+  timeout: "yellow",
+  command: "cyan",
+  event: "bold",
+  held: "yellow",
+} as const;
 
-function columns({ out }: TraceOptions, { isTTY = false, columns = PIPED_COLUMNS }: Output): number {
-  return out === undefined && isTTY ? columns : PIPED_COLUMNS;
-}
-
-function laneStyles(paint: Paint): (style: LaneStyle, text: string) => string {
-  const styles = {
-    quiet: "dim",
-    message: "blue",
-    lost: "magenta",
-    start: "green",
-    crash: "red",
-    timeout: "yellow",
-    command: "cyan",
-    event: "bold",
-    held: "yellow",
-    plain: "reset",
-  } as const satisfies Record<LaneStyle, Parameters<Paint>[0]>;
-  return (style, text) => (style === "plain" ? text : paint(styles[style], text));
-}
-
-function put({ out, png }: TraceOptions, content: string | Uint8Array, stdout: Output): void {
-  if (out === undefined) {
-    if (png === true && stdout.isTTY === true)
-      throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
-    stdout.write(content);
-    return;
-  }
-  writeWhole("--out", out, content);
-}
+const laneStyled = (style: LaneStyle, text: string): string =>
+  style === "plain" ? text : styled(laneStyles[style], text);
 
 function requireOneForm(options: TraceOptions): void {
   const [first, second] = FORMS.filter((form) => options[form] === true);

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { textReport } from "./up-report.ts";
 
-test("of a member that ends with exit code 2 it is said that it stays down", () => {
+test("a member that ends with exit code 2 is not restarted, and the report says why", () => {
   const said: string[] = [];
   const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => said.push(String(text)) > 0);
   try {
@@ -14,7 +14,7 @@ test("of a member that ends with exit code 2 it is said that it stays down", () 
     write.mockRestore();
   }
   expect(said.join("")).toContain(
-    "node 2 ended with exit code 2; it would end so again, so it stays down: its log says why\n",
+    "node 2 ended with exit code 2; it is not restarted, as it would end in the same way: see its log\n",
   );
   expect(said.join("")).toContain("node 2 ended with exit code 1; it starts again in 2 s\n");
 });

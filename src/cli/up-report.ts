@@ -1,11 +1,10 @@
-/** What `coterie up` says: to people on a terminal, or in JSON to a program. */
+/** What `coterie up` reports as it happens: text for people, or a line of JSON for each event. */
 import type { LifecycleEvent } from "../cluster/local/lifecycle.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { wrapped } from "../experiment/paragraph.ts";
 import { DEFAULT_PORT } from "./arguments.ts";
-import { list, type Paint, paintFor, table } from "./terminal.ts";
+import { type Block, list, printText, styled, textOf } from "./report.ts";
 
-export interface Report {
+export interface Announcer {
   readonly onEvent: (event: LifecycleEvent) => void;
   /** A line of a member's log. */
   readonly log: (node: NodeId, line: string) => void;
@@ -13,14 +12,14 @@ export interface Report {
 
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
 
-export function jsonReport(studio: string | null, admin: string): Report {
+export function jsonReport(studio: string | null, admin: string): Announcer {
   return {
     onEvent(event) {
       const { event: name, ...rest } = event;
       const line = name === "ready" ? { event: name, studio, admin, ...rest } : event;
       process.stdout.write(`${JSON.stringify(line)}\n`);
     },
-    log: logLine(paintFor(process.stderr)),
+    log: logLine,
   };
 }
 
@@ -34,9 +33,8 @@ export interface TextReportOptions {
   readonly restart?: true;
 }
 
-export function textReport(options: TextReportOptions): Report {
-  const paint = paintFor(process.stdout);
-  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+export function textReport(options: TextReportOptions): Announcer {
+  const say = (text: string): void => printText(`${text}\n`, process.stdout);
   let leader: NodeId | null = null;
   let everybody: readonly NodeId[] = [];
   let isStopping = false;
@@ -46,7 +44,7 @@ export function textReport(options: TextReportOptions): Report {
       if (event.event === "ready") {
         ({ leader } = event);
         everybody = event.nodes.map(({ id }) => id);
-        return say(welcome(event, options, paint));
+        return say(welcome(event, options));
       }
       if (event.event === "leader") {
         if (event.leader === leader) return;
@@ -55,89 +53,77 @@ export function textReport(options: TextReportOptions): Report {
       if (event.event === "disagreement") leader = null; // The next leader is news, even the one that led before.
       isStopping = event.event === "stopping";
       if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
-      say(`${paint("dim", clock())}  ${sentence(event, everybody, paint)}`);
+      say(`${styled("dim", clock())}  ${sentence(event, everybody)}`);
     },
-    log: logLine(paintFor(process.stderr)),
+    log: logLine,
   };
 }
 
-function logLine(paint: Paint): Report["log"] {
-  return (node, line) => void process.stderr.write(`${paint("dim", `node ${node} │`)} ${line}\n`);
-}
+const logLine: Announcer["log"] = (node, line) =>
+  printText(`${styled("dim", `node ${node} │`)} ${line}\n`, process.stderr);
 
-function welcome({ nodes, leader, seed }: EventNamed<"ready">, options: TextReportOptions, paint: Paint): string {
-  const { name, protocol, studio, admin } = options;
+function welcome({ nodes, leader, seed }: EventNamed<"ready">, options: TextReportOptions): string {
+  const { name, protocol, studio } = options;
   const count = nodes.length === 1 ? "1 member" : `${nodes.length} members`;
-  const rows = nodes.map((node) => [
-    `  ${node.id === leader ? "★" : " "} node ${node.id}`,
-    `pid ${node.pid}`,
-    node.address,
-    [node.id === leader ? "leads" : "", node.byzantine === undefined ? "" : `lies: ${node.byzantine}`]
-      .filter((word) => word !== "")
-      .join(", "),
-  ]);
-  const lines = table(rows, (cell, row) => (nodes[row]?.id === leader ? paint("bold", cell) : cell));
-  return [
-    "",
-    `${paint("bold", `Cluster ${name}`)}: ${count} on this machine, running ${protocol}`,
-    "",
-    ...lines,
-    "",
-    ...(seed === undefined ? [] : [`  Who lies chooses by --seed ${seed}`, ""]),
-    ...(studio === null ? [] : [`  Studio  ${paint(["bold", "underline"], studio)}`, ""]),
-    "Try",
-    ...suggestions(nodes, leader, options, admin, paint),
-    "",
-    "Ctrl-C stops everything.",
-    "",
-  ].join("\n");
+  const columns = nodes.map((node) => {
+    const isLeader = node.id === leader;
+    const notes = [
+      ...(isLeader ? ["leads"] : []),
+      ...(node.byzantine === undefined ? [] : [`Byzantine: ${node.byzantine}`]),
+    ];
+    const cells = [`  ${isLeader ? "★" : " "} node ${node.id}`, `pid ${node.pid}`, node.address, notes.join(", ")];
+    return isLeader ? cells.map((cell) => styled("bold", cell)) : cells;
+  });
+  return `\n${textOf([
+    [`${styled("bold", `Cluster ${name}`)}: ${count} on this machine, running ${protocol}`],
+    [{ columns }],
+    seed === undefined ? [] : [`  Byzantine members choose by --seed ${seed}`],
+    studio === null ? [] : [`  Studio  ${styled(["bold", "underline"], studio)}`],
+    ["Try", suggestions(nodes, leader, options)],
+    ["Ctrl-C stops everything."],
+  ])}`;
 }
 
 function suggestions(
   nodes: EventNamed<"ready">["nodes"],
   leader: NodeId | null,
-  { studio, restart, port }: TextReportOptions,
-  admin: string,
-  paint: Paint,
-): string[] {
+  { studio, restart, port, admin }: TextReportOptions,
+): Block {
   const victim = nodes.find(({ id }) => id === leader) ?? nodes[0];
-  const told = admin.endsWith(`:${DEFAULT_PORT}`) ? "" : ` --admin ${admin}`;
+  const address = admin.endsWith(`:${DEFAULT_PORT}`) ? "" : ` --admin ${admin}`;
   const same = port === DEFAULT_PORT ? "" : ` --port ${port}`;
-  const rows = [
+  const rows: [string, string][] = [
     [
       `  kill -9 ${victim?.pid}`,
       leader === null ? "a member dies" : "the leader dies, and another takes over within a second",
     ],
-    [`  npx coterie status${told}`, "who is alive, and who leads"],
-    ...(studio === null ? [] : [["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]]),
-    ...(restart ? [] : [[`  npx coterie up --restart${same}`, "next time: the dead come back by themselves"]]),
+    [`  npx coterie status${address}`, "the members that are alive, and the leader"],
+    ...(studio === null
+      ? []
+      : ([["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]] as [string, string][])),
+    ...(restart
+      ? []
+      : ([[`  npx coterie up --restart${same}`, "next time: crashed members start again"]] as [string, string][])),
   ];
-  const width = Math.max(...rows.map(([command = ""]) => command.length));
-  return rows.map(
-    ([command = "", what = ""]) => `${paint("cyan", command.padEnd(width))}  ${wrapped(what, width + 2)}`,
-  );
+  return { named: rows.map(([command, what]) => [styled("cyan", command), what]) };
 }
 
-function sentence(
-  event: Exclude<LifecycleEvent, { event: "ready" }>,
-  everybody: readonly NodeId[],
-  paint: Paint,
-): string {
+function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, everybody: readonly NodeId[]): string {
   switch (event.event) {
     case "started":
-      return `${paint("green", `node ${event.node} started`)}, pid ${event.pid}`;
+      return `${styled("green", `node ${event.node} started`)}, pid ${event.pid}`;
     case "paused":
-      return paint("yellow", `node ${event.node} is paused`);
+      return styled("yellow", `node ${event.node} is paused`);
     case "resumed":
-      return paint("green", `node ${event.node} goes on`);
+      return styled("green", `node ${event.node} has resumed`);
     case "exited":
-      return `${paint("red", `node ${event.node} ${howItEnded(event)}`)}${whatNow(event)}`;
+      return `${styled("red", `node ${event.node} ${howItEnded(event)}`)}${whatNow(event)}`;
     case "leader":
-      return `${paint("bold", `★ node ${event.leader} leads`)}${followers(event)}`;
+      return `${styled("bold", `★ node ${event.leader} leads`)}${followers(event)}`;
     case "disagreement":
-      return paint("yellow", `no agreement: ${event.opinions.map(opinion).join("; ")}`);
+      return styled("yellow", `no agreement: ${event.opinions.map(opinion).join("; ")}`);
     case "network":
-      return paint(
+      return styled(
         event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow",
         network(event, everybody),
       );
@@ -153,7 +139,7 @@ function howItEnded({ signal, code }: EventNamed<"exited">): string {
 
 function whatNow({ restartInMs, code }: EventNamed<"exited">): string {
   if (restartInMs !== null) return `; it starts again in ${restartInMs / 1_000} s`;
-  return code === 2 ? "; it would end so again, so it stays down: its log says why" : "";
+  return code === 2 ? "; it is not restarted, as it would end in the same way: see its log" : "";
 }
 
 function followers({ leader, agreed }: EventNamed<"leader">): string {
@@ -162,7 +148,7 @@ function followers({ leader, agreed }: EventNamed<"leader">): string {
 }
 
 function opinion({ leader, nodes }: EventNamed<"disagreement">["opinions"][number]): string {
-  return `${list(nodes)} ${nodes.length === 1 ? "follows" : "follow"} ${leader ?? "nobody"}`;
+  return `${list(nodes)} ${nodes.length === 1 ? "follows" : "follow"} ${leader ?? "no leader"}`;
 }
 
 function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, everybody: readonly NodeId[]): string {
@@ -179,7 +165,7 @@ function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, 
     case "heal":
       return "the network is whole, and nothing is dropped or delayed";
     case "link-conditions":
-      return `of all messages ${Math.round(dropRate * 100)} % are dropped, the others delayed by ${min} to ${max} ms`;
+      return `${Math.round(dropRate * 100)} % of all messages are dropped, the others delayed by ${min} to ${max} ms`;
   }
 }
 

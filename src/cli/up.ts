@@ -6,22 +6,23 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import type { Command } from "commander";
-import { parseConfig, requireClusterName } from "../cluster/config.ts";
+import { requireClusterName } from "../cluster/config.ts";
+import { parseConfig } from "../cluster/protocol-config.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
-import { makeKeys, needsKeys } from "../cluster/member-keys.ts";
+import { makeKeys, needsKeys } from "../runtime/member-keys.ts";
 import { studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { requireKnown } from "../experiment/experiment.ts";
 import { recordingHeader } from "../experiment/recording-header.ts";
-import { liars } from "../experiment/written-liars.ts";
+import { liars } from "../experiment/written-values.ts";
 import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
-import { jsonReport, type Report, textReport } from "./up-report.ts";
+import { type Announcer, jsonReport, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;
 
@@ -165,7 +166,7 @@ function localCluster(
   options: UpOptions,
   base: number,
   caretaker: Caretaker,
-  report: Report,
+  report: Announcer,
   recorder: Recorder | null,
 ): LocalCluster {
   const { byzantine, seed } = options;

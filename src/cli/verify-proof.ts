@@ -6,7 +6,7 @@ import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { contentOf } from "./read-file.ts";
-import { paintFor } from "./terminal.ts";
+import { print, styled } from "./report.ts";
 
 interface Options {
   readonly keys?: string;
@@ -42,14 +42,10 @@ function verify(file: string, options: Options, stdout: Output): void {
   const { game } = proof;
   const verdict = culprit === null ? "not proved" : "proved";
   const keysCompared = options.keys !== undefined;
-  const paint = paintFor(stdout);
-  if (options.json === true)
-    stdout.write(`${JSON.stringify({ verdict, culprit, how: proof.proof.type, why, game, keysCompared })}\n`);
-  else {
-    const mark = culprit === null ? paint("red", "✗ not proved") : paint("green", "✓ proved");
-    const keys = keysCompared ? "" : "  by the keys in the file: --keys compares them with yours\n";
-    stdout.write(`${mark}  ${why} (game ${JSON.stringify(game)})\n${keys}`);
-  }
+  const mark = culprit === null ? styled("red", "✗ not proved") : styled("green", "✓ proved");
+  const keys = keysCompared ? [] : ["  by the keys in the file: --keys compares them with yours"];
+  const json = { verdict, culprit, how: proof.proof.type, why, game, keysCompared };
+  print({ json, sections: [[`${mark}  ${why} (game ${JSON.stringify(game)})`, ...keys]] }, options, stdout);
   if (culprit === null) throw new InvariantViolation("not-proved", `the file proves nothing: ${why}`);
 }
 

@@ -1,10 +1,12 @@
 /** A client whose process exits without closing it: what it held is free at once, unless the process was killed. */
+
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { memberWithClients } from "../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { ServiceHost } from "../cluster/services/state/service-host.ts";
 import { simulate } from "../testing/index.ts";
 import { exitOf } from "./client.ts";
@@ -44,9 +46,10 @@ test("a process that calls process.exit() has its session closed with its last b
   const { member, url, folder } = await memberWithClients();
   const proposed = vi.spyOn(ServiceHost.prototype, "propose");
   await promisify(execFile)(process.execPath, ["--import", "tsx", script, url]);
-  await vi.waitUntil(() => proposed.mock.calls.some(([{ operation }]) => operation.includes('"type":"close"')), {
-    timeout: 300_000,
-  });
+  await vi.waitUntil(
+    () => proposed.mock.calls.some(([{ operation }]) => operation.includes('"type":"close"')),
+    PATIENCE,
+  );
   proposed.mockRestore();
   await (await member.mutex("invoice").acquire()).release();
   await member.leave();

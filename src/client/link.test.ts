@@ -1,5 +1,6 @@
 /** Endpoints that cannot be dialled at all: a client goes on at the next. */
 import { expect, test } from "vitest";
+import { CLIENT_VERSION } from "../cluster/clients/client-words.ts";
 import type { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { connectOn } from "./client.ts";
 import { connect as connectInBrowser } from "./index.ts";
@@ -17,7 +18,7 @@ const dialGood: Dial = (endpoint, ear) => {
   return {
     send(text) {
       const word = JSON.parse(text) as { type: string };
-      const welcome = { type: "welcome", version: 2, member: 7, client: 2 ** 40, role: "read" };
+      const welcome = { type: "welcome", version: CLIENT_VERSION, member: 7, client: 2 ** 40, role: "read" };
       if (word.type === "hello") setTimeout(() => ear.heard(JSON.stringify(welcome)), 0);
     },
     close() {},

@@ -1,10 +1,12 @@
 /** The studio over members that run elsewhere: three of `join()`, in this process. */
+
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { type Cluster, cluster, startAll } from "../../test/network/joined.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { joined } from "../../test/services/channel-members.ts";
 import { recordingHeader } from "../experiment/recording-header.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -13,7 +15,6 @@ import { AttachedCluster } from "./attached-cluster.ts";
 import { record } from "./local/recorder.ts";
 import type { Member } from "./services/api.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 let group: Cluster;
 let members: Member[];
 let urls: string[];

@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
-import { parseConfig, readConfig, readServiceConfig } from "./config.ts";
+import { readServiceConfig } from "./config.ts";
+import { parseConfig, readConfig } from "./protocol-config.ts";
 
 const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } };
 

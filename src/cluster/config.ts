@@ -3,30 +3,24 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { protocolNamed } from "../protocols/index.ts";
+import type { TlsFiles } from "../runtime/certificate-files.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { type Fields, isFields, strayField } from "./fields.ts";
-import { type KeyFiles, needsKeys } from "./member-keys.ts";
 import { type Timing, timings } from "./services/timing.ts";
 
 export type { HostPort } from "../runtime/host-port.ts";
 
-export interface ClusterConfig {
+/** Who is where. */
+export interface ClusterPlaces {
   /** Members of another cluster are refused, so two clusters on one network cannot mix. */
   readonly cluster: string;
-  /** A name of the registry. */
-  readonly protocol: string;
-  /** The protocol's own options. */
-  readonly options: object;
   readonly members: Readonly<Record<NodeId, MemberPlace>>;
-  /** PEM files; `{id}` in a path stands for the member's id. Null: no TLS, said explicitly or on loopback only. */
-  readonly tls: { readonly ca: string; readonly cert: string; readonly key: string } | null;
+  /** Null: no TLS, explicitly or on loopback only. */
+  readonly tls: TlsFiles | null;
   readonly limits: Partial<Limits>;
-  /** Where a member keeps its journal, if what it runs keeps one; `{id}` stands for the member's id. Null: nowhere. */
+  /** Where a member keeps its journal, if what it runs keeps one; `{id}` is replaced by the member's id. Null: nowhere. */
   readonly dataDir: string | null;
-  /** What members sign with, where what they run signs; absent: nothing. */
-  readonly keys?: KeyFiles;
 }
 
 export interface MemberPlace {
@@ -37,14 +31,14 @@ export interface MemberPlace {
   readonly admin: HostPort;
 }
 
-/** What there is to say of a cluster that runs no single protocol. */
-export interface ServiceConfig extends Omit<ClusterConfig, "protocol" | "options"> {
-  /** How long members may stand still: docs/timing.md. */
+/** Of members of `join()`. */
+export interface ServiceConfig extends ClusterPlaces {
+  /** How long members may be paused: docs/timing.md. */
   readonly timing: Timing;
 }
 
 /** Of one member's transport: who is where, and what is limited. */
-export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterConfig, "members" | "limits">) => ({
+export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterPlaces, "members" | "limits">) => ({
   members: Object.fromEntries(Object.entries(members).map(([member, { address }]) => [member, address])),
   listen: members[id]?.listen,
   limits,
@@ -59,18 +53,15 @@ const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };
 
 const ADDRESS = "host:port with a port from 1 to 65535";
 const NAME_TOO_LONG = `a name of at most ${MAX_NAME_LENGTH} characters`;
-const FIELDS = ["cluster", "protocol", "options", "members", "tls", "limits", "dataDir", "keys", "adminExposed"];
+const FIELDS = ["cluster", "members", "tls", "limits", "dataDir", "adminExposed"];
 const LIMITS = ["maxFrameBytes", "maxQueueBytes", "handshakeTimeoutMs", "maxStrangers"] as const;
 
 interface ConfigFile {
   readonly cluster: string;
-  readonly protocol: string;
-  readonly options: object;
-  readonly members: ClusterConfig["members"];
-  readonly tls: "off" | NonNullable<ClusterConfig["tls"]> | undefined;
+  readonly members: ClusterPlaces["members"];
+  readonly tls: "off" | TlsFiles | undefined;
   readonly limits: Partial<Limits>;
   readonly dataDir: string | undefined;
-  readonly keys: KeyFiles | undefined;
   /** Admin pages ask nobody for a password. Showing them to a network has to be said. */
   readonly adminExposed: boolean;
 }
@@ -83,36 +74,25 @@ export function requireClusterName(value: unknown, what: string, code = "bad-con
 }
 
 /** Checked by hand and not by a schema of zod's, which takes longer to load than all else that `join()` needs. */
-function fileOf(value: unknown): ConfigFile {
-  const file = requireFields(value, "the config", "an object", FIELDS, "");
-  const { protocol, options = {}, tls, dataDir, adminExposed = false } = file;
+function fileOf(value: unknown, others: readonly string[]): ConfigFile {
+  const file = requireFields(value, "the config", "an object", [...FIELDS, ...others], "");
+  const { tls, dataDir, adminExposed = false } = file;
   const cluster = requireClusterName(file.cluster, "cluster");
-  if (typeof protocol !== "string") throw wrong("protocol", "the name of a protocol", protocol);
-  if (!isFields(options)) throw wrong("options", "an object", options);
   if (!isFields(file.members)) throw wrong("members", "an object from id to address", file.members);
   const members = Object.fromEntries(
     Object.entries(file.members).map(([id, member]) => [idOf(id), memberOf(id, member)]),
   );
   if (dataDir !== undefined) requirePath(dataDir, "dataDir");
   if (typeof adminExposed !== "boolean") throw wrong("adminExposed", "true or false", adminExposed);
-  const [limits, keys] = [limitsOf(file.limits), keysOf(file.keys)];
+  const limits = limitsOf(file.limits);
   return {
     cluster,
-    protocol,
-    options,
     members,
     tls: tlsOf(tls),
     limits,
     dataDir: dataDir as string,
-    keys,
     adminExposed,
   };
-}
-
-function keysOf(value: unknown): KeyFiles | undefined {
-  if (value === undefined) return undefined;
-  const { own, all } = requireFields(value, "keys", "an object with own and all", ["own", "all"]);
-  return { own: requirePath(own, "keys.own"), all: requirePath(all, "keys.all") };
 }
 
 function idOf(id: string): number {
@@ -121,7 +101,7 @@ function idOf(id: string): number {
   return Number(id);
 }
 
-function memberOf(id: string, value: unknown): ClusterConfig["members"][NodeId] {
+function memberOf(id: string, value: unknown): MemberPlace {
   const path = `members.${id}`;
   const bound = ({ port }: HostPort): boolean => port > 0;
   if (typeof value === "string") return { address: hostPortOf(value, path, ADDRESS, bound), admin: defaultAdmin };
@@ -159,12 +139,12 @@ function limitsOf(value: unknown): Partial<Limits> {
   return limits;
 }
 
-function requirePath(value: unknown, path: string): string {
+export function requirePath(value: unknown, path: string): string {
   if (typeof value !== "string" || value === "") throw wrong(path, "a path", value);
   return value;
 }
 
-function requireFields(
+export function requireFields(
   value: unknown,
   what: string,
   expected: string,
@@ -176,27 +156,22 @@ function requireFields(
   return value as Fields;
 }
 
-const wrong = (what: string, expected: string, got: unknown): UsageError => refusal(unexpected(what, expected, got));
-
-/** @throws UsageError that names the file and the field. */
-export function readConfig(file: string): ClusterConfig {
-  return readWith(parseConfig, file);
-}
+export const wrong = (what: string, expected: string, got: unknown): UsageError => refusal(unexpected(what, expected, got));
 
 /**
- * The file of a cluster that serves elections, locks and channels by name: it names no protocol, as all are there.
+ * The file of a cluster of `join()`: it names no protocol.
  * @throws UsageError that names the file and the field.
  */
 export function readServiceConfig(file: string): ServiceConfig {
   return readWith(parseServiceConfig, file);
 }
 
-/** Whether the file is one for `readConfig`, and not for `readServiceConfig`. @throws UsageError if it is not JSON. */
+/** Whether the file is of a cluster that runs one protocol, and not of `join()`. @throws UsageError if it is not JSON. */
 export function namesProtocol(file: string): boolean {
   return readWith((value) => typeof value !== "object" || value === null || "protocol" in value, file);
 }
 
-function readWith<T>(parse: (value: unknown, folder: string) => T, file: string): T {
+export function readWith<T>(parse: (value: unknown, folder: string) => T, file: string): T {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -223,23 +198,17 @@ function readWith<T>(parse: (value: unknown, folder: string) => T, file: string)
 }
 
 /**
- * Checks what a config file says. Paths in it are relative to `folder`.
+ * Paths in it are relative to `folder`.
+ * @param others fields that the caller reads.
  * @throws UsageError that names the field.
  */
-export function parseConfig(value: unknown, folder: string): ClusterConfig {
-  const file = fileOf(value);
+export function parsePlaces(value: unknown, folder: string, others: readonly string[] = []): ClusterPlaces {
+  const file = fileOf(value, others);
   requireSoundMembers(file);
-  const made = protocolNamed(file.protocol).node(file.options); // Which refuses options that it does not know.
-  if (file.keys === undefined && needsKeys(made))
-    throw refusal(
-      `expected keys to be set, since ${file.protocol} signs what it says: { "own": "{id}.key", "all": "{id}.pub" }, PEM files with Ed25519 keys`,
-    );
   limitsWith(file.limits); // Refuses what is too small.
-  const { cluster, protocol, options, members, limits } = file;
+  const { cluster, members, limits } = file;
   const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);
-  const keys = file.keys && { own: resolve(folder, file.keys.own), all: resolve(folder, file.keys.all) };
-  const tls = tlsFiles(file.tls, folder);
-  return { cluster, protocol, options, members, tls, limits, dataDir, ...(keys && { keys }) };
+  return { cluster, members, tls: tlsFiles(file.tls, folder), limits, dataDir };
 }
 
 function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
@@ -247,15 +216,13 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
   for (const [field, got] of Object.entries({ protocol, options })) {
     if (got === undefined) continue;
     throw refusal(
-      `${unexpected(field, "absent", got)}: members that serve elections and locks by name run no protocol of the file's`,
+      `${unexpected(field, "absent", got)}: members of join() run no protocol of the file's`,
     );
   }
   const { timing = "default", ...rest } = isFields(value) ? value : {};
   const known = timings.find((each) => each === timing);
   if (known === undefined) throw wrong("timing", `one of ${timings.join(", ")}`, timing);
-  // The failure detector is what every member runs.
-  const config = parseConfig(isFields(value) ? { ...rest, protocol: "heartbeat" } : value, folder);
-  return { ...config, timing: known };
+  return { ...parsePlaces(isFields(value) ? rest : value, folder), timing: known };
 }
 
 function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
@@ -286,11 +253,11 @@ function claim(owners: Map<string, string>, at: HostPort, field: string): void {
   owners.set(text, field);
 }
 
-function tlsFiles(tls: ConfigFile["tls"], folder: string): ClusterConfig["tls"] {
+function tlsFiles(tls: ConfigFile["tls"], folder: string): TlsFiles | null {
   if (tls === undefined || tls === "off") return null;
   return { ca: resolve(folder, tls.ca), cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
 }
 
-function refusal(message: string): UsageError {
+export function refusal(message: string): UsageError {
   return new UsageError("bad-config", message);
 }

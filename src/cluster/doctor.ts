@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort, type HostPort } from "../runtime/host-port.ts";
-import { readTls } from "./certificate-files.ts";
+import { readTls } from "../runtime/certificate-files.ts";
 import type { ServiceConfig } from "./config.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 import { type KnownList, listFindings, listFrom, placesOf } from "./listed-members.ts";

@@ -7,7 +7,7 @@ import type { Journal } from "../runtime/journal/journal.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
-import { CertificateRenewal, type Pems } from "./certificate-files.ts";
+import { CertificateRenewal, type Pems } from "../runtime/certificate-files.ts";
 import { ClientDoor } from "./clients/client-door.ts";
 import type { ClientServer } from "./clients/client-server.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../test/network/closing.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { createLog } from "../runtime/log.ts";
-import { parseConfig } from "./config.ts";
+import { parseConfig } from "./protocol-config.ts";
 import { runMember } from "./member.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const ranked = (rank: number): object => ({ election: { ranks: [{ node: 0, rank }] } });
 
@@ -39,7 +39,7 @@ describe("members", () => {
   test("that keep a journal need a directory for it", async () => {
     const [port] = (await freePorts(1)) as [number];
     await expect(started({ members: { 0: `127.0.0.1:${port}` }, protocol: "paxos" }, 0)).rejects.toThrow(
-      'expected a directory for the journal of paxos, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file',
+      'expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR',
     );
   });
 

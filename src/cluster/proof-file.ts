@@ -4,7 +4,8 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { isNodeId } from "../core/per-node.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { problem, text } from "../core/shape.ts";
-import { type Proof, proofShape, type Verdict, verdictOn } from "../protocols/index.ts";
+import { type Verdict, verdictOn } from "../protocols/consensus/lockstep/proofs.ts";
+import { type Proof, proofShape } from "../protocols/consensus/lockstep/vocabulary.ts";
 import { publicSignatures } from "../runtime/signatures.ts";
 import { isFields } from "./fields.ts";
 

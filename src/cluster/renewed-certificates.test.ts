@@ -1,4 +1,5 @@
 /** A member reads its certificates again while it runs: those of its links, of the port for clients, and of its admin pages. */
+
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,12 +10,12 @@ import { Registry } from "prom-client";
 import { afterAll, expect, test, vi } from "vitest";
 import { authority } from "../../test/network/certificates.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { connect as connectClient } from "../client/node.ts";
 import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { joinOn } from "./join.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 20 };
 const folder = mkdtempSync(path(tmpdir(), "coterie-renewed-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,9 +1,11 @@
 /** A member that has lost its folder gets a new one out of the others', which promises what any of them has promised. */
+
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { type Shape, type ShapeNode, variants } from "../core/shape.ts";
 import { coordinationService } from "../protocols/service/coordination-service/coordination-service.ts";
 import { type MemberList, memberListShape } from "../protocols/service/coordination-service/member-words.ts";
@@ -17,7 +19,6 @@ import type { Member } from "./services/api.ts";
 
 const root = mkdtempSync(path(tmpdir(), "coterie-replace-"));
 const running = new Set<Member>();
-const PATIENCE = { timeout: 60_000 };
 const folderOf = (id: number): string => path(root, String(id));
 const log = createLog(() => {});
 

@@ -211,8 +211,7 @@ describe("a stream that is followed", () => {
     await a.append(written("m/3", "more")).catch(() => {});
     const late = following(kept);
     const expected = (await late.read()).save();
-    const patient = { timeout: 30_000 };
-    for (const log of [a, b]) await expect.poll(() => savedBy(log), patient).toBe(expected);
+    for (const log of [a, b]) await expect.poll(() => savedBy(log)).toBe(expected);
     expect((await late.read()).get("m/1")?.value).toBe("kept");
     for (const log of [a, b, late]) log.close();
   });
@@ -223,7 +222,7 @@ describe("a stream that is followed", () => {
     await log.append(written("m/1", "before"));
     kept.lose(1);
     kept.made = "2";
-    await expect.poll(() => savedBy(log), { timeout: 30_000 }).toBe(new LogState().save());
+    await expect.poll(() => savedBy(log)).toBe(new LogState().save());
     log.close();
   });
 

@@ -3,7 +3,15 @@ import { handlesCrashNotifications, isWorkEnough, type SystemSpec, systemFor } f
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
-import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import {
+  type Experiment,
+  idsOf,
+  liarsOf,
+  optionsOf,
+  requireFamilyOptions,
+  requireKnown,
+  timesOf,
+} from "./experiment.ts";
 
 const DEFAULT_NODES = 3;
 const MAX_NODES = 64;
@@ -39,7 +47,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
   if (words.variant !== undefined) variantNamed(protocol, words.variant);
-  requireFamilyWords(words);
+  requireFamilyOptions(words);
   requireStrategyWords(words);
   const { ring } = words;
   const ids = idsOf(words, entry, DEFAULT_NODES);

@@ -1,8 +1,9 @@
-/** An algorithm as its header and the registry have it: source, assumptions, properties, costs, variants. */
+/** An algorithm as its header and the registry describe it: source, assumptions, properties, costs, options, variants. */
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
+import { declaredOptions } from "../protocols/options.ts";
 
-/** For so many nodes costs are figured out. */
+/** The numbers of nodes for which costs are computed. */
 export const COST_SIZES = [3, 5, 8, 16, 64];
 
 export interface Described {
@@ -13,10 +14,11 @@ export interface Described {
   readonly assumes: readonly string[];
   readonly properties: readonly { readonly name: string; readonly claim: string; readonly when: string }[];
   readonly costs: readonly { readonly when: string; readonly messages: Readonly<Record<number, number>> }[];
+  readonly options: readonly { readonly name: string; readonly default: unknown; readonly help: string }[];
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
 }
 
-/** @throws UsageError where the registry does not have it */
+/** @throws UsageError if the registry does not have it */
 export function described(name: string): Described {
   const { family, summary, model, variants } = protocolNamed(name);
   const { source, assumes, properties, costs } = model();
@@ -34,6 +36,11 @@ export function described(name: string): Described {
     costs: costs.map(({ when, messages }) => ({
       when,
       messages: Object.fromEntries(COST_SIZES.map((nodes) => [nodes, messages(nodes)])),
+    })),
+    options: declaredOptions(model).map(({ path, name: option, default: preset, help }) => ({
+      name: [...path, option].join("."),
+      default: preset,
+      help,
     })),
     variants: Object.entries(variants).map(([variant, form]) => ({ name: variant, summary: form.summary })),
   };

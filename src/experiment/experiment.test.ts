@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Experiment } from "./experiment.ts";
 import { explore } from "./explore.ts";
+import { experimentOptions, flagOf } from "./options.ts";
 import { simulate } from "./simulate.ts";
-import { flagOf, words } from "./words.ts";
 
 describe("an experiment", () => {
   const system: Experiment = { protocol: "bully", nodes: 3 };
@@ -17,12 +17,12 @@ describe("an experiment", () => {
     });
   });
 
-  it("has words that only one of the two has a use for: the other refuses them", () => {
+  it("has experimentOptions that only one of the two has a use for: the other refuses them", () => {
     expect(() => simulate(experiment)).toThrow(
-      "expected --timers to be absent: it is a word of an exploration, and this is a simulated run",
+      "expected --timers to be absent: it is an option of an exploration, and this is a simulated run",
     );
     expect(() => explore({ ...system, crash: [2] })).toThrow(
-      "expected --crash to be absent: it is a word of a simulated run, and this is an exploration",
+      "expected --crash to be absent: it is an option of a simulated run, and this is an exploration",
     );
     expect(() => explore({ ...system, loss: 0.5 })).toThrow("expected --loss to be absent");
     expect(simulate({ ...system, timers: undefined as never, seed: 3 })).toMatchObject({ outcome: {} });
@@ -39,16 +39,22 @@ describe("an experiment", () => {
       verdict: "violated",
       property: { name: "IC2 validity" },
     });
-    expect(words.byzantine.read("2, 4=mute", "--byzantine")).toEqual({ 2: "adversary", 4: "mute" });
-    expect(words.byzantine.read("1=equivocate,3=silent", "--byzantine")).toEqual({ 1: "equivocate", 3: "mute" });
-    expect(() => words.byzantine.read("2=shy", "--byzantine")).toThrow("expected --byzantine to be node ids");
-    expect(words.traitors.read("0,2", "--traitors")).toEqual({ 0: "adversary", 2: "adversary" });
+    expect(experimentOptions.byzantine.read("2, 4=mute", "--byzantine")).toEqual({ 2: "adversary", 4: "mute" });
+    expect(experimentOptions.byzantine.read("1=equivocate,3=mute", "--byzantine")).toEqual({
+      1: "equivocate",
+      3: "mute",
+    });
+    expect(() => experimentOptions.byzantine.read("2=shy", "--byzantine")).toThrow(
+      "expected --byzantine to be node ids",
+    );
+    expect(experimentOptions.traitors.read("0,2", "--traitors")).toEqual({ 0: "adversary", 2: "adversary" });
   });
 
-  it("has words that are read from text, and errors that name them", () => {
-    expect([flagOf("maxStates"), words.maxStates.read("7", "--max-states")]).toEqual(["--max-states", 7]);
-    expect(words.failureDetector.read("last", "--failure-detector")).toBe("last");
-    expect(() => words.begin.read("up", "--begin")).toThrow('expected --begin to be idle, down or together, got "up"');
-    expect(() => words.timers.read("synchronous", "--timers")).toThrow("what was called synchronous is called quiet");
+  it("has options that are read from text, and errors that name them", () => {
+    expect([flagOf("maxStates"), experimentOptions.maxStates.read("7", "--max-states")]).toEqual(["--max-states", 7]);
+    expect(experimentOptions.failureDetector.read("last", "--failure-detector")).toBe("last");
+    expect(() => experimentOptions.begin.read("up", "--begin")).toThrow(
+      'expected --begin to be idle, down or together, got "up"',
+    );
   });
 });

@@ -1,33 +1,33 @@
 /**
  * An experiment as a value: this system, so many nodes, this workload, this network, these faults, these properties. It is
- * plain data whose fields are the words of the command line. `simulate` plays one run of it, with the network and the
- * faults as they are given; `explore` looks at every run within bounds, or at many random ones. Each refuses words that only the
+ * plain data whose fields are the options of the command line. `simulate` plays one run of it, with the network and the
+ * faults as they are given; `explore` looks at every run within bounds, or at many random ones. Each refuses options that only the
  * other has.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
-import { flagOf, type Word, type words, wordsOf } from "./words.ts";
+import { type ExperimentOption, type experimentOptions, flagOf, optionsFor } from "./options.ts";
 
-type Words = typeof words;
+type Options = typeof experimentOptions;
 
-/** What is left out has its default. */
+/** Options that are left out have their defaults. */
 export type Experiment = { readonly protocol: string } & {
-  readonly [K in keyof Words]?: Words[K] extends Word<infer T> ? T : never;
+  readonly [K in keyof Options]?: Options[K] extends ExperimentOption<infer T> ? T : never;
 };
 
-/** What initiators do, in the word of each family, and how often. */
+/** What initiators do, in the verb of each family, and how often. */
 const verbs = ["call", "request", "send", "propose"] as const;
 const counts = ["entries", "messages", "commands", "transactions"] as const;
-/** Those of replicated logs alone. */
+/** Options of replicated logs only. */
 const ofLogs = ["machine"] as const;
 
-/** The word of another family is refused with the right one. */
-export function requireFamilyWords(experiment: Experiment): void {
+/** Refuses an option of another family, and names the right one. */
+export function requireFamilyOptions(experiment: Experiment): void {
   const { protocol } = experiment;
   const { name, verb, count, refuse: veto } = protocolNamed(protocol).family;
   const refuse = (word: string, right: string | null): never => {
-    const instead = right === null ? "it has no such word" : `the word is --${right}`;
+    const instead = right === null ? "there is no such option" : `the option is --${right}`;
     throw new UsageError(
       "bad-argument",
       `expected --${word} to be absent: ${protocol} is a protocol for ${name}, where ${instead}`,
@@ -39,19 +39,19 @@ export function requireFamilyWords(experiment: Experiment): void {
   if (experiment.voteNo !== undefined && veto === undefined) refuse("vote-no", null);
 }
 
-/** What only the other of the two has a use for is refused, since nobody would hear it. */
-export function requireWordsOf(use: keyof typeof wordsOf, experiment: Experiment): void {
+/** Refuses options that only the other of the two uses: they would be ignored. */
+export function requireOptionsFor(use: keyof typeof optionsFor, experiment: Experiment): void {
   const [name, other] =
     use === "simulate" ? ["a simulated run", "an exploration"] : ["an exploration", "a simulated run"];
   for (const [word, value] of Object.entries(experiment))
-    if (word !== "protocol" && value !== undefined && !Object.hasOwn(wordsOf[use], word))
+    if (word !== "protocol" && value !== undefined && !Object.hasOwn(optionsFor[use], word))
       throw new UsageError(
         "bad-argument",
-        `expected ${flagOf(word)} to be absent: it is a word of ${other}, and this is ${name}`,
+        `expected ${flagOf(word)} to be absent: it is an option of ${other}, and this is ${name}`,
       );
 }
 
-/** The protocol's own options, those that a word stands for among them. */
+/** The protocol's own options, and those that have an option of the command line. */
 export function optionsOf({
   machine,
   order,
@@ -61,7 +61,7 @@ export function optionsOf({
   return machine === undefined ? given : { ...given, machine: { ...(given.machine as object), kind: machine } };
 }
 
-/** Nodes that lie, and how. */
+/** The Byzantine nodes, with their behavior. */
 export const liarsOf = ({
   byzantine,
   traitors,

@@ -1,5 +1,6 @@
-/** What an exploration came to, as data. */
+/** The result of an exploration, as data and in sentences: its scope and assumptions, what breaks it, waiting nodes, what to try next. */
 import { handlerNames } from "../check/coverage.ts";
+import type { CrashNotificationTime } from "../check/model.ts";
 import { isReached } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
@@ -7,7 +8,9 @@ import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
 import { type CheckRequest, isRandom } from "./check-request.ts";
+import { type CounterexampleLog, waitCycle } from "./counterexample-log.ts";
 import type { CheckAnswer } from "./explore.ts";
+import { counted, figure, spans } from "./paragraph.ts";
 import { liarsIn } from "./recording-header.ts";
 
 export interface CheckOutcome {
@@ -17,7 +20,7 @@ export interface CheckOutcome {
 }
 
 /** The JSON of `coterie check`. */
-export function explorationReport({ request, answer, seconds }: CheckOutcome): object {
+export function explorationReport({ request, answer, seconds }: CheckOutcome) {
   const { verdict, property, states, transitions, depth, runs, violatingRun, faults, coverage, trace } = answer;
   const { spec, strategy } = request;
   return {
@@ -87,10 +90,135 @@ export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: 
   return "there are more states than can be held: give a smaller system";
 }
 
-export function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
+function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
   return [
     ...(maxDepth === undefined ? [] : ["--max-depth"]),
     ...(maxInFlight === undefined ? [] : ["--max-in-flight"]),
     ...(maxTimeouts === undefined ? [] : ["--max-timeouts"]),
   ];
+}
+
+/** Which runs were looked at. */
+export function scopeOf({ strategy, seed, runs, steps }: CheckRequest): string {
+  if (strategy === "bfs") return "every run within the bounds, the shortest first";
+  if (strategy === "dfs") return "every run within the bounds, depth first";
+  const how = { random: "random runs", pct: "runs by random priorities (PCT)", swarm: "random runs of a swarm" }[
+    strategy
+  ];
+  return `${figure(runs)} ${how} of at most ${figure(steps)} moves, seed ${seed}`;
+}
+
+/** What holds of every run that was looked at: how it begins, the network, timers, faults, and what was left out. */
+export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): string[] {
+  const { spec } = request;
+  const links = {
+    fifo: "every link keeps its order",
+    inbox: "every node has one inbox, in the order of sending",
+    bag: "messages overtake each other",
+  };
+  const timers = {
+    free: "timers may run out at any time, however fast messages are",
+    quiet: "timers run out only when no message is on its way, so none overtakes a message",
+    rounds: "rounds end at all nodes together, when no message is on its way",
+    never: "timers do not run out",
+  };
+  const begin = {
+    idle: "nodes have been running quietly",
+    down: "nodes start when they like",
+    together: "all nodes start before anything else happens",
+  };
+  return [
+    `${begin[system.begin]}${workOf(request)}`,
+    links[system.network],
+    timers[system.timers],
+    faults(spec, system),
+    ...cutOff(spec),
+  ];
+}
+
+function cutOff({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
+  const limits = [
+    ...(maxDepth === undefined ? [] : [counted(maxDepth, { one: "move", more: "moves" })]),
+    ...(maxInFlight === undefined
+      ? []
+      : [`${counted(maxInFlight, { one: "message", more: "messages" })} on their way`]),
+    ...(maxTimeouts === undefined ? [] : [counted(maxTimeouts, { one: "time-out", more: "time-outs" })]),
+  ];
+  return limits.length === 0 ? [] : [`runs with more than ${limits.join(", or ")} are left out`];
+}
+
+function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckRequest): string {
+  const { verb, count } = protocolNamed(protocol).family;
+  if (verb === null || initiators?.length === 0) return "";
+  const who =
+    initiators === undefined || initiators.length === nodes.length
+      ? "every node"
+      : `${initiators.length === 1 ? "node" : "nodes"} ${spans(initiators)}`;
+  const many = count === null ? "once" : counted(times, { one: singular[count], more: count });
+  return `; ${who} may ${verb} ${many}`;
+}
+
+const singular = { entries: "entry", messages: "message", commands: "command", transactions: "transaction" } as const;
+
+const notifiedOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
+  any: "; everybody is told of a crash, at any time after it",
+  last: "; everybody is told of a crash, after all that the crashed node sent to it",
+};
+
+function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer["system"]): string {
+  const budgets = [
+    counted(spec.crashes ?? 0, { one: "crash", more: "crashes" }),
+    counted(spec.recoveries ?? 0, { one: "recovery", more: "recoveries" }),
+    counted(spec.losses ?? 0, { one: "lost message", more: "lost messages" }),
+    counted(spec.duplications ?? 0, { one: "duplicated message", more: "duplicated messages" }),
+  ].filter((words) => !words.startsWith("0 "));
+  if (budgets.length === 0) return "no faults";
+  const notified = (spec.crashes ?? 0) > 0 && crashNotifications !== null ? notifiedOfCrashes[crashNotifications] : "";
+  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", within a step, too" : "";
+  const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
+  return `at most ${budgets.join(", ")}${withinStep}${notified}${journal}`;
+}
+
+/** How many faults break it, of `--fewest-faults`. */
+export function breakingFaults({ faults }: CheckAnswer): string[] {
+  if (faults === null) return [];
+  const { breaking, harmless } = faults;
+  const fault = { one: "fault", more: "faults" };
+  const proven =
+    harmless < 0 ? "" : harmless === 0 ? "; without any it holds" : `; with up to ${counted(harmless, fault)} it holds`;
+  if (breaking === null) return harmless < 0 ? [] : [`with up to ${counted(harmless, fault)} of these kinds it holds`];
+  if (breaking === 0) return ["it breaks without any fault"];
+  return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
+}
+
+/** What to try where the verdict is unknown. */
+export function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
+  if (isRandom(strategy))
+    return "more --runs or another --seed may find some; --strategy bfs looks at every run, if there are not too many";
+  const hasRunThrough = ended === null && (spec.maxStates === undefined || states < spec.maxStates);
+  if (hasRunThrough && cutOffBy(spec).length > 0)
+    return "higher bounds leave less out; --strategy pct looks at some long runs";
+  return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
+}
+
+/** Nodes wait for each other in many states. It is why a run is a counterexample only where something should have happened and nothing more does. */
+const isOfWaiting = ({ property, loop, log }: CheckAnswer): boolean =>
+  (loop === null || log === null || loop >= log.steps.length) &&
+  property?.when !== "always" &&
+  property?.when !== "sometimes";
+
+/** Who waits for whom at the end of a counterexample: around a cycle, or for a node that is down. */
+export function deadlocks(answer: CheckAnswer): string[] {
+  if (answer.log === null || !isOfWaiting(answer)) return [];
+  const { standing, waits }: CounterexampleLog = answer.log;
+  const down = standing.filter(({ state }) => state === null).map(({ node }) => node);
+  const cycle = waitCycle(waits);
+  const steps = (cycle ?? []).map((node, i, all) => `${node} for ${all[i + 1] ?? all[0]}`);
+  const round = cycle === null ? [] : [`Deadlock: node ${steps.join(", ").replace(" for", " waits for")}`];
+  const dead = waits.flatMap(({ node, unanswered }) =>
+    unanswered
+      .filter((other) => down.includes(other))
+      .map((other) => `Node ${node} waits for node ${other}, which is down`),
+  );
+  return [...round, ...dead];
 }

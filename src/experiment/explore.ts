@@ -19,7 +19,7 @@ import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
-import { type Experiment, requireWordsOf } from "./experiment.ts";
+import { type Experiment, requireOptionsFor } from "./experiment.ts";
 import { isLowest, noteViolated, ownRuns, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
 
 export interface CheckProgress extends Progress {
@@ -76,7 +76,7 @@ type Found = Exploration<Vocabulary> & {
 
 /** Every run within bounds, or many random ones, on this thread. @throws UsageError that names the word which makes no sense */
 export function explore(experiment: Experiment, mayGoOn?: (progress: CheckProgress) => boolean): CheckAnswer {
-  requireWordsOf("explore", experiment);
+  requireOptionsFor("explore", experiment);
   return answerTo({ request: requestFrom(experiment), shared: ownRuns() }, mayGoOn);
 }
 

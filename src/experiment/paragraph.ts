@@ -2,12 +2,20 @@
 
 const WIDTH = 80;
 
-/** Breaks text at spaces; every line but the first begins with `indent` spaces, where the first begins in that column. */
-export function wrapped(text: string, indent: number, width = WIDTH): string {
+/**
+ * Breaks text at spaces. The first line begins in the column `indent`, and the others with that many spaces.
+ * @param lengthOf how many columns a text takes.
+ */
+export function wrapped(
+  text: string,
+  indent: number,
+  width = WIDTH,
+  lengthOf = (of: string): number => of.length,
+): string {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
-    if (line !== "" && indent + line.length + 1 + word.length > width) {
+    if (line !== "" && indent + lengthOf(line) + 1 + lengthOf(word) > width) {
       lines.push(line);
       line = word;
     } else line = line === "" ? word : `${line} ${word}`;

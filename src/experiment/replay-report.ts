@@ -10,7 +10,7 @@ export function replayReport(
   { header }: Trace,
   { verdict, findings, doubts, steps, snapshot }: Replay<Vocabulary>,
   { check, until }: { readonly check?: true; readonly until?: unknown },
-): object {
+) {
   const properties = findings.map(({ property: { name, claim }, ...finding }) => ({ name, claim, ...finding }));
   return {
     protocol: header.protocol,

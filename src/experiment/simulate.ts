@@ -4,18 +4,18 @@ import type { Draws } from "../sim/draws.ts";
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
-import { type Experiment, requireWordsOf } from "./experiment.ts";
+import { type Experiment, requireOptionsFor } from "./experiment.ts";
+import { MAX_SEED } from "./options.ts";
 import { type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
 import type { Result } from "./scenario/result.ts";
 import { type Cast, cast, type Progress, playScenario, runScenario } from "./scenario/run.ts";
 import type { Scenario } from "./scenario/schema.ts";
 import { continuationOf, scenarioOf } from "./simulation.ts";
-import { MAX_SEED } from "./words.ts";
 
 /** One run. @throws UsageError that names the word which makes no sense */
 export function simulate(experiment: Experiment): Result {
-  requireWordsOf("simulate", experiment);
+  requireOptionsFor("simulate", experiment);
   return runScenario(scenarioOf(experiment));
 }
 

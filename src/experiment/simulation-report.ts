@@ -8,7 +8,7 @@ import { askWords, type Scenario } from "./scenario/schema.ts";
 import type { Staged } from "./simulate.ts";
 
 /** The JSON of `coterie sim`. */
-export function simulationReport({ scenario, cast }: Staged, result: Result): object {
+export function simulationReport({ scenario, cast }: Staged, result: Result) {
   const { protocol, seed, name } = scenario;
   const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
   const sent = "delivered" in outcome ? { messages, datagrams } : { messages };

@@ -4,8 +4,7 @@ import type { Delay } from "../sim/delay.ts";
 import type { Experiment } from "./experiment.ts";
 import { runScenario } from "./scenario/index.ts";
 import { scenarioOf } from "./simulation.ts";
-import { delay } from "./written-delay.ts";
-import { jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
+import { delay, jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;
 
@@ -99,22 +98,22 @@ describe("the words of `coterie sim`", () => {
     [
       "bully",
       { request: "all" },
-      "expected --request to be absent: bully is a protocol for election, where the word is --call",
+      "expected --request to be absent: bully is a protocol for election, where the option is --call",
     ],
     [
       "bully",
       { entries: 2 },
-      "expected --entries to be absent: bully is a protocol for election, where it has no such word",
+      "expected --entries to be absent: bully is a protocol for election, where there is no such option",
     ],
     [
       "causal",
       { entries: 2 },
-      "expected --entries to be absent: causal is a protocol for multicast, where the word is --messages",
+      "expected --entries to be absent: causal is a protocol for multicast, where the option is --messages",
     ],
     [
       "heartbeat",
       { call: "all" },
-      "expected --call to be absent: heartbeat is a protocol for membership, where it has no such word",
+      "expected --call to be absent: heartbeat is a protocol for membership, where there is no such option",
     ],
     ["bully", { ring: [1, 2] }, "expected --ring to be absent: bully does not run on a ring"],
     ["chang-roberts", { ring: [1, 2, 1] }, 'expected --ring to be every node once, got "1,2,1"'],

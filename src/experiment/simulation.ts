@@ -3,7 +3,15 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { Delay } from "../sim/delay.ts";
-import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import {
+  type Experiment,
+  idsOf,
+  liarsOf,
+  optionsOf,
+  requireFamilyOptions,
+  requireKnown,
+  timesOf,
+} from "./experiment.ts";
 import type { Point, RecordedPoint } from "./recording.ts";
 import { cast } from "./scenario/run.ts";
 import { type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
@@ -25,7 +33,7 @@ export function scenarioOf(words: Experiment): Scenario {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
   if (words.variant !== undefined) variantNamed(protocol, words.variant);
-  requireFamilyWords(words);
+  requireFamilyOptions(words);
   const ids = idsOf(words, entry, DEFAULT_NODES);
   const down = [...new Set(words.crash)];
   for (const node of down) requireKnown("--crash", ids, node);
@@ -61,7 +69,7 @@ export function continuationOf(
   words: Words,
 ): Scenario {
   const { family } = protocolNamed(header.protocol);
-  requireFamilyWords({ ...words, protocol: header.protocol });
+  requireFamilyOptions({ ...words, protocol: header.protocol });
   const ids = header.nodes;
   const alive = new Set(snapshot.nodes.filter(({ state }) => state !== null).map(({ id }) => id));
   for (const node of words.crash ?? []) {

@@ -1,54 +1,56 @@
 /** Values as people write them: on a command line, in a form. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { type BehaviourName, behaviourNamed, behaviours } from "../protocols/byzantine.ts";
+import { type Delay, requireDelay } from "../trace/link-model.ts";
 import type { Nodes } from "./scenario/schema.ts";
 
-/** @param word what it is the value of, for the error. @throws UsageError */
-export type Read<T> = (text: string, word: string) => T;
+/** @param option the name of the option, for the error. @throws UsageError */
+export type Read<T> = (text: string, option: string) => T;
 
-export function refuse(word: string, expected: string, text: string): never {
-  throw new UsageError("bad-argument", unexpected(word, expected, text));
+function refuse(option: string, expected: string, text: string): never {
+  throw new UsageError("bad-argument", unexpected(option, expected, text));
 }
 
 export function wholeNumber(min: number, max: number, expected = `a whole number from ${min} to ${max}`): Read<number> {
-  return (text, word) => {
+  return (text, option) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    return value >= min && value <= max ? value : refuse(word, expected, text);
+    return value >= min && value <= max ? value : refuse(option, expected, text);
   };
 }
 
 /** `10`, `0.5` or `.5`. */
 const decimal = (text: string): number => (/^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN);
 
-export const rate: Read<number> = (text, word) => {
+export const rate: Read<number> = (text, option) => {
   const value = decimal(text);
-  return value >= 0 && value <= 1 ? value : refuse(word, "a rate from 0 to 1", text);
+  return value >= 0 && value <= 1 ? value : refuse(option, "a rate from 0 to 1", text);
 };
 
-export const milliseconds: Read<number> = (text, word) => {
+export const milliseconds: Read<number> = (text, option) => {
   const value = decimal(text);
-  return value > 0 ? value : refuse(word, "milliseconds above 0", text);
+  return value > 0 ? value : refuse(option, "milliseconds above 0", text);
 };
 
 export function oneOf<T extends string>(...known: readonly T[]): Read<T> {
   const expected = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
-  return (text, word) => known.find((each) => each === text) ?? refuse(word, expected, text);
+  return (text, option) => known.find((each) => each === text) ?? refuse(option, expected, text);
 }
 
 /** `7` or `1,15,9`. */
-export const nodeList: Read<NodeId[]> = (text, word) => {
+export const nodeList: Read<NodeId[]> = (text, option) => {
   const ids = text.split(",").map((part) => (/^\s*\d{1,15}\s*$/.test(part) ? Number(part) : null));
   const known = ids.filter((id) => id !== null);
-  return known.length === ids.length ? known : refuse(word, "node ids such as 1,15,9", text);
+  return known.length === ids.length ? known : refuse(option, "node ids such as 1,15,9", text);
 };
 
 /** The same, or `all`. */
-export const nodesOrAll: Read<Nodes> = (text, word) => {
+export const nodesOrAll: Read<Nodes> = (text, option) => {
   if (text === "all") return "all";
-  return /^[\d,\s]+$/.test(text) ? nodeList(text, word) : refuse(word, "node ids such as 1,2, or all", text);
+  return /^[\d,\s]+$/.test(text) ? nodeList(text, option) : refuse(option, "node ids such as 1,2, or all", text);
 };
 
-export const jsonObject: Read<object> = (text, word) => {
+export const jsonObject: Read<object> = (text, option) => {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -56,5 +58,46 @@ export const jsonObject: Read<object> = (text, word) => {
     value = undefined;
   }
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isObject ? (value as object) : refuse(word, 'a JSON object such as {"maxDelayMs":10}', text);
+  return isObject ? (value as object) : refuse(option, 'a JSON object such as {"maxDelayMs":10}', text);
 };
+
+/** `10`, `1..10`, `normal:10,2` (mean, deviation) or `lognormal:10,0.5` (median, sigma). */
+export const delay: Read<Delay> = (text, option) => {
+  const [, kind, from, to] = /^(normal:|lognormal:|)(\d*\.?\d+)(?:(?:\.\.|,)(\d*\.?\d+))?$/.exec(text) ?? [];
+  const made = delayFrom(kind, Number(from), to === undefined ? null : Number(to), text.includes(".."));
+  if (made === null) return refuse(option, "such as 10, 1..10, normal:10,2 or lognormal:10,0.5, in milliseconds", text);
+  requireDelay(made, option);
+  return made;
+};
+
+function delayFrom(kind: string | undefined, first: number, second: number | null, isRange: boolean): Delay | null {
+  if (kind === "" && second === null) return first;
+  if (kind === "" && second !== null && isRange) return [first, second];
+  if (second === null || isRange) return null;
+  if (kind === "normal:") return { normal: { meanMs: first, deviationMs: second } };
+  return kind === "lognormal:" ? { logNormal: { medianMs: first, sigma: second } } : null;
+}
+
+/** `2`, or `2,4=mute`: the behavior of each Byzantine node, by default `adversary`. */
+export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
+  Object.fromEntries(
+    text.split(",").map((part): [NodeId, BehaviourName] => {
+      const [id = "", how = "adversary"] = part.split("=").map((each) => each.trim());
+      const behaviour = behaviourNamed(how);
+      if (behaviour === undefined || !/^\d{1,15}$/.test(id))
+        refuse(
+          option,
+          `node ids, each with a behavior (${behaviours.join(", ")}) or without one, such as 2,4=mute`,
+          text,
+        );
+      return [Number(id), behaviour];
+    }),
+  );
+
+/** The behavior of one Byzantine node. */
+export const behaviour: Read<BehaviourName> = (text, option) =>
+  behaviourNamed(text) ?? refuse(option, `one of ${behaviours.join(", ")}`, text);
+
+/** `7` or `1,15,9`: Byzantine nodes that send anything. */
+export const traitors: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
+  Object.fromEntries(nodeList(text, option).map((node) => [node, "adversary"]));

@@ -5,7 +5,7 @@ import type { NodeId, Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
 import { type Chooser, step } from "../core/step.ts";
 import { simulation } from "../sim/simulation.ts";
-import { type ByzantineBehaviour, behaviourNamed, behaviours, byzantine } from "./byzantine.ts";
+import { type ByzantineBehaviour, behaviours, byzantine } from "./byzantine.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 
 /** Tells everybody a number with its history, and keeps what it is told. */
@@ -274,17 +274,5 @@ describe("a Byzantine node", () => {
     );
     for (const behaviour of [{ lies: -1 }, { floods: 0.5 }, { lie: 3 }, null, "toString"])
       expect(() => liar(behaviour as "mute")).toThrow("expected the behaviour of node 0 to be one of");
-  });
-
-  it("has the names that are common, too", () => {
-    expect(["silent", "equivocator", "replayer", "delayer", "mute", "liar"].map(behaviourNamed)).toEqual([
-      "mute",
-      "equivocate",
-      "replay",
-      "withhold",
-      "mute",
-      undefined,
-    ]);
-    expect(possible(liar("silent"))).toEqual(new Set(["[]"]));
   });
 });

@@ -15,7 +15,6 @@ export type NamedBehaviour = Exclude<ByzantineBehaviour, { lie: unknown }>;
 
 export type ByzantineBehaviour =
   | BehaviourName
-  | keyof typeof otherNames
   /** `adversary` at most so many times in each of its lives: then it is honest, and there are finitely many runs. */
   | { readonly lies: number }
   /** `flood` with so many messages in each of its lives; null: for ever. */
@@ -37,16 +36,7 @@ export const behaviourSummaries = {
 export type BehaviourName = keyof typeof behaviourSummaries;
 export const behaviours = Object.keys(behaviourSummaries) as readonly BehaviourName[];
 
-const otherNames = { silent: "mute", equivocator: "equivocate", replayer: "replay", delayer: "withhold" } as const;
-
-/** All that is understood. */
-export const behaviourWords = [...behaviours, ...(Object.keys(otherNames) as (keyof typeof otherNames)[])] as const;
-
-/** The behaviour of that name; undefined if there is none. */
-export function behaviourNamed(name: string): BehaviourName | undefined {
-  if (Object.hasOwn(otherNames, name)) return otherNames[name as keyof typeof otherNames];
-  return behaviours.find((each) => each === name);
-}
+export const behaviourNamed = (name: string): BehaviourName | undefined => behaviours.find((each) => each === name);
 
 /** The same among real processes, which live on: there a flood does not end. */
 export const onProcesses = (behaviour: BehaviourName): NamedBehaviour =>

@@ -23,8 +23,8 @@ export {
 } from "./consensus/interactive-consistency.ts";
 export { type Cheat, cheating, cheats } from "./consensus/lockstep/cheats.ts";
 export { lockstep } from "./consensus/lockstep/lockstep.ts";
-export type { LockstepOptions } from "./consensus/lockstep/options.ts";
 export { type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
+export type { LockstepOptions } from "./consensus/lockstep/vocabulary.ts";
 export { type Lockstep, type Proof, proofShape } from "./consensus/lockstep/vocabulary.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 export type { PaxosOptions } from "./consensus/paxos/options.ts";
@@ -37,6 +37,5 @@ export {
   type ReplicatedCommitOptions,
   replicatedCommit,
 } from "./consensus/replicated-commit.ts";
-export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
 export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
-export type { Transaction, TwoPhaseCommit } from "./consensus/two-phase-commit/vocabulary.ts";
+export type { Transaction, TwoPhaseCommit, TwoPhaseCommitOptions } from "./consensus/two-phase-commit/vocabulary.ts";

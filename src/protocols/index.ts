@@ -22,6 +22,7 @@ import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
+import { epochBullyOptions } from "./election/epoch-bully/options.ts";
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
@@ -385,7 +386,7 @@ export { type SuzukiKasami, suzukiKasami } from "./mutex/suzuki-kasami.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
 export * from "./offered-service.ts";
-export { requirePositive, settle } from "./options.ts";
+export { count, flag, type OptionsOf, option, optionTable, positive, requireNoOptions, whole } from "./options.ts";
 export {
   type SuperPeerDht,
   type SuperPeerDhtOptions,

@@ -1,6 +1,6 @@
 /**
- * What callers of the public API give, checked in one way: before anything has begun, in the words in which it was given.
- * Every refusal is a `UsageError` that says "expected X of call() to be Y, got Z".
+ * Checks of the options that callers of the public API give, before anything starts.
+ * Every refusal is a `UsageError` with the message "expected X of call() to be Y, got Z".
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 
@@ -10,7 +10,7 @@ export interface Rule {
   accepts(value: unknown): boolean;
   /** Whether it may not be left out. */
   readonly isNeeded?: true;
-  /** A value that its JSON does not tell, in words. */
+  /** A description of a value whose JSON does not show what it is. */
   shown?(value: unknown): string | undefined;
 }
 
@@ -23,6 +23,20 @@ export const natural: Rule = {
   accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 };
 export const callback: Rule = { wanted: "a function", accepts: (value) => typeof value === "function" };
+const isId = (value: unknown): boolean => natural.accepts(value);
+export const ids: Rule = {
+  wanted: "whole numbers of 0 or more",
+  accepts: (value) => Array.isArray(value) && value.every(isId),
+};
+export const nodes: Rule = {
+  wanted: "different whole numbers of 0 or more, at least one",
+  accepts: (value) =>
+    Array.isArray(value) && value.length > 0 && value.every(isId) && new Set(value).size === value.length,
+};
+export const protocol: Rule = {
+  wanted: "a protocol: an object with a name, init() and properties",
+  accepts: (value) => isObject(value) && typeof (value as { name?: unknown }).name === "string" && "init" in value,
+};
 export const fields: Rule = { wanted: "an object", accepts: isObject };
 
 export const oneOf = (...words: readonly string[]): Rule => ({
@@ -32,10 +46,10 @@ export const oneOf = (...words: readonly string[]): Rule => ({
 export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
 
 /**
- * A misspelt option would be passed over in silence: `acquire({ timeout: 5 })` would wait for ever.
+ * A misspelt option would be ignored: `acquire({ timeout: 5 })` would wait forever.
  * @param call as the caller wrote it, such as `acquire`.
  * @param path of options inside others, such as `limits`.
- * @throws UsageError that names the first that cannot be, and the call.
+ * @throws UsageError that names the first wrong option, and the call.
  */
 export function requireOptions<O extends object>(call: string, given: unknown, rules: Rules<O>, path = ""): void {
   if (!isObject(given))

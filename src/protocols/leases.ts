@@ -3,8 +3,8 @@
  * confirms the round binds itself when it *receives* it, so later, for a time that is longer by what clocks may drift. So
  * the leader's timer runs out first, however long the messages travel.
  */
-import { UsageError, unexpected } from "../core/errors.ts";
-import { requirePositive } from "./options.ts";
+import { real } from "../core/shape.ts";
+import { option, positive, type Refuse, type ValuesOf } from "./options.ts";
 
 /** Two timers take turns, so that the certainty of one round lasts while the next is on its way. */
 export type LeaseTimer = "leaseEven" | "leaseOdd";
@@ -17,20 +17,16 @@ export const leaseTimer = (round: number): LeaseTimer => (round % 2 === 0 ? "lea
  */
 export const boundMs = (leaseMs: number, drift: number): number => Math.ceil((leaseMs * (1 + drift)) / (1 - drift));
 
-export interface LeaseOptions {
-  leaseMs: number;
-  renewMs: number;
-  /** By how much the speed of clocks may differ from the right one, as a share of it. */
-  drift: number;
-}
+/** The options of an algorithm with leases. */
+export const leaseOptions = (leaseMs: number, renewMs: number) => ({
+  leaseMs: positive(leaseMs, "how long a leader or holder is certain after it has asked for or renewed its lease"),
+  renewMs: positive(renewMs, "the time between renewals, less than `leaseMs`"),
+  drift: option(real, 0.05, "the share of its speed by which a clock may be wrong", { min: 0, below: 1 }),
+});
 
-/** @throws UsageError */
-export function requireLease(protocol: string, { leaseMs, renewMs, drift }: LeaseOptions): void {
-  const refuse = (name: string, wanted: string, got: number): never => {
-    throw new UsageError("bad-option", unexpected(`${protocol}.${name}`, wanted, got));
-  };
-  requirePositive(`${protocol}.leaseMs`, leaseMs);
-  requirePositive(`${protocol}.renewMs`, renewMs);
-  if (renewMs >= leaseMs) refuse("renewMs", `a number below leaseMs, which is ${leaseMs}`, renewMs);
-  if (!(drift >= 0 && drift < 1)) refuse("drift", "a number from 0 up to, not including, 1", drift);
+export type LeaseOptions = ValuesOf<ReturnType<typeof leaseOptions>>;
+
+/** A lease is renewed before it ends. @throws UsageError */
+export function requireLease({ leaseMs, renewMs }: LeaseOptions, refuse: Refuse<LeaseOptions>): void {
+  if (renewMs >= leaseMs) refuse("renewMs", `a number below leaseMs, which is ${leaseMs}`);
 }

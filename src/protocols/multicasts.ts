@@ -1,5 +1,5 @@
 /** The registry's lines of the multicasts. */
-import type { Tagged } from "../core/protocol.ts";
+import type { Property, Tagged } from "../core/protocol.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { multicast } from "./family.ts";
@@ -7,7 +7,8 @@ import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder, virtualSynchrony } from "./multicast/family/properties.ts";
-import { channelSystem, type Order, overDatagrams, withState } from "./multicast/family/stacks.ts";
+import { channelSystem, type Order } from "./multicast/channels.ts";
+import { overDatagrams, withState } from "./multicast/family/stacks.ts";
 import { groupsModel, monitored } from "./multicast/family/systems.ts";
 import { fifo } from "./multicast/fifo.ts";
 import { fifoTotal } from "./multicast/fifo-total.ts";
@@ -56,17 +57,19 @@ const stateInViews = (order: keyof typeof withState) =>
   }) as const;
 
 /** As channels of `join()` run it. */
-const channel = (order: Order) =>
+const channel = (order: Order, ...orders: readonly Property<never>[]) =>
   ({
     channel: {
       summary: "as channels of `join()` run it: in views that are entries of a replicated log",
       algorithm: channelSystem(order),
+      orders,
       detects: true,
       mustStart: true,
     },
     "channel-bounded": {
       summary: "the same, on a log in which elections end, for the checker",
       algorithm: channelSystem(order, boundedRaft),
+      orders: [...orders, virtualSynchrony as Property<never>],
       mustStart: true,
     },
   }) as const;
@@ -96,7 +99,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       "every-order": everyOrder,
       flush: flush(flushCausal),
       "over-ip-multicast": overIpMulticast("causal"),
-      ...channel("causal"),
+      ...channel("causal", happenedBeforeOrder as never),
       overlapping: {
         summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
         model: groupsModel(causalInGroups, [happenedBeforeOrder]),
@@ -118,7 +121,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         flush: flush(flushCausalTotal),
         "over-ip-multicast": overIpMulticast("causal-total"),
         "with-state": stateInViews("causal-total"),
-        ...channel("causal-total"),
+        ...channel("causal-total", totalOrder as never, happenedBeforeOrder as never),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
@@ -137,7 +140,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         model: groupsModel((options) => eachGroup(fifo, options), [fifoOrder]),
       },
       "over-ip-multicast": overIpMulticast("fifo"),
-      ...channel("fifo"),
+      ...channel("fifo", fifoOrder as never),
     },
   }),
   "fifo-total": entry(
@@ -199,7 +202,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
         "over-ip-multicast": overIpMulticast("total"),
         "with-state": stateInViews("total"),
-        ...channel("total"),
+        ...channel("total", totalOrder as never),
       },
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
@@ -240,7 +243,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
           model: settledViewSynchrony,
           mustStart: false,
         },
-        ...channel("none"),
+        ...channel("none", fifoOrder as never),
       },
       check: {
         variant: "settled",

@@ -1,49 +1,143 @@
-/** What every algorithm does with the options it is given. */
+/**
+ * The options of an algorithm. Each algorithm declares one table: for each option its shape, range, default and meaning.
+ * The type of the options, their checks, the studio's form, `coterie protocols NAME` and the tables of the docs are derived from it.
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
-import { problem, type Shape, type ShapeNode } from "../core/shape.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { boolean, list, natural, problem, real, type Shape, struct } from "../core/shape.ts";
 
-/** Settles a protocol's options: the defaults, overridden by what was given, every unknown word or wrong kind refused. */
-export function settle<O extends object>(
-  defaults: O,
-  shape: Shape<O>,
-  given: Partial<O> | undefined,
-  owner: string,
-): O {
-  const settled = { ...defaults, ...given };
-  const wrong = problem(shape, settled, owner);
-  if (wrong !== null) throw new UsageError("bad-option", `${wrong}${known(defaults, settled)}`);
-  if (declaring !== null) declare(declaring, settled, shape);
-  return settled;
+/** One option of an algorithm. */
+export interface Option<T> {
+  readonly shape: Shape<T>;
+  readonly default: T;
+  /** What it sets, as a phrase. Markdown: names of options and values are code spans. */
+  readonly help: string;
+  readonly range: Range;
 }
 
-/** An option that an algorithm, or a part beside it, declares. */
-export interface DeclaredOption {
-  /** The parts around it, the outermost first; none where the options are the algorithm's alone. */
+/** The bounds of a number: `above` and `below` are excluded, `min` and `max` included. */
+export interface Range {
+  readonly above?: number;
+  readonly min?: number;
+  readonly below?: number;
+  readonly max?: number;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: options of several types stand in one table.
+type Fields = Readonly<Record<string, Option<any>>>;
+
+export interface OptionTable<O extends object> {
+  readonly defaults: O;
+  /** The defaults, overridden by the given values. @throws UsageError for an unknown option or a value out of range */
+  settle(given: Partial<O> | undefined): O;
+}
+
+export type OptionsOf<T> = T extends OptionTable<infer O> ? O : never;
+/** The values of options that several tables share. */
+export type ValuesOf<F> = { [K in keyof F]: F[K] extends Option<infer T> ? T : never };
+
+export const option = <T>(shape: Shape<T>, preset: NoInfer<T>, help: string, range: Range = {}): Option<T> => ({
+  shape,
+  default: preset,
+  help,
+  range,
+});
+export const flag = (preset: boolean, help: string): Option<boolean> => option(boolean, preset, help);
+/** A number above 0, such as a time in milliseconds. */
+export const positive = (preset: number, help: string, range: Range = {}): Option<number> =>
+  option(real, preset, help, { above: 0, ...range });
+/** A whole number of 1 or more. */
+export const count = (preset: number, help: string, range: Range = {}): Option<number> =>
+  option(natural, preset, help, { above: 0, ...range });
+/** A whole number of 0 or more; the help says what 0 means. */
+export const whole = (preset: number, help: string, range: Range = {}): Option<number> =>
+  option(natural, preset, help, range);
+
+/** Node ids that a caller owns. */
+export const nodeIds = (maxItems: number): Shape<readonly NodeId[]> => list(natural, maxItems);
+
+/** @throws UsageError always: the option is not as `expected`. */
+export type Refuse<O> = (name: keyof O & string, expected: string) => never;
+
+/**
+ * @param owner the name of the algorithm, in errors.
+ * @param check refuses values that do not go together.
+ */
+export function optionTable<F extends Fields>(
+  owner: string,
+  fields: F,
+  check: (settled: ValuesOf<F>, refuse: Refuse<ValuesOf<F>>) => void = () => {},
+): OptionTable<ValuesOf<F>> {
+  const all = Object.entries(fields) as [keyof F & string, Option<unknown>][];
+  const defaults = Object.fromEntries(all.map(([name, each]) => [name, each.default])) as ValuesOf<F>;
+  const shape = struct(Object.fromEntries(all.map(([name, each]) => [name, each.shape])));
+  const names = Object.keys(defaults);
+  const known = names.length === 0 ? "there are no options" : `the options are ${names.join(", ")}`;
+  return {
+    defaults,
+    settle(given) {
+      const settled = { ...defaults, ...given };
+      const wrong = problem(shape, settled, owner);
+      if (wrong !== null) {
+        const isKnown = Object.keys(settled).every((name) => names.includes(name));
+        throw new UsageError("bad-option", isKnown ? wrong : `${wrong} (${known})`);
+      }
+      const refuse: Refuse<ValuesOf<F>> = (name, expected) => {
+        throw new UsageError("bad-option", unexpected(`${owner}.${name}`, expected, settled[name]));
+      };
+      for (const [name, each] of all) if (!isWithin(each.range, settled[name])) refuse(name, rangeText(each));
+      check(settled, refuse);
+      declare(all, settled);
+      return settled;
+    },
+  };
+}
+
+/** Refuses every option: the algorithm has none. @throws UsageError */
+export const requireNoOptions = (owner: string, given: object | undefined): void =>
+  void optionTable(owner, {}).settle(given);
+
+const isWithin = ({ above, min, below, max }: Range, value: unknown): boolean =>
+  (above === undefined || (value as number) > above) &&
+  (min === undefined || (value as number) >= min) &&
+  (below === undefined || (value as number) < below) &&
+  (max === undefined || (value as number) <= max);
+
+/** The values that an option takes, such as "a whole number > 0 and <= 100". */
+export function rangeText({ shape, range }: Pick<Option<unknown>, "shape" | "range">): string {
+  const bounds = { above: ">", min: ">=", below: "<", max: "<=" } as const;
+  const limits = Object.entries(bounds).flatMap(([name, sign]) => {
+    const bound = range[name as keyof Range];
+    return bound === undefined ? [] : [`${sign} ${bound}`];
+  });
+  return `${shape.kind === "natural" ? "a whole number" : "a finite number"} ${limits.join(" and ")}`.trim();
+}
+
+/** An option that a caller of a protocol can set. */
+export interface DeclaredOption extends Option<unknown> {
+  /** The names of the parts around it, the outermost first; empty if it is the algorithm's own. */
   readonly path: readonly string[];
   readonly name: string;
-  readonly shape: ShapeNode;
-  /** What it is where nobody says otherwise. */
-  readonly preset: unknown;
 }
 
-interface Declaring {
+interface Declarations {
   readonly path: readonly string[];
-  /** What a caller cannot set: the form of the algorithm has set it. */
+  /** Options that the form of the algorithm has set, so that a caller cannot. */
   readonly fixed: readonly string[];
   readonly found: Map<string, readonly DeclaredOption[]>;
 }
 
-let declaring: Declaring | null = null;
+let declaring: Declarations | null = null;
 
-/** All options that a protocol settles while it is made. What an inner algorithm settles again was handed down to it. */
+/** All options that a protocol settles while it is made; their defaults are those of this form of it. */
 export function declaredOptions(make: (options?: object) => unknown): readonly DeclaredOption[] {
-  const found: Declaring["found"] = new Map();
-  declaredWithin({ path: [], fixed: [], found }, () => make());
-  return [...found.values()].flat().filter((option) => isTaken(option, make));
+  const found: Declarations["found"] = new Map();
+  within({ path: [], fixed: [], found }, () => make());
+  return [...found.values()].flat().filter((each) => isTaken(each, make));
 }
 
-/** Whether a caller may give it there: what is settled beside the parts of an assembly is handed on to one of them. */
-function isTaken({ path, name, preset }: DeclaredOption, make: (options: object) => unknown): boolean {
+/** Whether a caller may give it there: what is settled outside the parts of an assembly is handed on to one of them. */
+function isTaken({ path, name, default: preset }: DeclaredOption, make: (options: object) => unknown): boolean {
   try {
     make([...path, name].reduceRight<unknown>((inner, part) => ({ [part]: inner }), preset) as object);
     return true;
@@ -53,19 +147,31 @@ function isTaken({ path, name, preset }: DeclaredOption, make: (options: object)
   }
 }
 
-/** The options of what is made here stand under this name. */
+/** The options of the protocol that is made here are given under this name. */
 export function inPart<T>(part: string, make: () => T): T {
   if (declaring === null) return make();
   const { path, fixed, found } = declaring;
   const own = fixed.flatMap((name) => (name.startsWith(`${part}.`) ? name.slice(part.length + 1) : []));
-  return declaredWithin({ path: [...path, part], fixed: own, found }, make);
+  return within({ path: [...path, part], fixed: own, found }, make);
 }
 
-/** These are not for callers to set; those of parts with their part, as `client.reads`. */
+/** Callers cannot set these; options of a part are named with it, as in `client.reads`. */
 export const withFixed = <T>(names: readonly string[], make: () => T): T =>
-  declaring === null ? make() : declaredWithin({ ...declaring, fixed: [...declaring.fixed, ...names] }, make);
+  declaring === null ? make() : within({ ...declaring, fixed: [...declaring.fixed, ...names] }, make);
 
-function declaredWithin<T>(now: Declaring, make: () => T): T {
+/** An inner algorithm settles options again that were handed down to it: the outer declaration counts. */
+function declare(all: readonly [string, Option<unknown>][], settled: object): void {
+  if (declaring === null || declaring.found.has(declaring.path.join("."))) return;
+  const { path, fixed, found } = declaring;
+  const values = settled as Readonly<Record<string, unknown>>;
+  const own = all.filter(([name]) => !fixed.includes(name));
+  found.set(
+    path.join("."),
+    own.map(([name, each]) => ({ ...each, path, name, default: values[name] })),
+  );
+}
+
+function within<T>(now: Declarations, make: () => T): T {
   const before = declaring;
   declaring = now;
   try {
@@ -75,31 +181,7 @@ function declaredWithin<T>(now: Declaring, make: () => T): T {
   }
 }
 
-function declare({ path, fixed, found }: Declaring, settled: object, shape: ShapeNode): void {
-  const place = path.join(".");
-  if (found.has(place) || shape.kind !== "struct") return;
-  const presets = settled as Readonly<Record<string, unknown>>;
-  const own = Object.entries(shape.fields).filter(([name]) => !fixed.includes(name));
-  found.set(
-    place,
-    own.map(([name, of]) => ({ path, name, shape: of, preset: presets[name] })),
-  );
-}
-
-/** What there is, where one was given that there is not. */
-function known(defaults: object, settled: object): string {
-  const names = Object.keys(defaults);
-  if (Object.keys(settled).every((name) => names.includes(name))) return "";
-  return names.length === 0 ? " (there are no options)" : ` (the options are ${names.join(", ")})`;
-}
-
-/** Refuses a duration or count that is not above zero. */
-export function requirePositive(name: string, value: number): void {
-  if (!(Number.isFinite(value) && value > 0))
-    throw new UsageError("bad-option", unexpected(name, "a finite number > 0", value));
-}
-
-/** Refuses words that an assembly's parts are not called by: a misspelt part would silently run on its defaults. */
+/** Refuses names that are not parts of an assembly: the options of a misspelt part would be ignored. */
 export function requireParts(owner: string, given: object, parts: readonly string[]): void {
   const stray = Object.keys(given).find((name) => !parts.includes(name));
   if (stray !== undefined)

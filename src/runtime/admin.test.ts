@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../test/network/closing.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Tagged } from "../core/protocol.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -16,7 +17,6 @@ import { metricsPage } from "./metrics-page.ts";
 import { realPlatform } from "./platform/real.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 let admin: AdminServer;
 let trace: Broadcast<TraceEntry>;

@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../test/network/closing.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import type { Duration, Protocol } from "../core/protocol.ts";
 import { natural, real, text } from "../core/shape.ts";
@@ -10,7 +11,6 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
 import { realPlatform } from "./platform/real.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 type Diary = {
   state: { pages: string[]; drafts: string[] };
   message: { type: "note"; text: string };

@@ -129,6 +129,11 @@ export class Host<V extends Vocabulary> {
     return this.#options.protocol.view(this.#state, this.#options.self);
   }
 
+  /** A copy. */
+  get state(): StateOf<V> {
+    return clone(this.#state);
+  }
+
   /** Replays the journal, then starts. */
   start(): void {
     this.#phase = "running";

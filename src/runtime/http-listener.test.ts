@@ -3,9 +3,8 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { authority } from "../../test/network/certificates.ts";
 import { closedAfterEach } from "../../test/network/closing.ts";
+import { PATIENCE } from "../../test/patience.ts";
 import { type HttpListener, type HttpListenerOptions, httpListener } from "./http-listener.ts";
-
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 describe("a listener for HTTP", () => {
   const closing = closedAfterEach();

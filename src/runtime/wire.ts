@@ -3,7 +3,7 @@
  * shape cannot reach a handler. Types are one byte, naturals are varints (LEB128), text is UTF-8 behind its length.
  *
  * Why not a general codec: measured with two processes on loopback and 64 messages in flight, msgpackr maps behind a
- * separate check of their shape reach 44 % of a bare echo, this 60 % (`npm run bench:host` measures the whole host).
+ * separate check of their shape reach 44 % of a bare echo, this 60 % (`coterie bench host` measures the whole host).
  */
 import { isAscii } from "node:buffer";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";

@@ -6,9 +6,10 @@ import {
   callback,
   fields,
   isObject,
-  natural,
   needed,
+  nodes,
   oneOf,
+  protocol,
   type Rule,
   type Rules,
   requireOptions,
@@ -44,20 +45,12 @@ export interface SimulationOptions<V extends Vocabulary> {
   readonly draws?: Draws;
 }
 
-const isId = (value: unknown): boolean => natural.accepts(value);
 /** What it is made of is looked at where it is used, and refused there in its own words. */
 const anything: Rule = { wanted: "anything", accepts: () => true };
 
 const rules: Rules<SimulationOptions<Vocabulary>> = {
-  protocol: needed({
-    wanted: "a protocol: an object with a name, init() and properties",
-    accepts: (value) => isObject(value) && "name" in value && "init" in value,
-  }),
-  nodes: needed({
-    wanted: "different whole numbers of 0 or more, at least one",
-    accepts: (value) =>
-      Array.isArray(value) && value.length > 0 && value.every(isId) && new Set(value).size === value.length,
-  }),
+  protocol: needed(protocol),
+  nodes: needed(nodes),
   seed: needed({
     wanted: "a whole number from 0 to 4294967295",
     accepts: (value) => typeof value === "number" && value === value >>> 0,

@@ -1,9 +1,9 @@
 /** The browser of the tests: Chromium as the system has it, headless. */
+
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
+import { PATIENCE_MS } from "../patience.ts";
 
-/** Beside others a browser has been seen to take long to start. */
-const STARTS_WITHIN_MS = 100_000;
 const EXECUTABLE = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
 
 /** Why there is no browser test on this machine, or null. In CI a browser is required. */
@@ -15,7 +15,7 @@ export const noBrowser =
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: EXECUTABLE,
-    timeout: STARTS_WITHIN_MS,
+    timeout: PATIENCE_MS,
     // The sandbox needs privileges that a container lacks; the rest keeps the browser from calling home.
     args: [
       "--no-sandbox",

@@ -12,7 +12,7 @@ import { hashOf as hashOfPlace, placeOf, type Words } from "../../studio/src/lab
 import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, headline, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 /** Elections, one of them on a ring; a lock, a multicast, consensus, and membership, of which all but the start is folded. */
 const cases = [
@@ -50,9 +50,9 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     const { words } = placeOf(await hashOf(page));
     const run = await node.run(words);
     const rows = run.steps.map(({ lines }) => lines.join("; "));
-    await expect.poll(() => page.locator("tbody button").allInnerTexts(), { timeout: PATIENCE_MS }).toEqual(rows);
+    await expect.poll(() => page.locator("tbody button").allInnerTexts()).toEqual(rows);
     const look = await node.look(await stepOf(page));
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe(look.headline);
+    await expect.poll(() => headline(page)).toBe(look.headline);
     for (const { node: id, condition } of look.nodes)
       expect(await page.getByTestId(`state-${id}`).getAttribute("data-condition")).toBe(condition);
   }
@@ -66,7 +66,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await page.locator("#palette-list li").first().waitFor();
     await page.keyboard.press("Enter");
     const forkIn = (hash: string) => placeOf(hash).words.fork;
-    await expect.poll(async () => forkIn(await hashOf(page)), { timeout: PATIENCE_MS }).not.toBe(forkIn(before));
+    await expect.poll(async () => forkIn(await hashOf(page))).not.toBe(forkIn(before));
     await settled(page);
   }
 
@@ -89,9 +89,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     }
     const forks = (placeOf(await hashOf(page)).words.fork ?? "").split(";");
     await page.keyboard.press("Control+z");
-    await expect
-      .poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS })
-      .toBe(forks.slice(0, -1).join(";"));
+    await expect.poll(async () => placeOf(await hashOf(page)).words.fork).toBe(forks.slice(0, -1).join(";"));
     await expectSame(page);
   });
 
@@ -121,7 +119,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
         await page.evaluate(
           `location.hash = ${JSON.stringify(hashOfPlace({ page: "run", words: { ...words, at: String(first.step) } }))}`,
         );
-        await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(first.step);
+        await expect.poll(() => stepOf(page)).toBe(first.step);
         await act(page, first.label);
         await expectSame(page);
         // Also beside a message and its double, which are called the same; and what was done is not forgotten.
@@ -135,9 +133,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
           to,
           lost: lost !== null,
         }));
-        await expect
-          .poll(async () => sorted((await drawn(page))?.messages ?? []), { timeout: PATIENCE_MS })
-          .toEqual(sorted(ways));
+        await expect.poll(async () => sorted((await drawn(page))?.messages ?? [])).toEqual(sorted(ways));
         if (verb === "Lose" && !folds.has(protocol)) expect(ways.some(({ lost }) => lost)).toBe(true);
       }
     },
@@ -157,12 +153,12 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     })()`);
     await page.mouse.click(middle.x, middle.y, { button: "right" });
     await page.getByRole("menuitem", { name: /^Lose: / }).click();
-    await expect.poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS }).toMatch(/ lose /);
+    await expect.poll(async () => placeOf(await hashOf(page)).words.fork).toMatch(/ lose /);
     await expectSame(page);
     await page.keyboard.press("Shift+F10");
     await page.getByRole("menuitem", { name: /^Crash node/ }).waitFor();
     await page.keyboard.press("Enter");
-    await expect.poll(async () => placeOf(await hashOf(page)).words.fork, { timeout: PATIENCE_MS }).toMatch(/ crash /);
+    await expect.poll(async () => placeOf(await hashOf(page)).words.fork).toMatch(/ crash /);
     await expectSame(page);
   });
 
@@ -175,23 +171,23 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await act(page, "pause node 1");
     await expectSame(page);
     const shown = page.locator("[data-fork][aria-current]");
-    await expect.poll(() => shown.innerText(), { timeout: PATIENCE_MS }).toMatch(/^pause node 1/);
+    await expect.poll(() => shown.innerText()).toMatch(/^pause node 1/);
     const crash = page.getByRole("button", { name: /^crash node 3/ });
     await crash.click();
-    await expect.poll(() => shown.innerText(), { timeout: PATIENCE_MS }).toMatch(/^crash node 3/);
+    await expect.poll(() => shown.innerText()).toMatch(/^crash node 3/);
     await expectSame(page);
     const forkOf = async () => placeOf(await hashOf(page)).words.fork;
     const crashed = await forkOf();
     await page.locator("h1").click();
     await page.keyboard.press("b");
-    await expect.poll(forkOf, { timeout: PATIENCE_MS }).not.toBe(crashed);
+    await expect.poll(forkOf).not.toBe(crashed);
     await page.keyboard.press("Shift+B");
-    await expect.poll(forkOf, { timeout: PATIENCE_MS }).toBe(crashed);
+    await expect.poll(forkOf).toBe(crashed);
     await expectSame(page);
     await page.keyboard.press("Control+z");
-    await expect.poll(forkOf, { timeout: PATIENCE_MS }).toBeUndefined();
+    await expect.poll(forkOf).toBeUndefined();
     await expect
-      .poll(() => page.locator("[data-fork]").allInnerTexts(), { timeout: PATIENCE_MS })
+      .poll(() => page.locator("[data-fork]").allInnerTexts())
       .toEqual(["the run as it was", expect.stringMatching(/^pause node 1/)]);
   });
 
@@ -225,13 +221,13 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     };
     expect(await shown()).toBe(-1);
     await page.keyboard.press("c");
-    await expect.poll(shown, { timeout: PATIENCE_MS }).toBe(relatedTo(4));
+    await expect.poll(shown).toBe(relatedTo(4));
     expect(relatedTo(4)).toBeLessThan(run.drawing.messages.length);
     await page.keyboard.press("Shift+ArrowRight");
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(causes.effectOf(4));
+    await expect.poll(() => stepOf(page)).toBe(causes.effectOf(4));
     await page.keyboard.press("Shift+ArrowLeft");
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(causes.causeOf(causes.effectOf(4)));
+    await expect.poll(() => stepOf(page)).toBe(causes.causeOf(causes.effectOf(4)));
     await page.keyboard.press("Escape");
-    await expect.poll(shown, { timeout: PATIENCE_MS }).toBe(-1);
+    await expect.poll(shown).toBe(-1);
   });
 });

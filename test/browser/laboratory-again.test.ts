@@ -6,7 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
   const laboratory = laboratoryForTests();
@@ -18,12 +18,12 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
     await page.keyboard.press("ArrowRight"); // The button has the focus still.
     await page.keyboard.press("ArrowRight");
     await settled(page);
-    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/run?at=1");
+    await expect.poll(() => hashOf(page)).toBe("#/run?at=1");
     await page.reload();
     await ready(page);
     expect(await stepOf(page)).toBe(1);
     await page.getByRole("button", { name: "One step on" }).click();
-    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/run?at=2");
+    await expect.poll(() => hashOf(page)).toBe("#/run?at=2");
     await page.getByRole("navigation").getByRole("link", { name: "embed" }).click();
     const code = await page.getByTestId("embed-code").innerText();
     expect(code).toContain("?embed#/run?protocol=bully&amp;at=2");
@@ -33,7 +33,7 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
     const page = await laboratory.open("#/compare");
     await page.waitForSelector('[data-case="chang-roberts"] .now');
     await page.getByRole("button", { name: "To the start" }).click();
-    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toBe("#/compare?at=-1");
+    await expect.poll(() => hashOf(page)).toBe("#/compare?at=-1");
     await page.reload();
     await page.waitForSelector('[data-case="chang-roberts"] .now');
   });
@@ -43,9 +43,9 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
     const title = page.locator("h1");
     await page.getByLabel(/^losses/).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await expect.poll(() => title.innerText(), { timeout: PATIENCE_MS }).toBe("Stopped.");
+    await expect.poll(() => title.innerText()).toBe("Stopped.");
     await page.getByRole("button", { name: "Check", exact: true }).click();
-    await expect.poll(() => title.innerText(), { timeout: PATIENCE_MS }).toBe("Checking …");
+    await expect.poll(() => title.innerText()).toBe("Checking …");
     await page
       .locator("form label", { hasText: /^protocol/ })
       .locator("select")
@@ -87,9 +87,7 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
     }`);
     await laboratory.context.route(/assets\/worker.*\.js$/, (route) => route.abort());
     const page = await laboratory.open("#/run?protocol=bully");
-    await expect
-      .poll(() => page.getByRole("alert").allInnerTexts(), { timeout: PATIENCE_MS })
-      .toEqual(["the worker could not be loaded"]);
+    await expect.poll(() => page.getByRole("alert").allInnerTexts()).toEqual(["the worker could not be loaded"]);
     // The form, which stands where no run does, has asked another: what is asked of that one fails with it.
     await page.waitForFunction("window.workers.made === 2 && window.workers.failed === 2");
     await laboratory.context.unrouteAll();

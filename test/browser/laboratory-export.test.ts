@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { PATIENCE_MS, ready, settled } from "./laboratory-under-test.ts";
+import { ready, settled } from "./laboratory-under-test.ts";
 
 /** Above the diagram stands its title; a PNG is twice as fine as the screen. */
 const [TITLE_PX, RATIO] = [40, 2];
@@ -131,7 +131,7 @@ describe.skipIf(noBrowser !== null)("what is on the screen, as a file", () => {
       x: Math.round((x + names) * RATIO),
       y: Math.round((y + TITLE_PX) * RATIO),
     }));
-    await expect.poll(() => page.locator(".veil").count(), { timeout: PATIENCE_MS }).toBe(1);
+    await expect.poll(() => page.locator(".veil").count()).toBe(1);
     const left = await page.locator(".veil").evaluate((veil) => (veil as unknown as { offsetLeft: number }).offsetLeft);
     const image = await inkIn(page, png.bytes, inFile);
     const later = middles.flatMap(({ x }, place) => (x > left + NEAR_PX ? [image.isInked[place]] : []));

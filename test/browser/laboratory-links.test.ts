@@ -6,7 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 const senseless: readonly (readonly [string, RegExp])[] = [
   ["#/run?protocol=raft&nodes=1000000000", /^expected --nodes to be a whole number from 1 to 100/],
@@ -53,9 +53,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     expect(beyond).toEqual([]);
     for (let acts = 5; acts >= 0; acts--) {
       await page.keyboard.press("Control+z");
-      await expect
-        .poll(() => page.locator("[data-fork]").count(), { timeout: PATIENCE_MS })
-        .toBe(acts === 0 ? 0 : acts + 1);
+      await expect.poll(() => page.locator("[data-fork]").count()).toBe(acts === 0 ? 0 : acts + 1);
       await settled(page);
     }
     expect(await stepOf(page)).toBe(15);
@@ -68,7 +66,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await settled(page);
     const node = page.locator('[data-topology] [data-node="2"]');
     await node.click();
-    await expect.poll(() => node.getAttribute("aria-pressed"), { timeout: PATIENCE_MS }).toBe("true");
+    await expect.poll(() => node.getAttribute("aria-pressed")).toBe("true");
     await page.getByTestId("state-2").getByRole("button", { name: "Crash node 2" }).waitFor();
     await node.click({ button: "right" });
     await page.getByRole("menuitem", { name: "Crash node 2" }).click();
@@ -96,9 +94,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     const page = await laboratory.open("#/gallery");
     for (const [place, sentence] of senseless) {
       await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
-      await expect
-        .poll(() => page.getByRole("alert").allInnerTexts(), { timeout: PATIENCE_MS })
-        .toContainEqual(expect.stringMatching(sentence));
+      await expect.poll(() => page.getByRole("alert").allInnerTexts()).toContainEqual(expect.stringMatching(sentence));
     }
   });
 
@@ -110,7 +106,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     const file = { name: "live.jsonl", mimeType: "application/jsonl", buffer: Buffer.from("{}") };
     await page.getByLabel("Open a recording").setInputFiles(file);
     await expect
-      .poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS })
+      .poll(() => page.getByRole("alert").innerText())
       .toMatch(/^live\.jsonl: the file changed after it was chosen, .* open a copy, or choose it again/);
   });
 });

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { simulate } from "../../src/experiment/index.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, PATIENCE_MS, ready, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, ready, stepOf } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
@@ -17,16 +17,16 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     for (const protocol of ["bully", "ring"]) {
       const total = String(simulate({ protocol, nodes: 4 }).messages.total);
       expect(await page.getByTestId(`total-${protocol}`).innerText()).toBe(total);
-      await expect.poll(() => page.getByTestId(`sent-${protocol}`).innerText(), { timeout: PATIENCE_MS }).toBe(total);
+      await expect.poll(() => page.getByTestId(`sent-${protocol}`).innerText()).toBe(total);
     }
     // One axis for both: the same time stands at the same place.
     const ticks = () =>
       page.evaluate<string[]>(`[...document.querySelectorAll(".view canvas:first-child")]
         .flatMap(({ picture }) => picture ? [JSON.stringify(picture.axis.ticks)] : [])`);
-    await expect.poll(async () => new Set(await ticks()).size, { timeout: PATIENCE_MS }).toBe(1);
+    await expect.poll(async () => new Set(await ticks()).size).toBe(1);
     expect((await ticks()).length).toBe(2);
     await page.getByRole("button", { name: "To the start" }).click();
-    await expect.poll(() => page.getByTestId("sent-ring").innerText(), { timeout: PATIENCE_MS }).toBe("0");
+    await expect.poll(() => page.getByTestId("sent-ring").innerText()).toBe("0");
     await page.getByLabel("Add a protocol").selectOption("chang-roberts");
     await page.waitForSelector('[data-case="chang-roberts"] td');
     await page.getByRole("button", { name: "Leave ring out" }).click();
@@ -44,13 +44,11 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
         .inputValue(),
     ).toBe("raft");
     await expect
-      .poll(
-        () =>
-          page
-            .locator("form label", { hasText: /^variant/ })
-            .locator("select")
-            .inputValue(),
-        { timeout: PATIENCE_MS },
+      .poll(() =>
+        page
+          .locator("form label", { hasText: /^variant/ })
+          .locator("select")
+          .inputValue(),
       )
       .toBe("lecture");
     const pages = page.getByRole("navigation");
@@ -72,7 +70,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await found.locator('[data-stand="broken"]').waitFor();
     await found.locator(".view canvas").first().waitFor();
     await page.keyboard.press("Home");
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(-1);
+    await expect.poll(() => stepOf(page)).toBe(-1);
   });
 
   test("a claim is told by key, what changed stands first, and names are not cut", async () => {
@@ -83,14 +81,12 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.keyboard.press("Enter");
     expect(await page.getByTestId("claim").innerText()).toMatch(/^E1 safety: .+\.$/);
     const state = page.getByTestId("state-24").locator("dl div");
-    await expect.poll(() => state.first().getAttribute("class"), { timeout: PATIENCE_MS }).toMatch(/new/);
+    await expect.poll(() => state.first().getAttribute("class")).toMatch(/new/);
     const cut = await page.evaluate<number>(`[...document.querySelectorAll(".names text")]
       .filter((each) => each.getBoundingClientRect().left < each.ownerSVGElement.getBoundingClientRect().left).length`);
     expect(cut).toBe(0);
     await page.goto(`${laboratory.url}#/run?protocol=ricart-agrawala&nodes=3&at=8`);
-    await expect
-      .poll(() => page.locator("summary", { hasText: "Its client" }).count(), { timeout: PATIENCE_MS })
-      .toBe(1);
+    await expect.poll(() => page.locator("summary", { hasText: "Its client" }).count()).toBe(1);
   });
 
   test("Why? walks back from the break along its causes, by click and by key", async () => {
@@ -101,29 +97,27 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     const panel = page.getByTestId("why");
     expect(await panel.innerText()).toMatch(/is broken\./);
     await page.keyboard.press("w");
-    await expect.poll(() => panel.getAttribute("data-place"), { timeout: PATIENCE_MS }).toBe("1");
+    await expect.poll(() => panel.getAttribute("data-place")).toBe("1");
     expect(await stepOf(page)).toBeLessThan(broken);
     expect(await panel.innerText()).toMatch(/is what node \d received\.|did before\./);
     await page.keyboard.press("Shift+W");
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(broken);
+    await expect.poll(() => stepOf(page)).toBe(broken);
     await page.keyboard.press("Escape");
-    await expect.poll(() => panel.count(), { timeout: PATIENCE_MS }).toBe(0);
+    await expect.poll(() => panel.count()).toBe(0);
   });
 
   test("the topology shows the moment of the cursor: three that wait for each other, a token that goes round", async () => {
     const page = await laboratory.open("#/run?scenario=maekawa-deadlock");
     await ready(page);
     const picture = page.locator('[data-topology="quorums"] svg');
-    await expect
-      .poll(() => picture.getAttribute("aria-label"), { timeout: PATIENCE_MS })
-      .toContain("1, 2 and 3 wait for each other");
+    await expect.poll(() => picture.getAttribute("aria-label")).toContain("1, 2 and 3 wait for each other");
     expect(await picture.locator(".hull.waiting").count()).toBe(3);
     expect(await picture.locator(".wait.dead").count()).toBe(3);
     await page.getByRole("button", { name: "To the start" }).click();
-    await expect.poll(() => picture.locator(".wait").count(), { timeout: PATIENCE_MS }).toBe(0);
+    await expect.poll(() => picture.locator(".wait").count()).toBe(0);
     await page.goto(`${laboratory.url}#/run?scenario=token-ring-two-want-in&at=3`);
     const ring = page.locator('[data-topology="ring"] svg');
-    await expect.poll(() => ring.locator(".token").count(), { timeout: PATIENCE_MS }).toBe(1);
+    await expect.poll(() => ring.locator(".token").count()).toBe(1);
   });
 
   test("where the cursor stood is not noted in the address of another run that is on its way", async () => {
@@ -135,7 +129,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       [...document.querySelectorAll("button")].find((button) => button.textContent === "Copy link").click();
     `);
     expect(await hashOf(page)).not.toContain("at=0");
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(2);
+    await expect.poll(() => stepOf(page)).toBe(2);
   });
 
   test("a tour asks for a prediction, and the run answers; in another language, too", async () => {
@@ -161,19 +155,15 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.getByRole("button", { name: /El nodo 6/ }).click();
     await page.waitForSelector('[data-testid="answer"][data-right="b"]:not(.wrong)');
     await page.getByLabel("Idioma").selectOption("ru");
-    await expect.poll(() => page.locator("h1").innerText(), { timeout: PATIENCE_MS }).toBe("Молчание — тоже ответ");
+    await expect.poll(() => page.locator("h1").innerText()).toBe("Молчание — тоже ответ");
     await page.getByRole("button", { name: "Дальше", exact: true }).click();
-    await expect
-      .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
-      .toBe("Лидер — узел 6; 7 не работает.");
+    await expect.poll(() => page.getByTestId("headline").innerText()).toBe("Лидер — узел 6; 7 не работает.");
   });
 
   test("an embedded run is bare, and leads to the whole page", async () => {
     const page = await laboratory.open("?embed#/run?scenario=bully-a-highest-crashed");
     await page.getByRole("button", { name: "To the end" }).click();
-    await expect
-      .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
-      .toBe("Node 6 leads; 7 is down.");
+    await expect.poll(() => page.getByTestId("headline").innerText()).toBe("Node 6 leads; 7 is down.");
     expect(await page.getByRole("navigation").count()).toBe(0);
     const link = await page.getByRole("link", { name: "Open in the laboratory" }).getAttribute("href");
     expect(link).toMatch(/laboratory\.html#\/run\?scenario=bully-a-highest-crashed&at=\d+$/);
@@ -197,8 +187,6 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       mimeType: "application/jsonl",
       buffer: Buffer.from("nothing"),
     });
-    await expect
-      .poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS })
-      .toMatch(/^bad\.jsonl: line 1: /);
+    await expect.poll(() => page.getByRole("alert").innerText()).toMatch(/^bad\.jsonl: line 1: /);
   });
 });

@@ -14,7 +14,7 @@ import { ClusterUnderTest, endAll, until } from "../e2e/cluster-under-test.ts";
 import { recorded } from "../e2e/recorded.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, headline, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, headline, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     const run = await node.run(placeOf(await hashOf(page)).words);
     expect(await stepOf(page)).toBe(run.steps.length - 1);
     const look = await node.look(run.steps.length - 1);
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe(look.headline);
+    await expect.poll(() => headline(page)).toBe(look.headline);
     expect(look.headline).toBe(sentence);
     const rows = await page.locator("tbody button").allInnerTexts();
     expect(rows).toEqual(run.steps.slice(-rows.length).map(({ lines }) => lines.join("; ")));
@@ -90,7 +90,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     await row.click();
     await page.locator("h1").click();
     await page.keyboard.press("ArrowLeft");
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toMatch(/^Node 2 leads/);
+    await expect.poll(() => headline(page)).toMatch(/^Node 2 leads/);
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "What to do" }).fill("crash node 1");
     await page.getByRole("option", { name: "Crash node 1" }).waitFor();

@@ -8,7 +8,7 @@ import { protocolNamed } from "../../src/protocols/index.ts";
 import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, PATIENCE_MS, ready } from "./laboratory-under-test.ts";
+import { hashOf, ready } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
@@ -27,11 +27,11 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
     await page.getByLabel(/^lease/).fill("900");
     await page.getByLabel(/^lease/).press("Tab");
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).toMatch(/crash=2(&|$)/);
+    await expect.poll(() => hashOf(page)).toMatch(/crash=2(&|$)/);
     expect(decodeURIComponent(await hashOf(page))).toContain('options={"mutex":{"leaseMs":900}}');
     // What is given stands in its field again.
     await ready(page);
-    await expect.poll(() => page.getByLabel(/^lease/).inputValue(), { timeout: PATIENCE_MS }).toBe("900");
+    await expect.poll(() => page.getByLabel(/^lease/).inputValue()).toBe("900");
   });
 
   test("an act is a chip: taken back it is undone, and the run with it stays as a branch", async () => {
@@ -39,7 +39,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
     await ready(page);
     await page.getByRole("button", { name: "Undo: crash node 3" }).click();
-    await expect.poll(() => hashOf(page), { timeout: PATIENCE_MS }).not.toMatch(/fork=/);
+    await expect.poll(() => hashOf(page)).not.toMatch(/fork=/);
     expect(decodeURIComponent(await hashOf(page)).replaceAll("+", " ")).toContain(`branches=${fork}`);
     await page.waitForSelector(`button[data-fork="${fork}"]`);
   });

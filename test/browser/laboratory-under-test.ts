@@ -1,12 +1,13 @@
 /** The laboratory in a browser, as files from a sub-path or as `coterie studio` serves it. */
+
 import { createReadStream, existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
+import { PATIENCE_MS } from "../patience.ts";
 
-export const PATIENCE_MS = 60_000;
 const STUDIO = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 
 const types: Readonly<Record<string, string>> = {

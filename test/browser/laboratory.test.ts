@@ -9,7 +9,7 @@ import { stepsOf } from "../../src/trace/steps.ts";
 import { Coterie, until } from "../e2e/cluster-under-test.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { headline, openPage, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { headline, openPage, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
@@ -53,7 +53,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     );
     await Promise.all([election, page.getByRole("button", { name: "Play" }).click()]);
     await page.getByRole("button", { name: "To the end" }).click();
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 6 leads; 7 is down.");
+    await expect.poll(() => headline(page)).toBe("Node 6 leads; 7 is down.");
     await settled(page);
     expect(await page.getByTestId("sent").innerText()).toBe(
       String(entries.filter(({ kind }) => kind === "send").length),
@@ -68,7 +68,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.keyboard.press("Enter");
     await page.waitForSelector('[data-testid="state-6"][data-condition="down"]');
     await page.getByRole("button", { name: "To the end" }).click();
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 5 leads; 6 and 7 are down.");
+    await expect.poll(() => headline(page)).toBe("Node 5 leads; 6 and 7 are down.");
 
     await page.getByRole("navigation").getByRole("link", { name: "check" }).click();
     const found = explore({ protocol: "bully" });
@@ -83,11 +83,11 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     const [shown, step] = [await headline(page), await stepOf(page)];
     await page.getByRole("button", { name: "Copy link" }).click();
     const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
-    await expect.poll(copied, { timeout: PATIENCE_MS }).toContain("#/run?");
+    await expect.poll(copied).toContain("#/run?");
     const link = await copied();
     const stranger = await laboratory.browser.newContext();
     const other = await openPage(stranger, link, laboratory.complaints);
-    await expect.poll(() => headline(other), { timeout: PATIENCE_MS }).toBe(shown);
+    await expect.poll(() => headline(other)).toBe(shown);
     expect(await stepOf(other)).toBe(step);
     expect(await other.locator("tbody button").allInnerTexts()).toEqual(
       await page.locator("tbody button").allInnerTexts(),
@@ -124,7 +124,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.keyboard.press("ArrowRight");
     expect(await stepOf(page)).toBe(1);
     await page.keyboard.press("End");
-    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Nobody is inside, and nobody waits.");
+    await expect.poll(() => headline(page)).toBe("Nobody is inside, and nobody waits.");
     await page.keyboard.press("Home");
     expect(await stepOf(page)).toBe(-1);
     for (let presses = 0; presses < 6; presses++) await page.keyboard.press("ArrowRight");
@@ -134,12 +134,10 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
     await page.getByRole("button", { name: "To the end" }).click();
     // Nobody enters: the reply of the crashed node never comes.
-    await expect
-      .poll(() => headline(page), { timeout: PATIENCE_MS })
-      .toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
+    await expect.poll(() => headline(page)).toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
     await page.getByRole("button", { name: "Undo", exact: true }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
-    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(5); // Where node 2 was crashed.
+    await expect.poll(() => stepOf(page)).toBe(5); // Where node 2 was crashed.
   });
 
   test("`coterie studio` serves it under its own content security policy; words that make no sense are said", {
@@ -152,7 +150,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       studio,
     );
     const page = await openPage(laboratory.context, `${served}#/run?protocol=bully&nodes=0`, laboratory.complaints);
-    await expect.poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS }).toMatch(/--nodes/);
+    await expect.poll(() => page.getByRole("alert").innerText()).toMatch(/--nodes/);
     await page.goto(`${served}#/run?protocol=bully`);
     await ready(page);
     await page.close();

@@ -1,7 +1,9 @@
 /** A total order in a real browser: while one member stands still, the others hold back what it has not proposed a place for. */
+
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { launch, noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 
@@ -35,25 +37,18 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
     await page.getByRole("menuitem", { name: "Send" }).click();
 
     for (const node of [0, 1])
-      await expect
-        .poll(() => page.getByTestId(`held-${node}`).innerText(), { timeout: PATIENCE_MS })
-        .toBe("holds back 0.1");
+      await expect.poll(() => page.getByTestId(`held-${node}`).innerText()).toBe("holds back 0.1");
     const held = async () => (await drawn(page))?.held;
     const deliveries = async () => (await drawn(page))?.marks.filter(({ shape }) => shape === "delivery").length;
-    for (const node of [0, 1])
-      await expect.poll(held, { timeout: PATIENCE_MS }).toContain(`0.1 held back at node ${node}`);
+    for (const node of [0, 1]) await expect.poll(held).toContain(`0.1 held back at node ${node}`);
     expect(await deliveries()).toBe(0);
 
     await cluster.act({ type: "resume", node: 2 });
-    await expect.poll(deliveries, { timeout: PATIENCE_MS }).toBe(3);
+    await expect.poll(deliveries).toBe(3);
     await page.waitForSelector('[data-testid="held-0"]', { state: "detached" });
     await expect
-      .poll(async () => (await held())?.find((title) => title.startsWith("0.1 held back at node 0 for ")), {
-        timeout: PATIENCE_MS,
-      })
+      .poll(async () => (await held())?.find((title) => title.startsWith("0.1 held back at node 0 for ")))
       .toBeDefined();
-    await expect
-      .poll(() => page.getByTestId("log").innerText(), { timeout: PATIENCE_MS })
-      .toMatch(/delivers? 0\.1, “greeting 1”/);
+    await expect.poll(() => page.getByTestId("log").innerText()).toMatch(/delivers? 0\.1, “greeting 1”/);
   });
 });

@@ -37,7 +37,7 @@ function play(protocol: string, delay: Delay, seed: number, lines: string[]): vo
     syncMs: 3,
     trace: (entry) => lines.push(JSON.stringify(entry)),
     // A liar can lead some protocols to nodes that do not exist; late and repeated messages every protocol must bear.
-    byzantine: new Map([[1, seed % 2 === 0 ? "delayer" : "replayer"]]),
+    byzantine: new Map([[1, seed % 2 === 0 ? "withhold" : "replay"]]),
   });
   for (const node of NODES) sim.start(node);
   for (const node of NODES) {

@@ -3,6 +3,7 @@
  *
  * @module-tag long
  */
+
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
@@ -12,7 +13,7 @@ import { promisify } from "node:util";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { launch, noBrowser } from "./chromium.ts";
-import { openPage, PATIENCE_MS, staticHost } from "./laboratory-under-test.ts";
+import { openPage, staticHost } from "./laboratory-under-test.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const require = createRequire(import.meta.url);
@@ -59,7 +60,7 @@ describe.skipIf(noBrowser !== null)("the documentation site in a browser", () =>
 
     await page.getByRole("button", { name: "Run it here" }).first().click();
     const run = page.frameLocator("figure.run iframe");
-    await run.getByTestId("headline").waitFor({ timeout: PATIENCE_MS });
+    await run.getByTestId("headline").waitFor();
     await run.locator("body").press("End");
     // Both have been in: nobody is inside at the end of the run.
     await run.getByText("Nobody is inside", { exact: false }).waitFor();
@@ -76,7 +77,7 @@ describe.skipIf(noBrowser !== null)("the documentation site in a browser", () =>
     const page = await open("index.html");
     const run = page.frameLocator("iframe");
     await page.locator("iframe").scrollIntoViewIfNeeded();
-    await run.getByTestId("headline").waitFor({ timeout: PATIENCE_MS });
+    await run.getByTestId("headline").waitFor();
     await page.getByLabel("Theme").selectOption("dark");
     expect(await run.locator("html").getAttribute("data-theme")).toBe("dark");
     await page.reload();

@@ -5,6 +5,7 @@
  *
  * @module-tag long
  */
+
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
@@ -13,6 +14,7 @@ import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { launch, noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 
@@ -21,7 +23,6 @@ type Options = SimulationOptions<{ state: object; command: { type: string } }>;
 const NODES = [0, 1, 2, 3, 4];
 const BUILT = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 const CHUNK_MS = 50;
-const PATIENCE_MS = 60_000;
 /** The clock of the page, which goes on while the page loads, stands still from then on. */
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Of the cluster's clock; virtual time begins here. */
@@ -184,7 +185,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     expect(shifts.filter((px) => !Number.isInteger(px))).toEqual([]);
   });
 
-  test("isis in a burst of 300: a bounded number of elements, whatever is said", { timeout: 300_000 }, async () => {
+  test("isis in a burst of 300: a bounded number of elements, whatever is said", async () => {
     const entries = traceOf("isis", 6_000, 60, 1_000);
     expect(entries.length).toBeGreaterThan(5_000);
     const { most, mostLinesAdded, frames, crowdedFrames } = await counted("isis", entries, 500);

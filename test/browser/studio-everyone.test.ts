@@ -1,7 +1,9 @@
 /** Everyone can use the live page: on a phone, in light and dark, and with help of a screen reader. */
+
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { complaintsOfAxe } from "./axe.ts";
 import { launch, noBrowser } from "./chromium.ts";
 

@@ -1,7 +1,9 @@
 /** The page in a real browser, against a real cluster. */
+
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { launch, noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 
@@ -45,10 +47,8 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await cluster.agreed(3, [0, 1, 2, 3]); // The page says so once one of them follows it.
 
     const coordinators = async () => (await drawn(page))?.messages.filter(({ type }) => type === "coordinator").length;
-    await expect.poll(coordinators, { timeout: PATIENCE_MS }).toBeGreaterThanOrEqual(3);
-    await expect
-      .poll(() => page.getByTestId("log").innerText(), { timeout: PATIENCE_MS })
-      .toMatch(/node 4 was killed/i);
+    await expect.poll(coordinators).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => page.getByTestId("log").innerText()).toMatch(/node 4 was killed/i);
 
     await page.getByRole("button", { name: "Restart node 4" }).click();
     await leads(4);
@@ -84,6 +84,6 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     page.removeAllListeners("console"); // The browser itself reports each connection that is refused.
     cluster.signal("SIGINT");
     await cluster.finished;
-    await expect.poll(() => page.getByRole("alert").first().innerText(), { timeout: PATIENCE_MS }).not.toBe("");
+    await expect.poll(() => page.getByRole("alert").first().innerText()).not.toBe("");
   });
 });

@@ -47,10 +47,10 @@ test.each(["--version", "--help"])("coterie %s: commander, and six files", async
 });
 
 test.each([
-  ["voting-sets 3", ["commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
-  ["protocols bully", ["commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
-  ["trace none.jsonl", ["commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
-  ["sim bully", ["commander", "zod"], /^(check|runtime.(transport|journal)|cluster)/],
+  ["voting-sets 3", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
+  ["protocols bully", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
+  ["trace none.jsonl", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
+  ["sim bully", ["@noble/hashes", "commander", "zod"], /^(check|runtime.(transport|journal)|cluster)/],
   ["status --admin http://127.0.0.1:1", ["commander", "zod"], /^(protocols|sim|check|cluster.join)/],
   ["lock x --member http://127.0.0.1:1 -- true", ["commander", "zod"], /^(protocols.index|sim|check|cluster.join)/],
 ])("coterie %s: no other package than %j, and nothing like %s", async (words, packages, needless) => {

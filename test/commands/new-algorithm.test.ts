@@ -69,7 +69,6 @@ function holdsWords(root: string): void {
 describe("coterie new", () => {
   test("in a checkout: all families compile, pass their tests and tidy, and run in simulator and checker", {
     tags: ["long"],
-    timeout: 600_000,
   }, async () => {
     const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
     cpSync(ROOT, copy, { recursive: true, filter: (source) => !left.has(basename(source)) });
@@ -113,7 +112,6 @@ describe("coterie new", () => {
 
   test("in a project of one's own: all families compile against the package, and pass their tests", {
     tags: ["long"],
-    timeout: 600_000,
   }, async () => {
     mkdirSync(own, { recursive: true });
     for (const family of families)

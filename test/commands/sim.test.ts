@@ -93,7 +93,7 @@ describe("coterie sim PROTOCOL", () => {
   test.each([
     [
       "bully --request 3",
-      "expected --request to be absent: bully is a protocol for election, where the word is --call",
+      "expected --request to be absent: bully is a protocol for election, where the option is --call",
     ],
     ["bully --nodes 0", 'expected --nodes to be a whole number from 1 to 10000000, got "0"'],
     [

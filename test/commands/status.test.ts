@@ -1,12 +1,14 @@
 /** `coterie status`: how it ends. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { servicesPicture } from "../../src/cli/services-picture.ts";
-import { paintFor } from "../../src/cli/terminal.ts";
+import { textOf } from "../../src/cli/report.ts";
+import { servicesStatusReport } from "../../src/cli/status-report.ts";
 import { join } from "../../src/index.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { coterie } from "./run-here.ts";
@@ -75,21 +77,22 @@ test("the tables in its help are as it prints them", async () => {
     return { id, pid: 4_710 + id, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] };
   };
   const common = { holder: 1 } as const;
-  const picture = servicesPicture(
-    {
-      cluster: "demo",
-      protocol: "services",
-      nodes: [1, 2, 3].map(node),
-      instances: [
-        { ...common, kind: "election", name: "nightly-report", token: 5, waiting: 0 },
-        { ...common, kind: "mutex", name: "nightly-backup", token: 6, waiting: 2 },
-        {
-          ...{ kind: "channel", name: "room", holder: null, token: null },
-          ...{ waiting: 0, channel: { view: 1, members: [1, 2, 3] } },
-        },
-      ],
-    },
-    paintFor({ write: () => {} }),
+  const picture = stripVTControlCharacters(
+    textOf(
+      servicesStatusReport({
+        cluster: "demo",
+        protocol: "services",
+        nodes: [1, 2, 3].map(node),
+        instances: [
+          { ...common, kind: "election", name: "nightly-report", token: 5, waiting: 0 },
+          { ...common, kind: "mutex", name: "nightly-backup", token: 6, waiting: 2 },
+          {
+            ...{ kind: "channel", name: "room", holder: null, token: null },
+            ...{ waiting: 0, channel: { view: 1, members: [1, 2, 3] } },
+          },
+        ],
+      }).sections,
+    ),
   );
   const indented = picture.replaceAll(/^(?=.)/gm, "  ");
   expect((await coterie("status", "--help")).stdout).toContain(indented);

@@ -13,17 +13,24 @@ import { slotsOf } from "../../src/core/journal-slots.ts";
 import type { Property, Vocabulary } from "../../src/core/protocol.ts";
 import { type CheckRequest, requestFrom } from "../../src/experiment/check-request.ts";
 import type { Experiment } from "../../src/experiment/experiment.ts";
+import { flagOf } from "../../src/experiment/options.ts";
 import { parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
 import { simulate } from "../../src/experiment/simulate.ts";
-import { flagOf } from "../../src/experiment/words.ts";
 import { type AnyProtocol, protocolNamed } from "../../src/protocols/index.ts";
 
-/** So far is each search: every run of so many states, then as many random ones. */
-const MAX_STATES = 6_000;
-const RUNS = 40;
+/** The bounds of a search: it explores every run in so many states, then runs random ones, and seeds in virtual time. */
+interface Effort {
+  readonly states: number;
+  readonly runs: number;
+  /** Of runs beside a Byzantine node: random runs in virtual time find more of its behaviors than all short ones. */
+  readonly seeds: number;
+}
+
+const WHOLE: Effort = { states: 6_000, runs: 40, seeds: 40 };
+/** A tenth, to check the cells in which the whole search found nothing. */
+const TENTH: Effort = { states: 600, runs: 4, seeds: 4 };
+
 const STEPS = 100;
-/** A liar has so many things to say that random runs in virtual time find more than all short ones. */
-const SEEDS = 40;
 const LIAR_RUN_MS = 1_000;
 
 type Words = Partial<Experiment>;
@@ -62,7 +69,7 @@ const nodesOf = (protocol: string): number => (has(assumptionsOf(protocol), /3[m
 const tells = (protocol: string): Words =>
   protocolNamed(protocol).check.crashNotification === undefined ? {} : { failureDetector: "last" };
 
-export const columns: readonly Column[] = [
+const columns: readonly Column[] = [
   { name: "nothing", title: "nothing", drop: () => ({}), isTolerated: () => true },
   {
     name: "loss",
@@ -219,37 +226,34 @@ function search(experiment: Experiment, only: (property: Property<Vocabulary>) =
   };
 }
 
-const bounded = { maxStates: MAX_STATES } as const;
-const random = { strategy: "swarm", runs: RUNS, steps: STEPS, seed: 1, workers: 1 } as const;
-
-export function cell(protocol: string, column: Column): Cell {
+function cell(protocol: string, column: Column, effort: Effort = WHOLE): Cell {
   const dropped = column.drop(protocol);
   if (typeof dropped === "string") return { symbol: "–", words: dropped, command: null };
-  if (column.name === "clocks") return slowClock(protocol) ?? explored(protocol, dropped);
-  return column.name === "liar" ? besideLiar(protocol, dropped) : explored(protocol, dropped);
+  if (column.name === "clocks") return slowClock(protocol) ?? explored(protocol, dropped, effort);
+  return column.name === "liar" ? besideLiar(protocol, dropped, effort) : explored(protocol, dropped, effort);
 }
 
-function explored(protocol: string, dropped: Words): Cell {
+function explored(protocol: string, dropped: Words, { states, runs }: Effort): Cell {
   const experiment: Experiment = { protocol, ...undisturbed(protocol), ...dropped };
-  const inOrder: Experiment = { ...experiment, ...bounded };
+  const inOrder: Experiment = { ...experiment, maxStates: states };
   const all = search(inOrder, () => true);
   if (all.verdict === "holds")
     return { symbol: "✓", words: `holds in all ${number.format(all.states)} states`, command: commandOf(inOrder) };
   const unsafe =
     all.property !== null && !isLiveness(all.property) ? all : search(inOrder, (property) => !isLiveness(property));
   if (unsafe.verdict === "violated") return broken("✗", inOrder, unsafe);
-  const atRandom: Experiment = { ...experiment, ...random };
+  const atRandom: Experiment = { ...experiment, strategy: "swarm", runs, steps: STEPS, seed: 1, workers: 1 };
   const drawn = unsafe.verdict === "holds" ? null : search(atRandom, (property) => !isLiveness(property));
   if (drawn?.verdict === "violated") return broken("✗", atRandom, drawn);
   if (all.verdict === "violated") return broken("◌", inOrder, all);
-  return ofTwo(inOrder) ?? notFound(inOrder, all, drawn);
+  return ofTwo({ ...inOrder, maxStates: WHOLE.states }) ?? notFound(inOrder, all, drawn);
 }
 
 /** What came of a search that found nothing and did not end. */
 function notFound(inOrder: Experiment, all: Found, drawn: Found | null): Cell {
-  const isCutOff = all.states >= MAX_STATES;
+  const isCutOff = all.states >= WHOLE.states;
   const searched = `${isCutOff ? "" : "all "}${number.format(all.states)} states ${isCutOff ? "" : "within the bounds of `coterie check` "}(runs of up to ${all.depth} moves)`;
-  const further = drawn === null ? "" : `, nor in ${RUNS} random runs`;
+  const further = drawn === null ? "" : `, nor in ${WHOLE.runs} random runs`;
   const isIdle = !all.isReached && drawn?.isReached !== true;
   const words = `none found in ${searched}${further}${isIdle ? "; what it is for happens in none of them" : ""}`;
   return { symbol: "?", words, command: commandOf(inOrder) };
@@ -274,14 +278,14 @@ function ofTwo(inOrder: Experiment): Cell | null {
 const besideLiars: Readonly<Record<string, Words>> = { lockstep: { variant: "echo" } };
 
 /** Seeded runs in virtual time. */
-function besideLiar(protocol: string, dropped: Words): Cell {
+function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   const { byzantine = {} } = dropped;
   const lively = protocolNamed(protocol)
     .model()
     .properties.filter(isLiveness)
     .map(({ name }) => name);
   let stuck: Cell | null = null;
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (let seed = 1; seed <= seeds; seed++) {
     const experiment: Experiment = {
       protocol,
       ...besideLiars[protocol],
@@ -304,7 +308,7 @@ function besideLiar(protocol: string, dropped: Words): Cell {
   return (
     stuck ?? {
       symbol: "?",
-      words: `none found in ${SEEDS} runs, of the seeds from 1 on`,
+      words: `none found in ${WHOLE.seeds} runs, of the seeds from 1 on`,
       command: commandOf(
         {
           protocol,
@@ -346,6 +350,29 @@ export type Row = Readonly<Record<string, Cell>>;
 export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
+/**
+ * The row, without searching again as far as the page says nothing was found: such a cell is searched a tenth as far, and kept as the
+ * page has it if nothing is found there either.
+ */
+export function rowLike(protocol: string, page: string): Row {
+  const cells = columns.map((column): [string, Cell] => {
+    const listed = listedCell(protocol, column, page);
+    const mayBeLong = listed !== null && (listed.symbol === "?" || listed.symbol === "✓₂");
+    const found = cell(protocol, column, mayBeLong ? TENTH : WHOLE);
+    return [column.name, listed?.symbol === "?" && found.symbol === "?" ? listed : found];
+  });
+  return Object.fromEntries(cells);
+}
+
+/** The cell as the page of its family has it. */
+function listedCell(protocol: string, { name, title }: Column, page: string): Cell | null {
+  const start = `<a id="${protocol}-${name}"></a>`;
+  const text = page.split("\n").find((each) => each.includes(start)) ?? "";
+  const [, symbol, words, command] = /<\/a>(\S+) \*\*.*?\*\*: (.*?)(?:\. `(coterie .*)`)?$/.exec(text) ?? [];
+  if (symbol === undefined || words === undefined || !text.includes(`**${title}**`)) return null;
+  return { symbol: symbol as Symbol, words, command: command ?? null };
+}
+
 /** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
 export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
   columns.flatMap(({ name, isTolerated }) => {
@@ -370,7 +397,7 @@ export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, str
 const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
 const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
 /** Where the cells of a protocol are spelled out, from the index. */
-export const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
+const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
   const heads = ["", ...columns.map(({ title }) => title)];
@@ -421,8 +448,8 @@ Every protocol of the registry, and what its properties come to when one assumpt
 
 const LEGEND = `✓ holds: every run, with the faults named · ✓₂ the same with two nodes; with three nothing was found within the bounds · ✗ a safety property is violated · ◌ safety was not found broken, but something that should happen never does · ? nothing found within the bounds, which is no proof · – does not apply
 
-**Bounds.** Three nodes (four where N ≥ 3f + 1 is assumed), one fault of its kind, and the work that \`coterie check\` gives by default. First every run in up to ${number.format(MAX_STATES)} states, the shortest first, so a run that breaks something is a shortest one; then ${RUNS} random runs of at most ${STEPS} moves, shrunk; then every run of two nodes.
-Each ? says how far the search came. Logs, services and detectors have timers that never end, so no search of theirs does; longer ones, with more nodes, are on the page of each protocol. Interactive consistency among four is gone through with messages handled in the order in which they were sent (\`--network inbox\`): each stands for one value of one path, so the order does not matter. A crash is noticed, as late as can be, by protocols that handle notifications of crashes. What assumes bounded delay is given time-outs that come only when nothing is on its way; "delay without bound" takes that away. **A liar** is the node with the highest id, \`adversary\`: up to ${SEEDS} seeded runs in virtual time of one second each, the first that breaks something is shown.
+**Bounds.** Three nodes (four where N ≥ 3f + 1 is assumed), one fault of its kind, and the work that \`coterie check\` gives by default. First every run in up to ${number.format(WHOLE.states)} states, the shortest first, so a run that breaks something is a shortest one; then ${WHOLE.runs} random runs of at most ${STEPS} moves, shrunk; then every run of two nodes.
+Each ? says how far the search came. Logs, services and detectors have timers that never end, so no search of theirs does; longer ones, with more nodes, are on the page of each protocol. Interactive consistency among four is gone through with messages handled in the order in which they were sent (\`--network inbox\`): each stands for one value of one path, so the order does not matter. A crash is noticed, as late as can be, by protocols that handle notifications of crashes. What assumes bounded delay is given time-outs that come only when nothing is on its way; "delay without bound" takes that away. **A liar** is the node with the highest id, \`adversary\`: up to ${WHOLE.seeds} seeded runs in virtual time of one second each, the first that breaks something is shown.
 **Clocks**: what rests on leases (${Object.entries(withoutClocks)
   .map(([protocol, claim]) => `\`${protocol}\`, asked everywhere else for “${claim}” alone`)
   .join(

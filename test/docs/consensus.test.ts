@@ -15,4 +15,4 @@ test("docs/consensus.md and its pages are what runs say", () => {
     if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(`${root}${page}`, text);
     expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);
   }
-}, 300_000);
+});

@@ -61,7 +61,7 @@ Part of [agreement under crashes](../consensus.md).
 Every log runs under [random faults](../../test/protocols/logs/swarm.ts): crashes that lose what was not synced, in the middle of steps too, partitions of every shape, one-way cuts, pauses, wrong clocks, lossy, slow and reordering links, snapshots, changes of members and leaders. Clients at all nodes keep
 a history, which has to be linearizable; all properties hold after every step; once all is mended everybody is answered within 10 s of virtual time, and all state machines are equal. A seed that fails prints the command that repeats it. The same with [real processes](../../test/e2e/log-soak.test.ts) that are killed, paused and cut off: \`npm run soak -- 3 200\`.
 
-What long runs came to, five nodes each, with no violation (\`COTERIE_SWARM=10000 npx vitest run --project unit test/protocols/logs/swarm.test.ts -t 'very many'\`). Options are drawn too, those of Raft that hand leadership over and let new voters catch up among them:
+What long runs came to, five nodes each, with no violation (\`COTERIE_SEEDS=10000 npx vitest run test/protocols/logs/swarm.test.ts -t 'COTERIE_SEEDS'\`). Options are drawn too, those of Raft that hand leadership over and let new voters catch up among them:
 
 | | seeds | commands answered | crashes | leaders | changes of members | snapshots sent | unsynced records lost | well again within |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

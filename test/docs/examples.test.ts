@@ -1,4 +1,5 @@
 /** The examples of the docs are run as they stand, against the built package, under its own name. */
+
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { blocks, linksOf, pages, root } from "./markdown.ts";
 
 /** Inside the package, so that `import "coterie"` means this one. */
@@ -56,7 +58,7 @@ describe("the docs", () => {
     writeFileSync(file, hasDecorators(own) ? own : (await transformWithOxc(own, "example.ts")).code);
     const loader = hasDecorators(own) ? ["--import", TSX] : [];
     const args = [...loader, file];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: workshop, timeout: 100_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: workshop, timeout: PATIENCE_MS });
     for (const line of printedBy(own)) expect(stdout).toContain(line);
   });
 

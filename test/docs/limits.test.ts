@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MAX_NAME_BYTES } from "../../src/cluster/services/instance-name.ts";
-import { defaultLimits, MAX_INSTANCES } from "../../src/cluster/services/membership.ts";
+import { defaultLimits } from "../../src/cluster/services/membership.ts";
 import { limits } from "../../src/cluster/services/state/limits.ts";
 import { MAX_ANSWER_CHARS } from "../../src/protocols/service/coordination-service/keys.ts";
 import {
@@ -13,7 +13,7 @@ import {
   MAX_WHOLE_BYTES,
 } from "../../src/protocols/service/coordination-service/operations.ts";
 import { replicaDefaults } from "../../src/protocols/service/coordination-service/replica.ts";
-import { settled } from "../../src/protocols/service/coordination-service/session-options.ts";
+import { sessionOptions } from "../../src/protocols/service/coordination-service/session-options.ts";
 import { root } from "./markdown.ts";
 
 const {
@@ -28,7 +28,7 @@ const {
   maxMachineBytes,
 } = replicaDefaults;
 const { maxInstances, maxWaiters } = defaultLimits;
-const { maxPending: maxCalls, maxPendingChars } = settled({});
+const { maxPending: maxCalls, maxPendingChars } = sessionOptions.defaults;
 
 const count = (number: number): string => number.toLocaleString("en-US");
 const bytes = (number: number): string => `${count(number)} bytes`;
@@ -77,11 +77,7 @@ const rows: readonly (readonly [string, string, string])[] = [
     "none: it asks the members for the others, as far as they remember them",
   ],
   ["calls that wait for one name in one process (`maxWaiters`)", count(maxWaiters), "`too-many-waiters`"],
-  [
-    "elections, and channels, in use in one process (`maxInstances`)",
-    `${count(maxInstances)}; ${count(MAX_INSTANCES)} if you say so`,
-    "`too-many-instances`",
-  ],
+  ["elections, and channels, in use in one process (`maxInstances`)", count(maxInstances), "`too-many-instances`"],
 ];
 
 test("docs/shared-state/limits.md has the limits of the code", () => {

@@ -2,13 +2,15 @@
  * The pictures of pages in README and docs: the laboratory, one protocol of each family, wide and on a phone, light and dark;
  * and the live page of two real clusters. `npm run screenshots` takes them anew; with names, those.
  */
+
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { launch } from "../browser/chromium.ts";
-import { PATIENCE_MS, ready, settled, staticHost } from "../browser/laboratory-under-test.ts";
+import { ready, settled, staticHost } from "../browser/laboratory-under-test.ts";
 import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { smallPng } from "./small-png.ts";
 
 interface Picture {

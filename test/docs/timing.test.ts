@@ -17,7 +17,6 @@ function withTable(page: string, name: string, table: string): string {
 
 test("docs/timing.md says what each timing survives, and what a crash costs", {
   tags: ["long"],
-  timeout: 600_000,
 }, async () => {
   const stalls = await stallTable();
   const crashes = await crashTable();

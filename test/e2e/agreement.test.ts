@@ -3,11 +3,13 @@
  *
  * @module-tag long
  */
+
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import { replicatedLog } from "../../src/protocols/family.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
-import { endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
+import { endAll, until } from "./cluster-under-test.ts";
 import { MembersUnderTest } from "./members-under-test.ts";
 
 let members: MembersUnderTest;
@@ -35,7 +37,7 @@ const answered = (id: number, operation: string): Promise<string> =>
     members.running.get(id),
   );
 
-test.each(logs)("%s", { timeout: 4 * PATIENCE_MS }, async (protocol) => {
+test.each(logs)("%s", async (protocol) => {
   members = await MembersUnderTest.of(4);
   members.rewrite({ protocol, options: { machine: { kind: "map" }, client: { retryMs: 300 } } });
   await members.serveAll();
@@ -53,9 +55,7 @@ test.each(logs)("%s", { timeout: 4 * PATIENCE_MS }, async (protocol) => {
   expect(await answered(first, "put x 3")).toBe("“2”");
 });
 
-test("pbft: the primary is killed under load, and the others go on in a later view", {
-  timeout: 4 * PATIENCE_MS,
-}, async () => {
+test("pbft: the primary is killed under load, and the others go on in a later view", async () => {
   members = await MembersUnderTest.of(4);
   members.rewrite({ protocol: "pbft", options: { machine: { kind: "counter" }, client: { retryMs: 300 } } });
   await members.serveAll();

@@ -21,7 +21,6 @@ import { coterie } from "../commands/run-here.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { PACKAGE, ScriptUnderTest, until } from "./cluster-under-test.ts";
 import { Conversation } from "./conversation.ts";
-import type { Release } from "./previous-release.ts";
 
 const FOUNDERS = [1, 2, 3];
 const MOST_VOTERS = 5;
@@ -59,7 +58,7 @@ export class ChangingMembers {
   /** How the process of each is called. */
   readonly #names = new Map<number, string>();
   /**
-   * Beside the release before, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
+   * Beside the later release, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
    * been looked at, as releases up to 26 November 2026 do, unless the program lies below the same first folder (nodejs/node#51142).
    */
   readonly #program = join(this.#folder, "speaking-member.mjs");
@@ -72,6 +71,7 @@ export class ChangingMembers {
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
   #package = PACKAGE;
+  readonly #later: string;
   #left: readonly Deed[] = [];
   #hasPicked = false;
   #isSecondTurn = false;
@@ -82,10 +82,10 @@ export class ChangingMembers {
   /** What the largest folder and the largest process have come to, in bytes. */
   readonly most = { folder: 0, memory: 0 };
 
-  /** @param previous as which they begin, until they are upgraded; null: as this release */
-  constructor(draw: Random, previous: Release | null) {
+  /** @param later where the package is to which members are upgraded */
+  constructor(draw: Random, later: string) {
     this.#draw = draw;
-    if (previous !== null) this.#package = previous.packageUrl;
+    this.#later = later;
   }
 
   async found(): Promise<void> {
@@ -125,7 +125,7 @@ export class ChangingMembers {
         return this.#restarted(this.#listed, "SIGKILL");
       case "restart one by one":
       case "upgrade one by one":
-        if (deed === "upgrade one by one") this.#package = PACKAGE;
+        if (deed === "upgrade one by one") this.#package = this.#later;
         for (const id of this.#listed) await this.#restarted([id], "SIGTERM");
         return;
       case "pause":

@@ -1,4 +1,5 @@
 /** Real processes for the end-to-end tests: the built command line, and a cluster started with it. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,9 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
 import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
 import { freePorts } from "../network/free-ports.ts";
-
-/** Generous: these tests say that something happens, never how fast. */
-export const PATIENCE_MS = 60_000;
+import { PATIENCE_MS } from "../patience.ts";
 
 export const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
 

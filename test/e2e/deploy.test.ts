@@ -2,6 +2,7 @@
  * The files of examples/deploy: what Compose would run is run, in network namespaces with names of their own that come late;
  * of the manifest for Kubernetes, what members rest on. Needs Linux and root for the former.
  */
+
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,6 +14,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { readServiceConfig } from "../../src/cluster/config.ts";
 import { type Namespaces, namespaces } from "../network/namespaces.ts";
 import { copied, entrypoint, installs } from "../package/dockerfile.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 
 const examples = fileURLToPath(new URL("../../examples/deploy", import.meta.url));
@@ -81,7 +83,7 @@ test("what Compose runs becomes ready though names come late, and serves clients
   const hosts = machines();
   const run = (index: number, ...words: string[]): string => {
     const [command, ...args] = [...hosts.within(index), process.execPath, CLI, ...words];
-    return execFileSync(command as string, args, { encoding: "utf8", timeout: 60_000 });
+    return execFileSync(command as string, args, { encoding: "utf8", timeout: PATIENCE_MS });
   };
   const all = Object.values(services);
   const names = all.map(({ networks }) => networks.coterie.aliases[0] as string);

@@ -1,8 +1,10 @@
 /** Where no engine answers, `join()` says what the engine's client found, and nothing of it keeps the process alive. */
+
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
+import { PATIENCE_MS } from "../patience.ts";
 
 const built = (file: string): string => new URL(`../../dist/${file}`, import.meta.url).href;
 
@@ -32,7 +34,7 @@ test.each(Object.keys(options))("%s", async (engine) => {
     await join({ engine: ${engine}(${given}), timeoutMs: 1_000 }).catch(({ code, message }) => console.log(code, message));`;
   const { stdout, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: PATIENCE_MS,
   });
   expect(signal, "which ends what does not end by itself").toBeNull();
   expect(stdout).toMatch(new RegExp(`^no-endpoint ${engine} gave no session within 1000 ms: .*refused`, "i"));

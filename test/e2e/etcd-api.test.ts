@@ -25,7 +25,7 @@ beforeAll(async () => {
   await Promise.all(members.map((member) => member.ready()));
   endpoints = members.map(({ etcd: url }) => url).join(",");
   etcd = await EngineServer.start(etcdServer);
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all([...members.map((member) => member.leave()), etcd?.remove()]);
@@ -73,7 +73,7 @@ async function same(lines: readonly Line[]): Promise<void> {
 }
 
 /** Each goes on from the revision that the one before has come to, on both sides. */
-describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"], timeout: 120_000 }, () => {
+describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () => {
   test("put and get, with ranges and revisions", () =>
     same([
       line("put", "a", "1"),
@@ -174,11 +174,10 @@ const withoutOwn = (said: string): string[] => {
 
 test("the list of members, and the status of each, look as etcd's do", {
   tags: ["long"],
-  timeout: 60_000,
 }, async () => {
   const theirs = `http://127.0.0.1:${etcd.port}`;
   // Each announces its own place, some time after it serves.
-  await expect.poll(() => saidBy(endpoints, line("member", "list")), { timeout: 30_000 }).not.toContain(", , ");
+  await expect.poll(() => saidBy(endpoints, line("member", "list"))).not.toContain(", , ");
   for (const args of [
     ["member", "list"],
     ["member", "list", "-w", "fields"],
@@ -196,7 +195,7 @@ test("the list of members, and the status of each, look as etcd's do", {
   expect(health.match(/is healthy/g)).toHaveLength(3);
 });
 
-test("members and status are told; what is not served is named", { tags: ["long"], timeout: 60_000 }, async () => {
+test("members and status are told; what is not served is named", { tags: ["long"] }, async () => {
   const list = (await saidBy(endpoints, line("member", "list"))).split("\n");
   expect(list).toEqual(list.toSorted()); // By their ids, all of which have 16 digits here.
   expect(list.map((each) => each.split(", ").slice(1, 3).join(" ")).sort()).toEqual([

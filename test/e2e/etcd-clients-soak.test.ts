@@ -10,16 +10,15 @@ import { afterEach, expect, test } from "vitest";
 import { goMissing } from "../../bench/cluster/go-program.ts";
 import { random } from "../../src/core/random.ts";
 import { freePorts } from "../network/free-ports.ts";
-import { type Coterie, endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
+import { type Coterie, endAll, until } from "./cluster-under-test.ts";
 import { EtcdClients } from "./etcd-clients.ts";
 import { MembersUnderTest } from "./members-under-test.ts";
 
-/** They take a minute and a half, so nobody has fewer. */
-const kills = Math.max(50, Number(process.env.COTERIE_SOAK ?? 0));
+const kills = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 /** Longer than an election, and shorter than any session is kept without being renewed. */
 const STOPPED_MS = 3_000;
-const STOPPED_EVERY = 10;
+const STOPPED_EVERY = 5;
 
 let members: MembersUnderTest;
 let clients: EtcdClients | undefined;
@@ -29,9 +28,7 @@ afterEach(async () => {
   members?.remove();
 });
 
-test(`through ${kills} kills of members, mutex and election of etcd's client never have two holders`, {
-  timeout: (kills + 4) * 2 * PATIENCE_MS,
-}, async () => {
+test(`through ${kills} kills of members, mutex and election of etcd's client never have two holders`, async () => {
   expect(goMissing()).toBeNull();
   console.log(`etcd's clients: COTERIE_SOAK=${kills} COTERIE_SEED=${seed}`);
   const draw = random(seed);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const id of members.ids) doors.set(id, `127.0.0.1:${ports[id - 1]}`);
   for (const id of members.ids) members.serve(id, "--etcd", doorOf(id));
   for (const id of members.ids) await isListening(id);
-}, 120_000);
+});
 
 afterAll(async () => {
   await endAll();

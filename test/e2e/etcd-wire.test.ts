@@ -29,7 +29,7 @@ beforeAll(async () => {
   etcd = await EngineServer.start(etcdServer);
   sides.ours = new Wire(`127.0.0.1:${port}`);
   sides.theirs = new Wire(`127.0.0.1:${etcd.port}`);
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const side of Object.values(sides)) side.close();

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeKeys, needsKeys } from "../../src/cluster/member-keys.ts";
+import { makeKeys, needsKeys } from "../../src/runtime/member-keys.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { Coterie, until } from "./cluster-under-test.ts";

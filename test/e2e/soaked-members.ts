@@ -1,13 +1,14 @@
 /** Members under random deeds: who runs, what is cut, and what has to hold after each. */
+
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { PATIENCE_MS } from "../patience.ts";
 import { Coterie, PACKAGE, until } from "./cluster-under-test.ts";
 import { folder, Joined, type Place, place } from "./joined-members.ts";
 import { monotonicMs } from "./members-under-test.ts";
-import type { Release } from "./previous-release.ts";
 import { Sightings } from "./sightings.ts";
 
 export const deedNames = [
@@ -16,8 +17,6 @@ export const deedNames = [
 ];
 export type Deed = (typeof deedNames)[number];
 
-/** What comes after each deed comes within this, also on a machine that does much else. */
-const PATIENCE_MS = 60_000;
 const PAUSE_MS = 3_000;
 const WHILE_MS = 1_500;
 
@@ -38,7 +37,8 @@ export class SoakedMembers {
   readonly #place: Place;
   readonly #admins: ReadonlyMap<number, string>;
   readonly #random: Random;
-  readonly #previous: Release | null;
+  /** Where the package of a later release is. */
+  readonly #later: string;
   readonly #up = new Map<number, Run>();
   readonly #packages = new Map<number, string>();
   /** Whom nobody else can reach, nor they anybody else. */
@@ -48,20 +48,20 @@ export class SoakedMembers {
   #runs = 0;
   #left: readonly Deed[] = [];
 
-  private constructor(where: Place, admins: ReadonlyMap<number, string>, draw: Random, previous: Release | null) {
+  private constructor(where: Place, admins: ReadonlyMap<number, string>, draw: Random, later: string) {
     this.#place = where;
     this.#admins = admins;
     this.#random = draw;
-    this.#previous = previous;
-    for (const id of this.#ids) this.#packages.set(id, previous?.packageUrl ?? PACKAGE);
+    this.#later = later;
+    for (const id of this.#ids) this.#packages.set(id, PACKAGE);
   }
 
-  /** @param previous to be mixed with this release; null where there is none. */
-  static async of(count: number, draw: Random, previous: Release | null): Promise<SoakedMembers> {
+  /** @param later where the package of a later release is: members change between the two. */
+  static async of(count: number, draw: Random, later: string): Promise<SoakedMembers> {
     const where = await place(count);
     const ports = await freePorts(count);
     const admins = new Map(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
-    return new SoakedMembers(where, admins, draw, previous);
+    return new SoakedMembers(where, admins, draw, later);
   }
 
   async begin(): Promise<void> {
@@ -107,7 +107,6 @@ export class SoakedMembers {
     if (deed === "start") return this.#down.length > 0;
     if (deed === "cut") return canSpare && this.#alone.length === 0;
     if (deed === "heal") return this.#alone.length > 0;
-    if (deed === "other release") return this.#previous !== null;
     return true;
   }
 
@@ -195,7 +194,7 @@ export class SoakedMembers {
 
   picture(): string {
     const members = [...this.#up].map(([id, { name, member }]) => {
-      const release = this.#packages.get(id) === PACKAGE ? "this release" : "the previous release";
+      const release = this.#packages.get(id) === PACKAGE ? "this release" : "the later release";
       return `run ${name} of member ${id}, ${release}, said ${JSON.stringify(member.errors.slice(-2_000))}`;
     });
     const nobody = (ids: readonly number[]): string => ids.join(", ") || "nobody";
@@ -363,27 +362,8 @@ export class SoakedMembers {
   async #otherRelease(id: number): Promise<void> {
     const isThis = this.#packages.get(id) === PACKAGE;
     await this.#stop(id, this.#random.pick(["kill", "leave"] as const));
-    this.#packages.set(id, isThis ? (this.#previous as Release).packageUrl : PACKAGE);
-    if (isThis && !(await this.#opensJournal(id))) this.#packages.set(id, PACKAGE);
+    this.#packages.set(id, isThis ? this.#later : PACKAGE);
     await this.#start(id);
-  }
-
-  /** Whether a release finds itself in the journal of a later one, which is not promised. */
-  async #opensJournal(id: number): Promise<boolean> {
-    const { member, name } = this.#spawn(id);
-    await until(
-      () => `run ${name} joins or ends`,
-      () => member.hasExited || member.saidAlready("joined").length > 0,
-      undefined,
-      PATIENCE_MS,
-    );
-    if (!member.hasExited) {
-      member.signal("SIGKILL");
-      await member.exited;
-      return true;
-    }
-    if (/other-journal|foreign-journal/.test(member.errors)) return false;
-    throw new Error(`expected ${name} to join or to refuse its journal, but it ended: ${member.errors}`);
   }
 
   /** A member is started with a list that its journal does not know: it does not start. */

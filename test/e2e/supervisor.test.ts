@@ -1,4 +1,5 @@
 /** The supervisor: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
+
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +17,8 @@ import {
   type ToSupervisor,
 } from "../../src/cli/supervisor/supervisor-lines.ts";
 import { eachLine } from "../../src/cluster/local/lines.ts";
-import { CLI, isAlive, PATIENCE_MS, parentOf, until } from "./cluster-under-test.ts";
+import { PATIENCE_MS } from "../patience.ts";
+import { CLI, isAlive, parentOf, until } from "./cluster-under-test.ts";
 
 const SCRIPT = join(dirname(CLI), "supervisor", "supervisor-process.js");
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));

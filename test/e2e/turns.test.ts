@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { transformWithOxc } from "vite";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { freePortWith } from "../network/free-ports.ts";
-import { CLI, coterie, endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { CLI, coterie, endAll } from "./cluster-under-test.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-turns-"));
 const running = new Set<ChildProcess>();
@@ -47,7 +47,7 @@ async function play(game: string, patience: number, cheat?: string): Promise<Pla
   });
 }
 
-test("three players race to the end, and all see the same", { timeout: 2 * PATIENCE_MS }, async () => {
+test("three players race to the end, and all see the same", async () => {
   const players = await play("fair", 60);
   expect(await Promise.all(players.map(({ exited }) => exited))).toEqual([0, 0, 0]);
   const [first, ...others] = players.map(({ output }) => output());
@@ -55,7 +55,7 @@ test("three players race to the end, and all see the same", { timeout: 2 * PATIE
   for (const other of others) expect(other).toBe(first);
 });
 
-test("a player that reveals what it had not committed to is caught", { tags: ["long"], timeout: 2 * PATIENCE_MS }, () =>
+test("a player that reveals what it had not committed to is caught", { tags: ["long"] }, () =>
   caught("wrong-reveal", 60, "wrong-reveal"),
 );
 
@@ -64,7 +64,7 @@ test.each([
   ["replay", 60, "equivocation|replay|wrong-reveal"],
   ["silence", 5, "silence"], // Longer than an honest player takes on a busy machine.
   ["look-ahead", 5, "silence"],
-] as const)("a player that cheats by %s is caught", { tags: ["long"], timeout: 2 * PATIENCE_MS }, caught);
+] as const)("a player that cheats by %s is caught", { tags: ["long"] }, caught);
 
 async function caught(cheat: string, patience: number, how: string): Promise<void> {
   const players = await play(cheat, patience, cheat);

@@ -31,7 +31,7 @@ test("hints that are true for its ports, cut and mended links, and who follows w
   await says("  the network is whole, and nothing is dropped or delayed\n");
   await says("  ★ node 3 leads, and 0, 1 and 2 follow\n");
   await act({ type: "link-conditions", dropRate: 0.1, delayMs: [1, 2] });
-  await says("  of all messages 10 % are dropped, the others delayed by 1 to 2 ms\n");
+  await says("  10 % of all messages are dropped, the others delayed by 1 to 2 ms\n");
   up.signal("SIGTERM");
   expect((await up.finished).code).toBe(0);
 });

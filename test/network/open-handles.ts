@@ -1,8 +1,9 @@
 /** What keeps this process busy with the network: to be equal before and after what a test opened. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import { PATIENCE_MS } from "../patience.ts";
 
-const PATIENCE_MS = 30_000;
 const LOOK_EVERY_MS = 5;
 
 /** What is open besides sockets, once those of earlier tests have closed. */

@@ -1,4 +1,5 @@
 /** What users get: the packed tarball, installed into an empty folder with nothing of this repository around it. */
+
 import { execFile, spawn } from "node:child_process";
 import {
   copyFileSync,
@@ -27,7 +28,6 @@ import { entrypoint, installs, workdir } from "./dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const require = createRequire(import.meta.url);
-const PATIENCE_MS = 240_000;
 /** Somewhere else, and with nothing in reach from there. */
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-package-"));
 const sources = join(elsewhere, "sources");
@@ -64,7 +64,7 @@ beforeAll(async () => {
   copyFileSync(tarball, join(user, "coterie-0.1.0.tgz"));
   await run(user, "sh", "-c", installs); // As the image for Docker does.
   await writeUsersSources();
-}, PATIENCE_MS);
+});
 
 /** What users write: imports of every subpath and the examples, those of the README included. */
 async function writeUsersSources(): Promise<void> {
@@ -171,7 +171,6 @@ describe("the packed tarball", () => {
   });
 
   it("lets a user's tests run members in virtual time, with plain vitest", {
-    timeout: PATIENCE_MS,
     tags: ["long"],
   }, async () => {
     const vitest = join(ROOT, "node_modules/vitest");
@@ -194,7 +193,7 @@ describe("the packed tarball", () => {
     expect(said).toMatch(/2 passed/);
   });
 
-  it("runs a cluster with npx, and Ctrl-C leaves no process behind", { timeout: PATIENCE_MS }, async () => {
+  it("runs a cluster with npx, and Ctrl-C leaves no process behind", async () => {
     expect(statSync(join(user, "node_modules/coterie/dist/cli/coterie.js")).mode & 0o111).toBe(0o111);
     const cluster = await up(user, "npx", "coterie", "up", "--nodes", "3", "--json", "--port", "0");
     expect(cluster.ready.leader).toBe(2);
@@ -225,7 +224,6 @@ describe("a folder of sources alone", () => {
 
   it("is built before it is packed, and what lies beside the files for deploying is not packed", {
     tags: ["long"],
-    timeout: PATIENCE_MS,
   }, async () => {
     const built = await pack(sources, join(elsewhere, "of-sources"));
     expect(built).toContain("package/dist/cli/coterie.js");
@@ -238,7 +236,6 @@ describe("a folder of sources alone", () => {
 
   it("npm start builds, runs a cluster, and passes on the signal that npm gets", {
     tags: ["long"],
-    timeout: PATIENCE_MS,
   }, async () => {
     rmSync(join(sources, "dist"), { recursive: true, force: true });
     const cluster = await up(sources, "npm", "start", "--", "--nodes", "3", "--json", "--port", "0");

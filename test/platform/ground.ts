@@ -1,4 +1,5 @@
 /** Where the same tests run on the real platform and on the simulated one. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { SimulatedNetwork } from "../../src/testing/simulated-network.ts";
 import { SimulatedProcess } from "../../src/testing/simulated-process.ts";
 import { VirtualTime } from "../../src/testing/virtual-time.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { PATIENCE_MS } from "../patience.ts";
 
 export interface Ground {
   /** Of the process of this node: 0 or 1. */
@@ -29,7 +31,6 @@ export interface Ground {
   closing<T extends { close(): unknown }>(opened: T): T;
 }
 
-const PATIENCE_MS = 20_000;
 /** A test of its own: all of it happens in the ground's time. */
 type Body = (ground: Ground) => void | Promise<void>;
 

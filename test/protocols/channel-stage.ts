@@ -13,7 +13,7 @@ import {
   totalOrder,
   virtualSynchrony,
 } from "../../src/protocols/multicast/family/properties.ts";
-import { channelSystem, type Order } from "../../src/protocols/multicast/family/stacks.ts";
+import { channelSystem, type Order } from "../../src/protocols/multicast/channels.ts";
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
 import { defaulting, type System } from "../../src/protocols/system.ts";
@@ -56,10 +56,14 @@ export function viewsIn(state: Any): LogViews["state"] {
   return viewsIn(state.order ?? state.lower);
 }
 
-export function channelStage(nodes: number, order: Order, { seed = 1, delayMs = [1, 10] as [number, number] } = {}) {
+export function channelStage(
+  nodes: number,
+  order: Order,
+  { seed = 1, delayMs = [1, 10] as [number, number], system = channelSystem(order) } = {},
+) {
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
   const count = { ejected: 0, restored: 0, expired: 0, expelled: 0, views: 0, filled: 0 };
-  const model = multicastModel(quick(channelSystem(order)), [...ordersOf[order], virtualSynchrony] as never)() as Any;
+  const model = multicastModel(quick(system), [...ordersOf[order], virtualSynchrony] as never)() as Any;
   const protocol: Protocol<Vocabulary> = { ...model, properties: [...model.properties, ...serviceProperties] };
   const sim = simulation<Vocabulary>({
     protocol,
@@ -118,8 +122,8 @@ export interface Fate {
 }
 
 /** Lets it all happen and heals; then each node says something. */
-export function endure({ nodes, seed, acts }: Fate, order: Order): ChannelStage {
-  const stage = channelStage(nodes, order, { seed });
+export function endure({ nodes, seed, acts }: Fate, order: Order, system = channelSystem(order)): ChannelStage {
+  const stage = channelStage(nodes, order, { seed, system });
   const all = range(0, nodes - 1);
   for (const node of all) stage.start(node);
   stage.sim.run(1_000);

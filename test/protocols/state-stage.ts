@@ -7,7 +7,7 @@ import { type Replica, withReplica } from "../../src/protocols/multicast/parts/s
 import {
   causalTotalWithState,
   isisWithState,
-} from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
+} from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import { beforeWordsOf } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
 import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";

@@ -70,23 +70,29 @@ export interface Found {
   readonly shrunkLength: number;
 }
 
+/** The first seed that violates a property, and the run shrunk. */
 export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
   const { firstSeed = 1 } = adversity;
   for (let seed = firstSeed; seed < firstSeed + adversity.seeds; seed++) {
+    const property = endureSeed(protocol, setting, adversity, seed);
+    if (property === null) continue;
     const all = drawn(setting, adversity, seed);
-    const found = violation(watched(protocol, setting, adversity, seed, all), adversity);
-    if (found === null) continue;
     const foundLength = told(protocol, setting, adversity, seed, all)?.length ?? 0;
     let [kept, shrunkLength] = [all, foundLength];
     for (const piece of all) {
       const fewer = kept.filter((other) => other !== piece);
       const trial = told(protocol, setting, adversity, seed, fewer);
-      if (trial?.property === found.property && trial.length <= shrunkLength)
-        [kept, shrunkLength] = [fewer, trial.length];
+      if (trial?.property === property && trial.length <= shrunkLength) [kept, shrunkLength] = [fewer, trial.length];
     }
-    return { property: found.property, effort: `seed ${seed}`, foundLength, shrunkLength };
+    return { property, effort: `seed ${seed}`, foundLength, shrunkLength };
   }
   return null;
+}
+
+/** The property that the run of this seed violates, not shrunk; null if there is none. */
+export function endureSeed(protocol: AnyProtocol, setting: Setting, adversity: Adversity, seed: number): string | null {
+  const run = watched(protocol, setting, adversity, seed, drawn(setting, adversity, seed));
+  return violation(run, adversity)?.property ?? null;
 }
 
 const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);

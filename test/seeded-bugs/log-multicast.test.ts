@@ -33,11 +33,11 @@ function look({ logMulticastSystem: system }: Subject): string | null {
 }
 
 describe("seeded bugs of the multicast through a log", () => {
-  it.each(logMulticastBugs)("$name: $summary", { timeout: 400_000 }, async ({ name }) => {
+  it.each(logMulticastBugs)("$name: $summary", async ({ name }) => {
     expect(look(await withBug(name))).not.toBeNull();
   });
 
-  it("without one: nothing", { timeout: 400_000 }, () => {
+  it("without one: nothing", () => {
     expect(look({ logMulticastSystem })).toBeNull();
   });
 });

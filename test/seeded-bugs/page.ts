@@ -22,6 +22,12 @@ export interface Finding {
   readonly shortestLength: number | null;
 }
 
+/** A finding as a page lists it. */
+interface ListedFinding extends Finding {
+  /** The seed of a run in virtual time; null if the bug was found otherwise. */
+  readonly seed: number | null;
+}
+
 export const findingOf = ({ bug, shrunkLength, shortestLength }: Row): Finding => ({
   property: bug.property,
   by: bug.by,
@@ -47,11 +53,16 @@ as the same property is violated, and the shortest is not known (–). Its lengt
 heartbeats count as moves. \`invariant …\` is what the protocol checks of itself: it stops rather than go on. Nor is the shortest known of a run in which nodes go round and round for ever (\`bfs\`, –): it is shown
 as found.
 
-A test holds bugs, properties, strategies and the lengths of shrunk and shortest runs to
-what is found; the other columns are as measured when the page was written, seconds on two cores that had other work,
-shrinking included.
+Three commands run these tests:
 
-\`npm run pages -- seeded-bugs\` writes this page, those of the families and [the settings](seeded-bugs/settings.md) anew.
+| command | \`bfs\`, \`dfs\`, \`random\`, \`pct\`, \`swarm\` | \`simulator\` | without the bug |
+|---|---|---|---|
+| \`npm run test:long\`, and so CI | the whole search, shrunk | the seed in the table violates the property | the same searches and seeds find nothing |
+| \`npm run test:random\` | the same | every seed from 1 on, shrunk | a third of all seeds find nothing |
+| \`npm run pages -- seeded-bugs\` | the same | the same, and writes the tables | |
+
+Tests compare all columns with the code except the number of states or runs, the length found, and the seconds. Those were
+measured when the tables were written, with shrinking, on two busy cores.
 `;
 
 const COLUMNS = [
@@ -177,14 +188,14 @@ const line = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
 /** What pages say of each bug, by the bug's name, in the order of the pages. */
-export function findingsOn(text: string): Map<string, Finding> {
-  const findings = new Map<string, Finding>();
+export function findingsOn(text: string): Map<string, ListedFinding> {
+  const findings = new Map<string, ListedFinding>();
   for (const each of text.split("\n")) {
     const cells = each
       .split(/(?<!\\)\|/)
       .map((cell) => cell.trim().replaceAll("\\|", "|"))
       .slice(1, -1);
-    const [name = "", , , property = "", foundBy = "", , , , shrunk = "", shortest = ""] = cells;
+    const [name = "", , , property = "", foundBy = "", effort = "", , , shrunk = "", shortest = ""] = cells;
     if (cells.length !== COLUMNS.length || name === "bug" || name === "---") continue;
     const by = /^`(\w+)`/.exec(foundBy)?.[1] ?? "";
     findings.set(name, {
@@ -192,6 +203,7 @@ export function findingsOn(text: string): Map<string, Finding> {
       by,
       shrunkLength: Number(shrunk),
       shortestLength: shortest === "–" ? null : Number(shortest),
+      seed: by === "simulator" ? Number(effort.replace("seed ", "")) : null,
     });
   }
   return findings;

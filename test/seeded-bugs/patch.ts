@@ -5,6 +5,7 @@
  */
 import type { Plugin } from "vite";
 import { bugs, type SeededBug } from "./bugs.ts";
+import { channelBugs } from "./channels.ts";
 import { logMulticastBugs } from "./log-multicast.ts";
 import { serviceBugs } from "./service.ts";
 import { stateTransferBugs } from "./state-transfer.ts";
@@ -22,7 +23,7 @@ export function seededBugs(): Plugin {
     transform(code, id) {
       const [file, name] = splitOf(id);
       if (name === null) return null;
-      const bug = [...bugs, ...logMulticastBugs, ...serviceBugs, ...stateTransferBugs].find(
+      const bug = [...bugs, ...channelBugs, ...logMulticastBugs, ...serviceBugs, ...stateTransferBugs].find(
         (each) => each.name === name,
       );
       if (bug === undefined) throw new Error(`there is no seeded bug "${name}"`);

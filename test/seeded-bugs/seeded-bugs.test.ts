@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { Replayer } from "../../src/check/shrink/replay.ts";
-import { type Adversity, endure } from "./adversity.ts";
+import { type Adversity, endure, endureSeed } from "./adversity.ts";
 import { bugs, type SeededBug } from "./bugs.ts";
 import { type Catch, hunt } from "./hunt.ts";
 import { findingOf, findingsOn, pages, type Row } from "./page.ts";
@@ -34,40 +34,64 @@ const settingOf = ({ setting }: SeededBug): Setting => {
   return found;
 };
 
-/** Whether it is looked for in virtual time, by a run that the checker cannot tell. */
+/** Whether the bug is searched for in virtual time, by a run that the checker cannot replay. */
 const isEndured = ({ by, ...bug }: SeededBug): boolean =>
   by === "simulator" && settingOf({ by, ...bug }).adversity !== undefined;
 
-/** Holds what was found to what it should be. Null of a run that goes round and round: it is not shrunk. */
-function shortestOf({ path, options, property: name, goesRound }: Catch): number | null {
+/** Compares a shrunk run with the shortest one; null for a run that loops forever, which is not shrunk. */
+function shortestOf(
+  { path, options, property: name, foundLength, goesRound }: Catch,
+  { by }: SeededBug,
+): number | null {
   if (goesRound) return null;
   const property = options.protocol.properties.find((each) => each.name === name)!;
   // Every move of it is possible, and the property is violated by the last and no sooner.
   expect(new Replayer(options, property).replay(path)).toEqual(path);
-  const shortest = explore({ ...options, properties: [property] });
-  expect(shortest.verdict).toBe("violated");
-  expect(path.length).toBeLessThanOrEqual(1.5 * shortest.path.length);
-  return shortest.path.length;
+  const shortest = by === "bfs" ? foundLength : explore({ ...options, properties: [property] }).path.length;
+  expect(shortest).toBeGreaterThan(0);
+  expect(path.length).toBeLessThanOrEqual(1.5 * shortest);
+  return shortest;
 }
 
-describe("seeded bugs", () => {
-  const findings = isWriting ? new Map() : findingsOn(written());
-  const rows: Row[] = [];
+const findings = isWriting ? new Map<string, never>() : findingsOn(written());
+const seedOf = ({ name }: SeededBug): number => findings.get(name)?.seed ?? 1;
 
-  it.each(bugs)("$protocol: $name", async (bug) => {
+const rows: Row[] = [];
+
+/** Searches from the first seed, shrinks what is found, and compares it with the pages. */
+async function search(bug: SeededBug): Promise<void> {
+  const setting = settingOf(bug);
+  const began = performance.now();
+  const protocol = await withBug(bug);
+  const found = isEndured(bug) ? endure(protocol, setting, setting.adversity!) : hunt(protocol, bug, setting);
+  const seconds = (performance.now() - began) / 1_000;
+  expect(found?.property).toBe(bug.property);
+  if (found === null) return;
+  const shortestLength = "path" in found ? shortestOf(found, bug) : null;
+  const shrunkLength = "path" in found ? found.path.length : found.shrunkLength;
+  const row = { bug, effort: found.effort, seconds, foundLength: found.foundLength, shrunkLength, shortestLength };
+  rows.push(row);
+  if (isWriting) return;
+  expect(findings.get(bug.name), OUTDATED).toMatchObject(findingOf(row));
+  if (bug.by === "simulator") expect(found.effort, OUTDATED).toBe(`seed ${seedOf(bug)}`);
+}
+
+const simulated = bugs.filter(({ by }) => by === "simulator");
+
+describe("seeded bugs", () => {
+  it.each(bugs.filter(({ by }) => by !== "simulator"))("$protocol: $name", search);
+
+  it.skipIf(isWriting).each(simulated)("$protocol: $name, with its seed", async (bug) => {
     const setting = settingOf(bug);
-    const began = performance.now();
     const protocol = await withBug(bug);
-    const found = isEndured(bug) ? endure(protocol, setting, setting.adversity!) : hunt(protocol, bug, setting);
-    const seconds = (performance.now() - began) / 1_000;
-    expect(found?.property).toBe(bug.property);
-    if (found === null) return;
-    const shortestLength = "path" in found ? shortestOf(found) : null;
-    const shrunkLength = "path" in found ? found.path.length : found.shrunkLength;
-    const row = { bug, effort: found.effort, seconds, foundLength: found.foundLength, shrunkLength, shortestLength };
-    rows.push(row);
-    if (!isWriting) expect(findings.get(bug.name), OUTDATED).toEqual(findingOf(row));
+    const seed = seedOf(bug);
+    const found = isEndured(bug)
+      ? endureSeed(protocol, setting, setting.adversity!, seed)
+      : hunt(protocol, bug, setting, { first: seed, count: 1 })?.property;
+    expect(found, OUTDATED).toBe(bug.property);
   });
+
+  it.each(simulated)("$protocol: $name, from the first seed on", { tags: ["larger"] }, search);
 
   it("the pages list these bugs and no others", () => {
     if (!isWriting) expect(new Set(findings.keys()), OUTDATED).toEqual(new Set(bugs.map(({ name }) => name)));
@@ -78,24 +102,51 @@ describe("seeded bugs", () => {
   afterAll(() => {
     if (!isWriting || rows.length < bugs.length) return;
     const before = written();
+    const inOrder = bugs.map((bug) => rows.find((row) => row.bug === bug)!);
     mkdirSync(folder, { recursive: true });
-    for (const [page, text] of pages(rows, before)) writeFileSync(`${root}${page}`, text);
+    for (const [page, text] of pages(inOrder, before)) writeFileSync(`${root}${page}`, text);
   });
 });
 
-/** Runs without a bug never stop early, so they take the most time. A third of the seeds covers most seeds that find a bug. */
-const fewer = (adversity: Adversity): Adversity => ({ ...adversity, seeds: Math.ceil(adversity.seeds / 3) });
-
 describe("without the bug", () => {
-  const once = new Map(bugs.map((bug) => [`${bug.protocol}, ${bug.setting}, ${bug.by}`, bug]));
+  const kindOf = ({ protocol, setting, by }: SeededBug): string => `${protocol}, ${setting}, ${by}`;
+  const once = new Map(bugs.map((bug) => [kindOf(bug), bug]));
 
-  it.each([...once])("%s: nothing is found", async (_name, bug) => {
+  /** As deep as the runs that find its bugs; unbounded if one of them loops forever. */
+  const depthOf = (kind: string): number =>
+    Math.max(
+      ...bugs.filter((bug) => kindOf(bug) === kind).map(({ name }) => findings.get(name)?.shortestLength ?? Infinity),
+    );
+
+  it.each([...once])("%s: nothing is found where its bugs are", async (kind, bug) => {
     const setting = settingOf(bug);
     const protocol = await withoutBug(bug);
-    expect(
-      isEndured(bug) ? endure(protocol, setting, fewer(setting.adversity!)) : hunt(protocol, bug, setting),
-    ).toBeNull();
+    if (bug.by === "bfs") {
+      const maxDepth = Math.min(setting.maxDepth ?? Infinity, depthOf(kind));
+      return expect(hunt(protocol, bug, { ...setting, ...(maxDepth < Infinity ? { maxDepth } : {}) })).toBeNull();
+    }
+    if (bug.by !== "simulator") return expect(hunt(protocol, bug, setting)).toBeNull();
+    for (const seed of new Set(bugs.filter((each) => kindOf(each) === kind).map(seedOf))) {
+      if (isEndured(bug)) expect(endureSeed(protocol, setting, setting.adversity!, seed)).toBeNull();
+      else expect(hunt(protocol, bug, setting, { first: seed, count: 1 })).toBeNull();
+    }
   });
+
+  // Runs without a bug never stop early. A third of the seeds covers most seeds that find a bug.
+  it.each([...once].filter(([, { by }]) => by === "bfs" || by === "simulator"))(
+    "%s: nothing is found at all",
+    {
+      tags: ["larger"],
+    },
+    async (_kind, bug) => {
+      const setting = settingOf(bug);
+      const protocol = await withoutBug(bug);
+      const fewer = ({ seeds, ...rest }: Adversity): Adversity => ({ ...rest, seeds: Math.ceil(seeds / 3) });
+      expect(
+        isEndured(bug) ? endure(protocol, setting, fewer(setting.adversity!)) : hunt(protocol, bug, setting),
+      ).toBeNull();
+    },
+  );
 
   it("every setting is used", () => {
     expect(Object.keys(settings).filter((name) => !bugs.some(({ setting }) => setting === name))).toEqual([]);

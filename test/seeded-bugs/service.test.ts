@@ -90,15 +90,11 @@ function look(subject: Subject, by: ServiceBug["by"], seeds: number): string | n
 }
 
 describe("seeded bugs of the coordination service", () => {
-  it.each(serviceBugs)("$name: $summary", { timeout: 400_000 }, async ({ name, by }) => {
+  it.each(serviceBugs)("$name: $summary", async ({ name, by }) => {
     expect(look(await withBug(name), by, SEEDS)).not.toBeNull();
   });
 
-  it.each(["operations", "failover", "slow link", "adversity"] as const)(
-    "without one, %s: nothing",
-    { timeout: 400_000 },
-    async (by) => {
-      expect(look(await withoutBug(), by, by === "adversity" ? 10 : SEEDS)).toBeNull();
-    },
-  );
+  it.each(["operations", "failover", "slow link", "adversity"] as const)("without one, %s: nothing", async (by) => {
+    expect(look(await withoutBug(), by, by === "adversity" ? 10 : SEEDS)).toBeNull();
+  });
 });

@@ -10,16 +10,21 @@ import { random } from "../../src/core/random.ts";
 import { type Shape, text } from "../../src/core/shape.ts";
 import { isis } from "../../src/protocols/multicast/isis.ts";
 import { replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
-import * as sound from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
+import * as transferring from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
 import type { Entry } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
+import * as stacked from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import { befall, recover } from "../protocols/group-adversity.ts";
 import { range, stateStage } from "../protocols/state-stage.ts";
 import { type StateTransferBug, stateTransferBugs } from "./state-transfer.ts";
 
+const sound = { ...transferring, ...stacked };
 type Subject = Pick<typeof sound, "isisWithState" | "stateTransfer">;
 
-const withBug = (bug: string): Promise<Subject> =>
-  import(/* @vite-ignore */ `../../src/protocols/multicast/parts/state-transfer/state-transfer.ts?bug=${bug}`);
+const FOLDER = "../../src/protocols/multicast/parts/state-transfer";
+const withBug = async (bug: string): Promise<Subject> => ({
+  ...((await import(/* @vite-ignore */ `${FOLDER}/state-transfer.ts?bug=${bug}`)) as typeof transferring),
+  ...((await import(/* @vite-ignore */ `${FOLDER}/with-state.ts?bug=${bug}`)) as typeof stacked),
+});
 
 const SEEDS = 60;
 
@@ -38,7 +43,7 @@ const wrongIn = ({ sim }: ReturnType<typeof group>): string | null =>
 const looks: Readonly<Record<StateTransferBug["by"], (subject: Subject) => string | null>> = {
   explored({ stateTransfer }) {
     const order = (payload: Shape<Entry<string>>) => isis({}, payload) as never as Protocol<Vocabulary>;
-    const multicast = () => stateTransfer(order, text(100), { begin: "inside" });
+    const multicast = () => stateTransfer(order, text(100), "inside");
     const system = { parts: { multicast }, wires: {}, algorithm: "multicast" };
     const runs = [
       [["read", "send"], ["read"]],
@@ -123,11 +128,11 @@ function randomRun({ isisWithState }: Subject, seed: number): ReturnType<typeof 
 }
 
 describe("seeded bugs of the state transfer", () => {
-  it.each(stateTransferBugs)("$name: $summary", { timeout: 400_000 }, async ({ name, by }) => {
+  it.each(stateTransferBugs)("$name: $summary", async ({ name, by }) => {
     expect(looks[by](await withBug(name))).not.toBeNull();
   });
 
-  it.each(Object.keys(looks) as StateTransferBug["by"][])("without one, %s: nothing", { timeout: 400_000 }, (by) => {
+  it.each(Object.keys(looks) as StateTransferBug["by"][])("without one, %s: nothing", (by) => {
     expect(looks[by](sound)).toBeNull();
   });
 });

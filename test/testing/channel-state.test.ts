@@ -76,11 +76,9 @@ describe("a state that programs keep by a channel", () => {
   const onLog = (seed: number) => ({ ...orderOf(seed), transport: "log" }) as const;
   const more = Array.from({ length: 40 }, (_, seed) => seed + 10);
   test.each([1, 2])(title, (seed) => comesToBeOne(seed, orderOf(seed)));
-  test.each(more)(title, { tags: ["long"], timeout: 120_000 }, (seed) => comesToBeOne(seed, orderOf(seed)));
+  test.each(more)(title, { tags: ["long"] }, (seed) => comesToBeOne(seed, orderOf(seed)));
   test.each([1, 2])(`on the log it ${title}`, (seed) => comesToBeOne(seed, onLog(seed)));
-  test.each(more.slice(20))(`on the log it ${title}`, { tags: ["long"], timeout: 120_000 }, (seed) =>
-    comesToBeOne(seed, onLog(seed)),
-  );
+  test.each(more.slice(20))(`on the log it ${title}`, { tags: ["long"] }, (seed) => comesToBeOne(seed, onLog(seed)));
 
   async function comesToBeOne(seed: number, options: ChannelOptions): Promise<void> {
     const { world, copies, end } = replicas(seed, options);

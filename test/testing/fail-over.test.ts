@@ -106,7 +106,6 @@ test("a crashed leader of the log has a successor within half a second, by defau
 
 test("under more seeds, the same bounds hold", {
   tags: ["long"],
-  timeout: 120_000,
 }, async () => {
   for (const [, take, isLeader] of defaults) {
     expect((await measured(take, isLeader))[2]).toBeLessThan(SESSION_MS);

@@ -20,25 +20,24 @@ interface Change {
 const SERVICE = "src/protocols/service/coordination-service";
 
 /** A wire version more, and a field more at the end of each hello. */
-const handShake: readonly Change[] = [
+export const laterHandshake: readonly Change[] = [
   {
     name: "wire version",
     file: "src/runtime/transport/frames.ts",
-    find: "export const WIRE_VERSION = 5;",
-    replace: "export const WIRE_VERSION = 6;",
+    find: "export const WIRE_VERSION = 1;",
+    replace: "export const WIRE_VERSION = 2;",
   },
   {
     name: "what a hello says",
     file: "src/runtime/transport/frames.ts",
-    find: "      into.text(hello.address, MAX_CALL_BACK_BYTES);\n",
-    replace: "      into.text(hello.address, MAX_CALL_BACK_BYTES);\n      into.natural(60_000);\n",
+    find: "helloFields.write(hello, into)),\n",
+    replace: "{\n      helloFields.write(hello, into);\n      into.natural(60_000);\n    }),\n",
   },
   {
     name: "what is read of a hello",
     file: "src/runtime/transport/frames.ts",
-    find: "    const hello = { ...greeting, ...addition, address };\n",
-    replace:
-      "    if (from.position < from.end) from.natural();\n    const hello = { ...greeting, ...addition, address };\n",
+    find: "    const hello = helloFields.read(from);\n",
+    replace: "    const hello = helloFields.read(from);\n    if (from.position < from.end) from.natural();\n",
   },
 ];
 
@@ -77,7 +76,7 @@ const commands: readonly Change[] = [
     name: "a command that is applied",
     file: `${SERVICE}/apply.ts`,
     find: `    case "add":\n`,
-    replace: `    case "plus":\n      return applyToCounter(on, { ...operation, type: "add" });\n    case "add":\n`,
+    replace: `    case "plus":\n      if (on.data.version < 2) throw new Error("plus came before version 2");\n      return applyToCounter(on, { ...operation, type: "add" });\n    case "add":\n`,
   },
   {
     name: "a command that is asked for",
@@ -90,8 +89,8 @@ const commands: readonly Change[] = [
 const stateMachine: Change = {
   name: "state machine version",
   file: `${SERVICE}/operations.ts`,
-  find: "export const STATE_MACHINE_VERSION = 7;",
-  replace: "export const STATE_MACHINE_VERSION = 8;",
+  find: "export const STATE_MACHINE_VERSION = 1;",
+  replace: "export const STATE_MACHINE_VERSION = 2;",
 };
 
 /** Bounds so low that a short run comes to them: snapshots of the log, and changes that are not remembered any more. */
@@ -99,27 +98,27 @@ const lowBounds: readonly Change[] = [
   {
     name: "when a snapshot is taken",
     file: `${SERVICE}/replica.ts`,
-    find: "  snapshotChars: 1_048_576,\n",
-    replace: "  snapshotChars: 8_000,\n",
+    find: "  snapshotChars: whole(\n    1_048_576,\n",
+    replace: "  snapshotChars: whole(\n    8_000,\n",
   },
   {
     name: "how many entries are kept behind a snapshot",
     file: "src/protocols/consensus/raft/options.ts",
-    find: "  keptEntries: 64,\n",
-    replace: "  keptEntries: 8,\n",
+    find: "    keptEntries: whole(\n      64,\n",
+    replace: "    keptEntries: whole(\n      8,\n",
   },
   {
     name: "how many changes are remembered",
-    file: `${SERVICE}/replica.ts`,
-    find: "  maxChanges: 10_000,\n",
-    replace: "  maxChanges: 60,\n",
+    file: `${SERVICE}/state.ts`,
+    find: "  maxChanges: whole(10_000,",
+    replace: "  maxChanges: whole(60,",
   },
 ];
 
 const releases: Readonly<Record<string, readonly Change[]>> = {
   present: lowBounds,
-  later: [...handShake, ...records, ...commands, stateMachine, ...lowBounds],
-  careless: [...handShake, ...records, ...commands, ...lowBounds],
+  later: [...laterHandshake, ...records, ...commands, stateMachine, ...lowBounds],
+  careless: [...laterHandshake, ...records, ...commands, ...lowBounds],
   ...Object.fromEntries(clusterBugs.map((bug) => [bug.name, [bug, ...lowBounds]])),
 };
 

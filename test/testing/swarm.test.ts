@@ -1,12 +1,11 @@
 /** The whole member, with its locks, elections and channels, under random faults in virtual time. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Resending } from "../../src/cluster/services/resending.ts";
+import { firstSeed } from "../random-seeds.ts";
 import { swarm } from "./swarm.ts";
 
 const FEW = 4;
-/** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing --tags-filter long` tries more. */
-const MANY = Number(process.env.COTERIE_SWARM ?? 60);
-const { COTERIE_SEED: replayed } = process.env;
+const { COTERIE_SEED: replayed, COTERIE_SEEDS: count } = process.env;
 
 async function underSeeds(first: number, last: number): Promise<void> {
   const sums = { grants: 0, deliveries: 0, faults: 0, putAway: 0, refused: 0, slow: 0, sentAgain: 0 };
@@ -26,4 +25,6 @@ afterEach(() => vi.restoreAllMocks());
 test("no two grants overlap, tokens grow, views agree, and channels keep their order, whatever fails", () =>
   replayed === undefined ? underSeeds(1, FEW) : underSeeds(Number(replayed), Number(replayed)));
 
-test("the same under very many seeds", { tags: ["long"], timeout: 3_600_000 }, () => underSeeds(FEW + 1, MANY));
+test("the same under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, () =>
+  underSeeds(firstSeed(), firstSeed() + Number(count) - 1),
+);

@@ -76,7 +76,7 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     const isJoined = !/^src\/protocols\/(mutex|election)\//.test(path) || guarantees.includes(`\`${name}\``);
     return [
       ...(isMeasured ? [] : [`bench/table measures no cost of ${name}`]),
-      ...(isJoined ? [] : [`${GUARANTEES} does not say what join() has of ${name}`]),
+      ...(isJoined ? [] : [`${GUARANTEES} has no row for ${name}`]),
     ];
   });
   const aroundPages = files.flatMap(({ path }) => {

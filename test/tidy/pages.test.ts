@@ -18,8 +18,8 @@ interface Size {
 /** A line for each algorithm, bug or figure; all but the first are written from runs. */
 const LISTS = /^docs\/(?:algorithms|comparison|assumptions\/.+|seeded-bugs\/.+)\.md$/;
 
-/** Figures between marks come from runs, and are looked up. */
-const GENERATED = /<!-- (?:measured|conformance) -->.*?<!-- (?:end|\/conformance) -->/gs;
+/** Figures from runs and options of algorithms, between marks, are looked up. */
+const GENERATED = /<!-- (?:measured|conformance|options: [^>]+) -->.*?<!-- (?:end|\/conformance) -->/gs;
 const CODE = /^```.*?^```/gms;
 const ADDRESS = /\]\([^)]*\)/g;
 

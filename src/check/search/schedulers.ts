@@ -1,11 +1,11 @@
 /** How a random search picks the next move. Each strategy draws its plan anew for every run, from that run's seed. */
 import type { NodeId, Vocabulary } from "../../core/protocol.ts";
 import type { Random } from "../../core/random.ts";
-import type { strategies } from "../known-options.ts";
 import type { ModelOptions, Move } from "../model.ts";
+import type { choices } from "../model-options.ts";
 import { isFault, mix, type Successors } from "./successors.ts";
 
-export type Strategy = (typeof strategies)[number];
+export type Strategy = (typeof choices.strategy)[number];
 
 /** One run's way of picking: which successor comes next, or −1 to end the run. */
 export type Picker<V extends Vocabulary> = (successors: Successors<V>, step: number) => number;

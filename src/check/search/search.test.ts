@@ -7,8 +7,8 @@ import { extendedChangRoberts } from "../../protocols/election/chang-roberts/ext
 import { type MutexWithWorkload, mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { explore } from "../explore.ts";
-import { strategies } from "../known-options.ts";
 import type { ModelOptions } from "../model.ts";
+import { choices } from "../model-options.ts";
 import { ringModel } from "../models/chang-roberts.ts";
 import { mutexModel } from "../models/ricart-agrawala.ts";
 import { Replayer } from "../shrink/replay.ts";
@@ -74,7 +74,7 @@ const adding = (property: StateProperty<Adding>): ModelOptions<Adding> => ({
 const sums = (world: { alive: readonly number[]; state(node: number): { sum: number } }): string =>
   canonical(world.alive.map((node) => [node, world.state(node).sum]));
 
-describe.each(strategies)("random search: %s", (strategy) => {
+describe.each(choices.strategy)("random search: %s", (strategy) => {
   it("replays a run from its seed and number, whatever ran before", () => {
     const found = walk({ ...hasty, strategy, seed: 5 });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "E1 safety"]);
@@ -187,7 +187,7 @@ describe("a step that can end in more ways than anybody could go through", () =>
 });
 
 describe("a random search within bounds", () => {
-  it.each(strategies)("goes another way where a bound cuts one off: %s", (strategy) => {
+  it.each(choices.strategy)("goes another way where a bound cuts one off: %s", (strategy) => {
     const calls = { ...hasty, begin: "idle", asks: () => [{ type: "call" as const }], maxInFlight: 3 } as const;
     const undecided: StateProperty<Bully> = {
       name: "undecided",

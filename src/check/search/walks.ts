@@ -9,9 +9,9 @@ import { failureProperty, type HandlerFailure } from "../../driver/handler-failu
 import { needed, type Rules, requireOptions } from "../../protocols/known-options.ts";
 import { type Exploration, type ExploreOptions, exploreRules, type Progress, type Witness } from "../explore.ts";
 import { FailedMove } from "../failed-move.ts";
-import { walkRules } from "../known-options.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
+import { walkRules } from "../model-options.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { type Reach, reachTogether } from "../reach.ts";
 import { Judge } from "./judge.ts";

@@ -10,8 +10,8 @@ import { ricartAgrawala } from "../../protocols/mutex/ricart-agrawala/ricart-agr
 import { simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { explore } from "../explore.ts";
-import { strategies } from "../known-options.ts";
 import type { ModelOptions } from "../model.ts";
+import { choices } from "../model-options.ts";
 import { walk } from "../search/walks.ts";
 import { causallyOrdered } from "./causal-order.ts";
 import { Replayer } from "./replay.ts";
@@ -35,7 +35,7 @@ const shortest = explore({ ...hasty, properties: safety }).path.length;
 describe("shrinking a run of a search", () => {
   it("ends with a run of the model that violates the same property, at most half as long again as the shortest", () => {
     fc.assert(
-      fc.property(fc.integer(), fc.constantFrom(...strategies), (seed, strategy) => {
+      fc.property(fc.integer(), fc.constantFrom(...choices.strategy), (seed, strategy) => {
         const found = walk({ ...hasty, strategy, seed, properties: safety });
         const property = found.property ?? safety[0]!;
         const shrunk = shrink(hasty, found.path, property);

@@ -1,4 +1,5 @@
 /** The file of roles is read while a member runs. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -6,11 +7,10 @@ import { expect, test, vi } from "vitest";
 import { breakingProxy } from "../../../test/network/breaking-proxy.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { memberWithClients, writeRoles } from "../../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { connect } from "../../client/node.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
-
-const PATIENCE = { timeout: 60_000, interval: 20 };
 
 /** What happens every half minute happens at once. */
 const hurried: Platform = {

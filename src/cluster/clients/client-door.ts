@@ -28,7 +28,6 @@ import {
   inFragments,
   MAX_FOLLOWED,
   type MemberWord,
-  OLDEST_CLIENT_VERSION,
   type Role,
   readWord,
   type ToldClient,
@@ -236,7 +235,6 @@ export class Guest implements Occupant {
   #token: string | null = null;
   #phase: "new" | "greeting" | "welcome" | "over" = "new";
   #reads = 0;
-  #takesFragments = false;
 
   constructor(wire: ClientWire, roleOf: RoleOf, around: Around) {
     this.#wire = wire;
@@ -293,7 +291,7 @@ export class Guest implements Occupant {
       this.#around.counts.dropped += 1;
       return this.#end();
     }
-    for (const fragment of this.#takesFragments ? inFragments(text) : [text]) this.#wire.send(fragment);
+    for (const fragment of inFragments(text)) this.#wire.send(fragment);
   }
 
   /** @param isFinal it would be told the same by other members. */
@@ -331,11 +329,14 @@ export class Guest implements Occupant {
     this.#token = token;
     this.#role = this.#roleOf(token);
     if (this.#role === null) return this.dismiss("forbidden", unknownCaller(this.#around.flaw), true);
-    if (version < OLDEST_CLIENT_VERSION || version > CLIENT_VERSION)
-      return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
+    if (version !== CLIENT_VERSION)
+      return this.dismiss(
+        "bad-version",
+        `expected version ${CLIENT_VERSION} of the client protocol, got ${version}: use a client of this member's release`,
+        true,
+      );
     if (!this.#around.door.room.admit(this)) return;
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
-    this.#takesFragments = version > OLDEST_CLIENT_VERSION;
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
     // One that may only read has no session, and so no number: nor may it say that it is another client.
     if (this.#role === "read") return this.welcome(FIRST_CLIENT);
@@ -407,7 +408,7 @@ const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
   proposal.operations.every(
     (operation) =>
-      ((operation.type !== "open" && operation.type !== "begin") || operation.ttlMs <= MAX_TTL_MS) &&
+      (operation.type !== "begin" || operation.ttlMs <= MAX_TTL_MS) &&
       !Object.hasOwn(memberOperationShapes, operation.type) &&
       isOfClients(operation),
   );

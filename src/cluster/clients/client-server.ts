@@ -13,7 +13,7 @@ import { httpListener } from "../../runtime/http-listener.ts";
 import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
-import type { Pems } from "../certificate-files.ts";
+import type { Pems } from "../../runtime/certificate-files.ts";
 import { isFields } from "../fields.ts";
 import { firstProblem } from "../first-problem.ts";
 import { type Access, mayDo } from "./access-file.ts";

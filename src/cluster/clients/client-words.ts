@@ -29,9 +29,8 @@ import {
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { Topic } from "../services/state/service.ts";
 
-/** Since 2 words come in fragments, and values may be large. Members take clients of both. */
-export const CLIENT_VERSION = 2;
-export const OLDEST_CLIENT_VERSION = 1;
+/** Of the messages between clients and members. Members refuse clients of another version. */
+export const CLIENT_VERSION = 1;
 /** Where members take clients by WebSocket. */
 export const CLIENT_PATH = "/v1/client";
 

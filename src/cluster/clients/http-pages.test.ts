@@ -1,13 +1,14 @@
 /** What a member answers over HTTP where something is amiss: with the caller, with the connection, or with the cluster. */
+
 import { rmSync } from "node:fs";
 import { request } from "node:http";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { JoinedMember } from "../services/joined-member.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const JSON_BODY = { "content-type": "application/json" };
 let serving: Serving;
 

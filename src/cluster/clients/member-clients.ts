@@ -6,7 +6,7 @@ import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } 
 import type { Log } from "../../runtime/log.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
-import { readPems } from "../certificate-files.ts";
+import { readPems } from "../../runtime/certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";

@@ -1,4 +1,4 @@
-/** The HTTP side in the words of OpenAPI 3.1, from the very shapes that requests are parsed with. */
+/** OpenAPI 3.1 of the HTTP pages, from the same shapes that parse requests. Not `@hono/zod-openapi`: its validators do not bound bodies. */
 import { z } from "zod";
 import { changeErrors, coordinationErrors, heldErrors, streamErrors } from "./http-errors.ts";
 import { change, type HttpRequest, httpRequests } from "./http-requests.ts";

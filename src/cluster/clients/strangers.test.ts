@@ -1,4 +1,5 @@
 /** What one client, or one that is none, can do to the others. */
+
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,9 +8,11 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { memberWithClients, type Serving, writeRoles } from "../../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { connect } from "../../client/node.ts";
+import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
+import { CLIENT_VERSION } from "./client-words.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = mkdtempSync(path(tmpdir(), "coterie-strangers-"));
 const registry = new Registry();
 let serving: Serving;
@@ -33,7 +36,7 @@ async function stranger(): Promise<{ socket: WebSocket; heard: { type: string; [
 }
 
 const say = (socket: WebSocket, word: object): void => socket.send(JSON.stringify(word));
-const hello = (token: string, client: number | null) => ({ type: "hello", version: 2, client, token });
+const hello = (token: string, client: number | null) => ({ type: "hello", version: CLIENT_VERSION, client, token });
 
 async function transact(body: string): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(`${serving.url}/v1/transactions`, {
@@ -66,7 +69,7 @@ test("no client keeps others from having numbers, or reads what is the members' 
   const refused = expect.objectContaining({ type: "refused", code: "forbidden" });
   await vi.waitFor(() => expect(heard).toContainEqual(refused), PATIENCE);
   const operations = [
-    { type: "open", ttlMs: 3_000 },
+    { type: "begin", ttlMs: 3_000, version: STATE_MACHINE_VERSION },
     { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER },
   ];
   const operation = { type: "operations", life: 1, round: 1, acknowledged: 0, first: 1, operations };
@@ -85,7 +88,7 @@ async function propose(...operations: object[]) {
   say(socket, { type: "propose", sequence: 1, operation: JSON.stringify(operation) });
   return { socket, heard };
 }
-const begin = { type: "begin", ttlMs: 60_000, version: 5 }; // Longer than any test needs it, however busy the machine is.
+const begin = { type: "begin", ttlMs: 60_000, version: STATE_MACHINE_VERSION }; // Longer than any test needs it, however busy the machine is.
 
 test("one that writes what is no value ends no member that is given it", async () => {
   const acquire = { mode: "exclusive", permits: 1, capacity: 1, note: "{" };

@@ -1,4 +1,5 @@
 /** A caller that asks for another protocol, politely or not, costs a member nothing. */
+
 import { rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join as path } from "node:path";
@@ -6,8 +7,8 @@ import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { authority } from "../../../test/network/certificates.ts";
 import { memberWithClients, type Serving } from "../../../test/network/member-with-clients.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 let serving: Serving;
 beforeAll(async () => {
   serving = await memberWithClients();

@@ -11,7 +11,7 @@ import type {
   SortOrder,
   SortTarget,
   TxnRequest,
-} from "../../protocols/service/keyspace/words.ts";
+} from "../../protocols/service/keyspace/vocabulary.ts";
 import { EtcdError } from "./errors.ts";
 import type {
   compare as compareMessage,

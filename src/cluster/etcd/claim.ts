@@ -3,7 +3,13 @@
  * are such keys, whether its client libraries or a member make them.
  */
 import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
-import type { Interval, KeyValue, LeaseId, PutRequest, RangeRequest } from "../../protocols/service/keyspace/words.ts";
+import type {
+  Interval,
+  KeyValue,
+  LeaseId,
+  PutRequest,
+  RangeRequest,
+} from "../../protocols/service/keyspace/vocabulary.ts";
 import { EtcdError } from "./errors.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import { newLease } from "./new-lease.ts";

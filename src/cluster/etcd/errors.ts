@@ -1,5 +1,5 @@
 /** What etcd refuses, with the codes of gRPC and the texts by which its clients know why: rpctypes/error.go of etcd 3.4 and 3.5. */
-import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/words.ts";
+import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/vocabulary.ts";
 
 /** Codes of gRPC. What has the first of them is said by libraries of etcd's, in words without its prefix. */
 const UNKNOWN = 2;

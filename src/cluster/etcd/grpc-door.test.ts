@@ -1,10 +1,12 @@
 /** What clients of etcd's API can do to a member: whatever they send, it goes on, and what it turns away is counted and said. */
+
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, expect, test, vi } from "vitest";
+import { PATIENCE } from "../../../test/patience.ts";
 import { createLog } from "../../runtime/log.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { type DoorLimits, DoorRoom } from "./door-room.ts";
@@ -15,7 +17,6 @@ import { bytes, message, number } from "./protobuf.ts";
 const text = message({ value: bytes(1), times: number(2) });
 const EMPTY = Buffer.alloc(0);
 const identity = (buffer: Buffer): Buffer => buffer;
-const PATIENCE = { timeout: 20_000, interval: 5 };
 
 let door: GrpcDoor;
 const clients: Client[] = [];

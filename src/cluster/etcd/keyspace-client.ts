@@ -8,7 +8,7 @@ import type {
   KeyspaceQuestion,
   KeyspaceResponse,
   Refused,
-} from "../../protocols/service/keyspace/words.ts";
+} from "../../protocols/service/keyspace/vocabulary.ts";
 import type { Timers } from "../../runtime/platform/platform.ts";
 import { CoordinationError } from "../services/coordination-error.ts";
 import type { Service } from "../services/state/service.ts";

@@ -1,5 +1,5 @@
 /** etcd's service KV. */
-import type { RequestOp } from "../../protocols/service/keyspace/words.ts";
+import type { RequestOp } from "../../protocols/service/keyspace/vocabulary.ts";
 import { atLeastZero, deleteOf, type Header, putOf, rangeOf, txnOf, wireResponse } from "./calls.ts";
 import { EtcdError } from "./errors.ts";
 import { type Method, unary } from "./grpc-door.ts";

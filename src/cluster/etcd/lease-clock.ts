@@ -3,7 +3,7 @@
  * end that were not renewed for as long as they were granted. A member that has seen it late counts longer: a lease may last longer
  * than it was granted for, and never less. A change of leaders takes no time from a lease either.
  */
-import type { GrantedLease, KeyspaceChange, LeaseId } from "../../protocols/service/keyspace/words.ts";
+import type { GrantedLease, KeyspaceChange, LeaseId } from "../../protocols/service/keyspace/vocabulary.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { Service } from "../services/state/service.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";

@@ -1,5 +1,5 @@
 /** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
-import type { Compare, TxnResponse } from "../../protocols/service/keyspace/words.ts";
+import type { Compare, TxnResponse } from "../../protocols/service/keyspace/vocabulary.ts";
 import { wireKeyValue } from "./calls.ts";
 import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claim.ts";
 import { EtcdError } from "./errors.ts";

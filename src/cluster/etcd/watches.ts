@@ -1,6 +1,6 @@
 /** etcd's service Watch: of each watch every change from its revision on, in order and once, however slowly its client reads. */
 import { ALL_FROM, covers } from "../../protocols/service/keyspace/versions.ts";
-import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/words.ts";
+import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/vocabulary.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import { atLeastZero, wireKeyValue } from "./calls.ts";

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { readTrace } from "../../trace/file.ts";
 import type { TraceHeader } from "../../trace/header.ts";
@@ -47,15 +48,12 @@ describe("a recorder", () => {
     const { file, recorder } = recording("slow.jsonl", { maxQueueBytes: 4_000 });
     for (let at = 1; at <= 500; at++) recorder.write(at % 2, line(at % 2, at));
     let last = 500;
-    await vi.waitFor(
-      () => {
-        last += 1;
-        recorder.write(0, line(0, last)); // Lost as well, until the disk has caught up.
-        const { at } = JSON.parse(readFileSync(file, "utf8").trimEnd().split("\n").at(-1) ?? "") as TraceEntry;
-        expect(at).toBeGreaterThan(500);
-      },
-      { timeout: 60_000, interval: 5 },
-    );
+    await vi.waitFor(() => {
+      last += 1;
+      recorder.write(0, line(0, last)); // Lost as well, until the disk has caught up.
+      const { at } = JSON.parse(readFileSync(file, "utf8").trimEnd().split("\n").at(-1) ?? "") as TraceEntry;
+      expect(at).toBeGreaterThan(500);
+    }, PATIENCE);
     await recorder.close();
     const entries = readFileSync(file, "utf8")
       .trimEnd()

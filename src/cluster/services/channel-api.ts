@@ -1,6 +1,6 @@
-/** What `member.channel()` offers: messages to all members, in the order that was asked for. docs/channels.md says what each promises. */
+/** The API of `member.channel()`: messages to all members, in a chosen order. Guarantees: docs/channels.md. */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Order } from "../../protocols/multicast/family/stacks.ts";
+import type { Order } from "../../protocols/multicast/channels.ts";
 
 export type { Order };
 
@@ -8,8 +8,8 @@ export type { Order };
 export interface ChannelOptions {
   readonly order: Order;
   /**
-   * `udp`: real IP multicast, as `join({ multicast })` says where. `log`: each message is an entry of the replicated log, on the disks
-   * of a majority, and the order is `total` or `causal-total`. Default `tcp`.
+   * `tcp`: over the links between members. `udp`: real IP multicast, at the address given to `join({ multicast })`. `log`: each message is an
+   * entry of the replicated log, on the disks of a majority, and the order is `total` or `causal-total`. Default `tcp`.
    */
   readonly transport?: Transport | undefined;
 }
@@ -17,10 +17,10 @@ export interface ChannelOptions {
 export type Transport = "tcp" | "udp" | "log";
 
 /**
- * A place where every member's messages come to every member. What one call of `member.channel()` returns is this program's
- * own use of it: closing it touches no other.
+ * A channel delivers the messages of every member to every member that has it open. Each call of `member.channel()` returns a use of its
+ * own: closing it does not affect the others.
  *
- * @typeParam T plain JSON data: what another member sends is not checked against it.
+ * @typeParam T plain JSON data: messages of other members are not checked against it.
  */
 export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, AsyncDisposable {
   readonly name: string;
@@ -28,41 +28,39 @@ export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, 
   readonly transport: Transport;
   /**
    * Resolves when the guarantee is met: with `total` and `causal-total` the message has been delivered here, in order;
-   * otherwise every member of the view has it.
-   * Waits while readers cannot keep up, other members' or this one's.
+   * otherwise every member of the view has it. Waits while a reader at any member cannot keep up.
    *
-   * @throws UsageError `bad-payload` for what is not JSON, `payload-too-large`; CoordinationError `send-timeout`, `send-aborted`,
-   * `channel-full`, `channel-closed`, `instance-refused`, `member-left`, `member-failed`, `send-uncertain`. Its `phase` says
-   * whether nobody gets the message (`never-sent`), or whether others may have it (`uncertain`).
+   * @throws UsageError `bad-payload` for a value that is not JSON, `payload-too-large`; CoordinationError `send-timeout`, `send-aborted`,
+   * `channel-full`, `channel-closed`, `instance-refused`, `member-left`, `member-failed`, `send-uncertain`. Its `phase` is
+   * `never-sent` if no member gets the message, and `uncertain` if some may have it.
    */
   send(payload: T, options?: SendOptions): Promise<Sent>;
   /**
-   * What is delivered here, from now on; the first reader in this process gets what has come since the channel was opened, too,
-   * of which 1 MiB is kept.
-   * Each call is a reader of its own, and `for await (… of channel)` is one.
+   * Messages that are delivered here, from now on. The first reader in this process also gets the messages since the channel was opened,
+   * of which 1 MiB is kept. Each call is a reader of its own, and `for await (… of channel)` is one.
    *
-   * @throws CoordinationError `reader-too-slow`, once it has had all that was kept for it.
+   * @throws CoordinationError `reader-too-slow`, after the messages that were kept for it.
    */
   read(options?: ReadOptions): AsyncIterableIterator<ChannelMessage<T>>;
   /**
-   * The same for a program that keeps a state by what it reads. It gets `{ state }` first, as that is at one place of the order
-   * at another member that has it, and then all that is delivered after that place. Where no member has it, one of those that
-   * read becomes the first: it gets messages at once, and its own state is that of all. `{ state }` may come again, when this
-   * member had been left out of the group: it takes the place of what the program has.
+   * The same for a program that computes a state from the messages. It gets `{ state }` first: the state of another member at one place
+   * of the order, and then every message after that place. If no member has a state, one of the readers becomes the first: it gets
+   * messages at once, and its own state becomes the state of the group. `{ state }` comes again after this member was expelled from the
+   * group and has entered again: replace your state by it.
    *
-   * @typeParam S plain JSON data of at most 16 MiB: what another member sends is not checked against it.
+   * @typeParam S plain JSON data of at most 16 MiB: the state of another member is not checked against it.
    * @throws UsageError `state-needs-order`, `state-in-use`; CoordinationError `state-refused`, `reader-too-slow`.
    */
   read<S>(options: StateReadOptions<S>): AsyncIterableIterator<ChannelMessage<T> | ChannelStart<S>>;
-  /** Who is in the group, at once and whenever that changes. Who reads slowly loses the oldest changes. */
+  /** The view, at once and after each change. A slow reader loses the oldest changes. */
   views(options?: ReadOptions): AsyncIterableIterator<ChannelView>;
   readonly status: ChannelStatus;
-  /** Ends this use: readers end once they have had what waits for them, and what waits to be sent never is. */
+  /** Ends this use: readers end after the messages that wait for them, and messages that wait to be sent are not sent. */
   close(): Promise<void>;
 }
 
 export interface SendOptions {
-  /** How long to wait at most. Default: as long as it takes. */
+  /** How long to wait at most. Default: no limit. */
   readonly timeoutMs?: number | undefined;
   /** Aborted: the wait ends; the message may still be delivered, as `phase` says. */
   readonly signal?: AbortSignal | undefined;
@@ -74,20 +72,20 @@ export interface ReadOptions {
 
 export interface StateReadOptions<S = unknown> extends ReadOptions {
   /**
-   * The state as it is now. Called between two messages, when the loop asks for the next one, so that all that it was given has
-   * been applied.
+   * Returns the present state. Called between two messages, when the loop requests the next one, so every earlier message has been
+   * applied.
    */
   readonly state: () => S;
 }
 
-/** What a reader with a state begins with. */
+/** The first item of a reader with a state. */
 export interface ChannelStart<S = unknown> {
   readonly state: S;
 }
 
-/** Where a message stands. */
+/** Id and view of a message. */
 export interface Sent {
-  /** The same at every member, and of no other message for as long as the group runs. */
+  /** The same at every member, and unique. */
   readonly id: string;
   /** The view in which it is delivered. */
   readonly view: number;
@@ -99,16 +97,16 @@ export interface ChannelMessage<T = unknown> extends Sent {
 }
 
 /**
- * `member`: messages come and go. `blocked`: the group is about to change, and what is sent waits. `outside`: in no view, or
- * not yet, or no more; the member asks to be let in. `stalled`: too few members can be heard of to agree on a view. `left`:
- * for good.
+ * `member`: in the view. `blocked`: the group is about to change, and messages wait. `outside`: in no view, before the first or after an
+ * expulsion; the member enters by itself. `stalled`: this member knows no leader of the log, so messages wait and views do not change.
+ * `left`: for good.
  */
 export type ChannelState = "member" | "blocked" | "outside" | "stalled" | "left";
 
 export interface ChannelView {
-  /** The last view that was installed here; null before the first. Numbers grow. */
+  /** The last view that was installed here; null before the first. Numbers are revisions of the log: they grow, with gaps. */
   readonly view: number | null;
-  /** Of that view, ascending. */
+  /** The members of that view, ascending. */
   readonly members: readonly NodeId[];
   readonly state: ChannelState;
 }
@@ -116,12 +114,12 @@ export interface ChannelView {
 export interface ChannelStatus extends ChannelView {
   readonly order: Order;
   readonly transport: Transport;
-  /** Messages of this process that wait to be multicast, and those that are on their way. */
+  /** Messages of this process that wait to be multicast, and messages under way. */
   readonly waiting: number;
   readonly inFlight: number;
-  /** Delivered here since the channel was opened, and how many of them nobody here was there to read. */
+  /** Messages delivered here since the channel was opened, and the number of them that had no reader. */
   readonly delivered: number;
   readonly unread: number;
-  /** Members whose readers cannot keep up, this one's too, so that senders wait for them. */
+  /** Members whose readers cannot keep up, this one included: senders wait for them. */
   readonly slow: readonly NodeId[];
 }

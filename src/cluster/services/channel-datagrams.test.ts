@@ -1,16 +1,17 @@
 /** Channels whose messages are multicast, over real datagrams. */
+
 import { expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { type Overheard, overhear } from "../../../test/network/udp-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
 import type { Member } from "./api.ts";
 import { orders } from "./call-options.ts";
 import type { Channel } from "./channel-api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 /** Members that multicast on this machine and hear each other, and what they say to the group. */
 async function multicasting(

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { PATIENCE } from "../../../test/patience.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { ChannelReader, type Delivery, type Read } from "./channel-reader.ts";
 
@@ -113,8 +113,7 @@ describe("a reader", () => {
     const { reader, pressure } = played(5);
     reader.claim(undefined, () => {});
     for (let number = 0; number < 20; number++) reader.take(large(`${number}`));
-    await sleep(20);
-    expect(pressure).toEqual([true, false]);
+    await vi.waitFor(() => expect(pressure).toEqual([true, false]), PATIENCE);
     reader.take(delivery("late", [1, 2, 3]));
     const read = all(reader);
     await expect(read).rejects.toMatchObject({
@@ -129,7 +128,7 @@ describe("a reader", () => {
     const { reader, pressure } = played(5);
     reader.claim(undefined, () => {});
     for (const id of ["a", "b", "c", "d"]) reader.take(large(id));
-    await sleep(20);
+    await vi.waitFor(() => expect(pressure).toEqual([true, false]), PATIENCE);
     for (let taken = 0; taken < 4; taken++) await reader.next();
     for (const id of ["e", "f", "g", "h"]) reader.take(large(id));
     expect(pressure).toEqual([true, false, true]);

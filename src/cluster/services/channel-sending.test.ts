@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import type { Sent } from "./channel-api.ts";
@@ -305,7 +304,7 @@ describe("at the end", () => {
     void it.sending.idle().then(() => {
       isIdle = true;
     });
-    await sleep(5);
+    await turn();
     expect(isIdle).toBe(false);
     it.sending.delivered(1, { id: "a", view: 0 });
     await turn();

@@ -35,7 +35,7 @@ export type MemberChange =
 
 /**
  * Each change goes through the log, and resolves once all agree that it is to be; `settled()` waits until it is in effect. Throws UsageError `unknown-member`,
- * `member-exists`, `bad-option`, `no-journal`, `other-release`; CoordinationError `change-under-way`, `last-voter`, and what calls of shared state
+ * `member-exists`, `bad-option`, `no-journal`; CoordinationError `change-under-way`, `last-voter`, and what calls of shared state
  * throw: without a majority, `request-timeout`.
  */
 export interface ClusterMembers {

@@ -1,8 +1,10 @@
 /** What a datagram may bring to a member that joined, and how its channels multicast. Node 3 is posed as. */
+
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { type Cluster, cluster, meetOnce } from "../../../test/network/joined.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { joined } from "../../../test/services/channel-members.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
@@ -16,7 +18,6 @@ import type { Member } from "./api.ts";
 import { type Envelope, envelopeShape } from "./envelope.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
 
 /** Has no link to anybody, and knows the key if there is one. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { jsonFault, resultFault, stateFault } from "./json-fault.ts";
+import { jsonFault, stateFault } from "./json-fault.ts";
 
 const withHidden = <T extends object>(value: T): T => Object.defineProperty(value, "hidden", { value: 1 });
 
@@ -18,9 +18,6 @@ describe("keys that JSON drops", () => {
   ])("are faults of values and states (%#)", (value, fault) => {
     expect(jsonFault(value, "it")).toBe(fault);
     expect(stateFault(value, undefined, "it")).toBe(fault);
-    expect(resultFault(value, "it")).toBe(fault);
-    expect(resultFault(value, "it", false)).toBeNull();
-    expect(stateFault(value, undefined, "it", false)).toBeNull();
   });
 
   test("are found in what takes the place of what has none, in something long when all is looked at", () => {
@@ -47,16 +44,14 @@ describe("keys that JSON drops", () => {
       },
     ]) {
       expect(jsonFault(value, "it")).toBeNull();
-      expect(resultFault(value, "it")).toBeNull();
       expect(stateFault(value, undefined, "it")).toBeNull();
     }
   });
 });
 
-test("a field that is undefined is a fault of a value and of a state, and is dropped from a result", () => {
+test("a field that is undefined is a fault of a value and of a state", () => {
   const value = { list: [{ a: undefined }] };
   const fault = "expected it.list[0].a to be JSON data, got undefined";
   expect(jsonFault(value, "it")).toBe(fault);
   expect(stateFault(value, undefined, "it")).toBe(fault);
-  expect(resultFault(value, "it")).toBeNull();
 });

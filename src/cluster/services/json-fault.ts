@@ -1,37 +1,20 @@
-/** What JSON would change in silence: found fast where there is nothing, and told with its path where there is. */
+/** Values that JSON would change silently: rejected with the path of the fault. A value without a fault passes quickly. */
 import { unexpected } from "../../core/errors.ts";
 
-interface Look {
-  /** Whether a field that is undefined is a fault. */
-  readonly isStrict: boolean;
-  /** Whether keys are that JSON drops: of an array all but its indices, and what is not enumerable. */
-  readonly isThorough: boolean;
-}
-
-/** Returns the fault of a value that a caller gives as a sentence, or null. A field that is undefined is a fault. */
-export function jsonFault(value: unknown, path: string): string | null {
-  return faultOf(value, path, { isStrict: true, isThorough: true });
-}
+/**
+ * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops: those of an
+ * array that are not indices, and those that are not enumerable.
+ */
+export const jsonFault = (value: unknown, path: string): string | null =>
+  isPlain(value, undefined) ? null : faultIn(value, path);
 
 /**
- * Returns the fault of a result of `apply()`. Fields that are undefined are dropped: members of earlier releases drop them, and
- * all members have to reach the same result.
+ * Returns the fault of a machine's state, or null.
+ * @param checked an earlier state without a fault, or undefined. Parts that the two share are not checked again.
  */
-export function resultFault(result: unknown, path: string, isThorough = true): string | null {
-  return faultOf(result, path, { isStrict: false, isThorough });
-}
-
-const faultOf = (value: unknown, path: string, look: Look): string | null =>
-  isPlain(value, undefined, look) ? null : faultIn(value, path, look);
-
-/**
- * The same of a state, from which such a field would be missing once it has been saved.
- * @param checked an earlier one in which there is no fault: what the two have in common is not looked at again. Undefined: there is no such one.
- */
-export function stateFault(state: unknown, checked: unknown, path: string, isThorough = true): string | null {
-  const look: Look = { isStrict: true, isThorough };
+export function stateFault(state: unknown, checked: unknown, path: string): string | null {
   try {
-    return isPlain(state, checked, look) ? null : faultIn(state, path, look);
+    return isPlain(state, checked) ? null : faultIn(state, path);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return `expected ${path} to be JSON data: it is nested too deeply`;
@@ -40,10 +23,10 @@ export function stateFault(state: unknown, checked: unknown, path: string, isTho
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function isPlain(value: unknown, checked: unknown, look: Look): boolean {
+function isPlain(value: unknown, checked: unknown): boolean {
   if (typeof value !== "object") return isPlainText(value);
   if (value === null || value === checked) return true;
-  return Array.isArray(value) ? areItemsPlain(value, checked, look) : areFieldsPlain(value as Fields, checked, look);
+  return Array.isArray(value) ? areItemsPlain(value, checked) : areFieldsPlain(value as Fields, checked);
 }
 
 const isPlainText = (value: unknown): boolean =>
@@ -51,25 +34,24 @@ const isPlainText = (value: unknown): boolean =>
     ? Number.isFinite(value) && !Object.is(value, -0)
     : typeof value === "string" || typeof value === "boolean";
 
-function areItemsPlain(items: readonly unknown[], checked: unknown, look: Look): boolean {
+function areItemsPlain(items: readonly unknown[], checked: unknown): boolean {
   if (Object.getPrototypeOf(items) !== Array.prototype) return false;
-  if (look.isThorough && hasStray(items, items.length + 1, checked)) return false;
+  if (hasStray(items, items.length + 1, checked)) return false;
   const before: readonly unknown[] = Array.isArray(checked) ? checked : [];
-  for (let at = 0; at < items.length; at++) if (!isPlain(items[at], before[at], look)) return false;
+  for (let at = 0; at < items.length; at++) if (!isPlain(items[at], before[at])) return false;
   return true;
 }
 
-function areFieldsPlain(fields: Fields, checked: unknown, look: Look): boolean {
+function areFieldsPlain(fields: Fields, checked: unknown): boolean {
   if (!isPlainObject(fields) || Object.getOwnPropertySymbols(fields).length > 0) return false;
   const before = typeof checked === "object" && checked !== null ? (checked as Fields) : null;
   let shown = 0;
   for (const key in fields) {
     const field = fields[key];
-    const isFieldPlain = field === undefined ? !look.isStrict : isPlain(field, before?.[key], look);
-    if (!isFieldPlain) return false;
+    if (!isPlain(field, before?.[key])) return false;
     shown += 1;
   }
-  return !look.isThorough || !hasStray(fields, shown, checked);
+  return !hasStray(fields, shown, checked);
 }
 
 /** To count the keys of something long takes longer than all else. Of what takes the place of an earlier one, it waits until all is looked at. */
@@ -85,7 +67,7 @@ function isPlainObject(value: object): boolean {
 }
 
 /** The first fault, in words: there is one. */
-function faultIn(value: unknown, path: string, look: Look): string {
+function faultIn(value: unknown, path: string): string {
   if (typeof value === "number") {
     if (Object.is(value, -0)) return `expected ${path} to be a number that JSON keeps, got -0`;
     return unexpected(path, "a finite number", value);
@@ -94,15 +76,13 @@ function faultIn(value: unknown, path: string, look: Look): string {
   if (Array.isArray(value) ? Object.getPrototypeOf(value) !== Array.prototype : !isPlainObject(value))
     return `expected ${path} to be a plain object, got an instance of ${value.constructor?.name ?? "a class"}`;
   if (Object.getOwnPropertySymbols(value).length > 0) return `expected ${path} to have no keys that are symbols`;
-  const stray = look.isThorough ? strayIn(value) : undefined;
+  const stray = strayIn(value);
   if (stray !== undefined) return `expected ${path} to have no key that JSON drops, got ${path}.${stray}`;
   const pieces: readonly (readonly [string, unknown])[] = Array.isArray(value)
     ? Array.from(value, (item: unknown, at) => [`${path}[${at}]`, item])
-    : Object.entries(value)
-        .filter(([, field]) => look.isStrict || field !== undefined)
-        .map(([key, field]) => [`${path}.${key}`, field]);
-  const [at = path, piece] = pieces.find(([, each]) => !isPlain(each, undefined, look)) ?? [];
-  return faultIn(piece, at, look);
+    : Object.entries(value).map(([key, field]) => [`${path}.${key}`, field]);
+  const [at = path, piece] = pieces.find(([, each]) => !isPlain(each, undefined)) ?? [];
+  return faultIn(piece, at);
 }
 
 const strayIn = (value: object): string | undefined =>

@@ -1,4 +1,5 @@
 /** What a member's admin pages say of its health, and what they show to a network. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type Agent, get } from "node:https";
 import { tmpdir } from "node:os";
@@ -7,10 +8,10 @@ import { expect, test, vi } from "vitest";
 import { authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster } from "../../../test/network/joined.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { Member } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const answer = async (member: Member, page: string, init: RequestInit = {}) => {
   const response = await fetch(`${(member.admin as string).replace("0.0.0.0", "127.0.0.1")}${page}`, init);

@@ -9,11 +9,11 @@ import { authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { join } from "../join.ts";
 import type { JoinOptions, Member } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
 
 test("a member that binds another address than the others know it by is reached there", async () => {

@@ -10,8 +10,8 @@ import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { readPems, readTls } from "../certificate-files.ts";
-import { type ClusterConfig, parseConfig } from "../config.ts";
+import { readPems, readTls } from "../../runtime/certificate-files.ts";
+import { type ClusterPlaces, parsePlaces } from "../config.ts";
 import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
 import type { KnownMembers } from "./known-members.ts";
 import * as may from "./known-options.ts";
@@ -22,7 +22,7 @@ import { type Timing, timings } from "./timing.ts";
 export interface Membership {
   readonly platform: Platform;
   readonly id: NodeId;
-  readonly config: ClusterConfig;
+  readonly config: ClusterPlaces;
   readonly limits: ServiceLimits;
   readonly tls: TlsMaterial | null;
   readonly log: Log;
@@ -188,9 +188,8 @@ function checked(
   const members = listen === undefined ? options.members : withListen(options.members, id, listen);
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
   try {
-    // The failure detector is what every member runs.
-    const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
-    const config = parseConfig(file, process.cwd());
+    const file = { cluster, members, limits: transport, ...(tls === undefined ? {} : { tls }) };
+    const config = parsePlaces(file, process.cwd());
     if (!Object.hasOwn(config.members, id))
       throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
     const limits = { maxInstances, maxWaiters };

@@ -1,9 +1,11 @@
 /** What a member counts for Prometheus, as a registry of prom-client shows it: in virtual time, but for what has sockets. */
+
 import { readFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster } from "../../../test/network/joined.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { connect } from "../../client/node.ts";
 import { simulate, type World } from "../../testing/index.ts";
 import { release } from "../../testing/release.ts";
@@ -11,7 +13,6 @@ import type { WorldOptions } from "../../testing/world-options.ts";
 import type { Leadership, Member } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 /** Each line's value, by its name with labels. */
 async function valuesIn(registry: Registry): Promise<Record<string, number>> {

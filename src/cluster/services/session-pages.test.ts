@@ -1,8 +1,10 @@
 /** A member's pages for locks and elections, over HTTP. */
+
 import { type IncomingMessage, request } from "node:http";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster } from "../../../test/network/joined.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { exchange } from "../http-exchange.ts";
 import { eachLine } from "../local/lines.ts";
 import type { Member } from "./api.ts";
@@ -10,7 +12,6 @@ import type { SessionWord } from "./session-words.ts";
 import type { Timing } from "./timing.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const json = { "content-type": "application/json" };
 
 let member: Member;

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { PATIENCE } from "../../../test/patience.ts";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import type { AcquireOptions, Grant, Leadership, Member } from "./api.ts";
@@ -10,7 +10,6 @@ import type { SessionWord } from "./session-words.ts";
 import { Sessions } from "./sessions.ts";
 import { OwnTenure } from "./tenure.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 2 };
 afterEach(() => void vi.useRealTimers());
 
 /** A grant that says when it has been given back. */
@@ -207,7 +206,7 @@ describe("a lock that is lent", () => {
     const session = it.sessions.open("mutex", "x", {});
     const grant = new FakeGrant(1);
     it.asked[0]?.grant(grant);
-    await sleep(1);
+    await new Promise(setImmediate);
     const from = performance.now() + 60_000;
     for (let more = 0; more < 1_000; more += 1) grant.confirm(from + more);
     grant.lose();
@@ -238,8 +237,7 @@ describe("a campaign for others", () => {
   test("takes turns with others of the same name", async () => {
     const it = lending();
     const [first, second, third] = [1, 2, 3].map(() => opened(it, {}, "election"));
-    await sleep(5);
-    expect(it.campaigns).toHaveLength(1);
+    await vi.waitUntil(() => it.campaigns.length === 1, PATIENCE);
     second?.session.leave();
     await second?.ended;
     first?.session.leave();

@@ -57,7 +57,7 @@ export function readDocument({ value, revision }: Pick<StoreEntry, "value" | "re
 
 function parsed(value: string): LockDocument {
   try {
-    const read: unknown = { tokenOffset: 0, ...JSON.parse(value) }; // Locks of earlier versions have no offset.
+    const read: unknown = JSON.parse(value);
     if (problem(shape, read, "lock") === null) return read as LockDocument;
   } catch {} // As below.
   throw refusalOf(refuse("bad-operation", "what stands in the place of a lock was not written by Coterie"));

@@ -5,12 +5,12 @@
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { type CheckRequest, isRandom, requestFrom } from "../check-request.ts";
-import { type Experiment, requireWordsOf } from "../experiment.ts";
+import { type Experiment, requireOptionsFor } from "../experiment.ts";
+import { type ExperimentOption, experimentOptions, MAX_SEED, optionsFor } from "../options.ts";
 import { parseScenario } from "../scenario/parse.ts";
 import { firstProblem, suggestion } from "../scenario/problem.ts";
 import { type Staged, staged } from "../simulate.ts";
 import { scenarioOf } from "../simulation.ts";
-import { MAX_SEED, type Word, words, wordsOf } from "../words.ts";
 import { wholeNumber } from "../written-values.ts";
 
 /** What a campaign is made of, as text: plain data, so that it reaches a thread. */
@@ -212,29 +212,29 @@ function runsOf(each: WrittenExperiment, place: string, { file, scenarios }: Cam
 /** @param ofCampaigns words that the campaign answers by itself. */
 function experimentOf(
   given: Readonly<Record<string, unknown>>,
-  use: keyof typeof wordsOf,
+  use: keyof typeof optionsFor,
   ofCampaigns: readonly string[],
 ): Experiment {
   const { protocol, ...rest } = given;
-  const known: Readonly<Record<string, Word<unknown>>> = words;
+  const known: Readonly<Record<string, ExperimentOption<unknown>>> = experimentOptions;
   const read = Object.entries(rest).map(([name, value]): [string, unknown] => {
     const word = Object.hasOwn(known, name) ? known[name] : undefined;
     if (word === undefined)
       throw new UsageError(
         "bad-campaign-word",
-        `${unexpected(name, "absent", value)}${suggestion(name, Object.keys(wordsOf[use]))}`,
+        `${unexpected(name, "absent", value)}${suggestion(name, Object.keys(optionsFor[use]))}`,
       );
     if (ofCampaigns.includes(name))
       throw new UsageError("bad-campaign-word", unexpected(name, "absent, as the campaign has its own", value));
     return [name, word.read(asText(word, name, value), name)];
   });
   const experiment = { protocol, ...Object.fromEntries(read) } as Experiment;
-  requireWordsOf(use, experiment);
+  requireOptionsFor(use, experiment);
   return experiment;
 }
 
 /** The value as the command line has it. */
-function asText({ value: form }: Word<unknown>, name: string, value: unknown): string {
+function asText({ value: form }: ExperimentOption<unknown>, name: string, value: unknown): string {
   if (form === null || value === true) {
     if (value === true && (form === null || form.startsWith("["))) return "any";
     throw new UsageError("bad-campaign-word", unexpected(name, form === null ? "true, or absent" : form, value));

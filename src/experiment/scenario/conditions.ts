@@ -1,7 +1,7 @@
 /** What a step waits for, looked for in the trace. */
 import type { TraceEntry } from "../../trace/entry.ts";
+import { isTimer, typeOf } from "./names.ts";
 import type { Condition } from "./schema.ts";
-import { isTimer, typeOf } from "./words.ts";
 
 /** Counts how often a condition came true since it is looked for. */
 export class Watch {

@@ -2,8 +2,8 @@
 import { equal } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Entry, Outcome } from "../../protocols/index.ts";
+import { isProperty } from "./names.ts";
 import type { Expectation } from "./schema.ts";
-import { isProperty } from "./words.ts";
 
 export interface Judged {
   /** The field of the scenario, such as `leader`, `messages.byType.answer` or `steps[2].when`. */

@@ -100,15 +100,6 @@ const refused: readonly [string, string][] = [
     "x.yaml:4:31: expected begin.states.7 to be absent: the node is down, got ",
   ],
   [`${head}steps:\n  - crash: 9`, "x.yaml:5:5: expected steps[0].crash to be one of the nodes 0 … 7, got 9"],
-  [`${head}under: {}`, "x.yaml:4:1: expected under to be absent, got {} (it is called variants now)"],
-  [
-    `${head}steps:\n  - tell: { node: 6 }`,
-    'x.yaml:5:5: expected steps[0].tell to be absent, got {"node":6} (it is called command now)',
-  ],
-  [
-    `${head}steps:\n  - when: { says: elected }\n    crash: 6`,
-    'x.yaml:5:13: expected steps[0].when.says to be absent, got "elected" (it is called emits now)',
-  ],
   [`${head}steps:\n  - crahs: 7`, "x.yaml:5:5: expected steps[0].crahs to be absent, got 7 (did you mean crash?)"],
   [`${head}steps:\n  - crush: 7`, "x.yaml:5:5: expected steps[0].crush to be absent, got 7 (did you mean crash?)"],
   [

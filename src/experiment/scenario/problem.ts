@@ -19,19 +19,8 @@ export function wrong(path: Path, expected: string, got: unknown): Problem {
   return { path, sentence: unexpected(fieldName(path), expected, got) };
 }
 
-/** Words of scenarios that have another name now. */
-const renamed = new Map([
-  ["tell", "command"],
-  ["says", "emits"],
-  ["nth", "occurrence"],
-  ["under", "variants"],
-  ["midStep", "withinStep"],
-]);
-
 /** ` (did you mean crash?)` where one of the words is close to this one. */
 export function suggestion(word: string, known: readonly string[]): string {
-  const now = renamed.get(word);
-  if (now !== undefined && known.includes(now)) return ` (it is called ${now} now)`;
   const distances = known.map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }));
   const [best] = distances.sort((a, b) => a.distance - b.distance);
   return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3))

@@ -17,10 +17,10 @@ import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
 import { conditionText, Watch } from "./conditions.ts";
 import type { Judged } from "./expectations.ts";
+import { addressed } from "./names.ts";
 import { fieldName, type Path } from "./problem.ts";
 import { type Result, resultOf } from "./result.ts";
 import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
-import { addressed } from "./words.ts";
 
 export interface RunHooks {
   /** Receives every entry of the trace. */

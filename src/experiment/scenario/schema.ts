@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
-import { behaviours, behaviourWords } from "../../protocols/byzantine.ts";
+import { behaviours } from "../../protocols/byzantine.ts";
 import { protocolNames } from "../../protocols/index.ts";
 
 const MAX_NODES = 10_000_000;
@@ -280,7 +280,7 @@ export const scenarioSchema = z
       byzantine: z
         .union(
           [
-            z.record(nodeKey, z.enum(behaviourWords, `one of ${behaviours.join(", ")}`)),
+            z.record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`)),
             z.array(node).transform((nodes) => Object.fromEntries(nodes.map((id) => [id, "adversary" as const]))),
           ],
           "an object from node to behaviour, or a list of nodes",

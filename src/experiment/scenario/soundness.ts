@@ -4,10 +4,10 @@ import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
 import { statesProblem } from "./begin-states.ts";
+import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./names.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { type Cast, cast } from "./run.ts";
 import { askWords, asVariant, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
-import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
 
 /** The outcome that each family's runs have, as an expectation names it. */
 const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {

@@ -11,10 +11,9 @@
  *
  * With the option `rounds: "f"` there is one round less, and f crashes divide the nodes: that is the lower bound, shown.
  */
-import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
-import { list, natural, oneOf, real, struct, text } from "../../core/shape.ts";
-import { requirePositive, settle } from "../options.ts";
+import { list, natural, oneOf, text } from "../../core/shape.ts";
+import { type OptionsOf, option, optionTable, positive, whole } from "../options.ts";
 
 export type FloodSet = {
   state: {
@@ -34,30 +33,32 @@ export type FloodSet = {
 type State = FloodSet["state"];
 type Ctx = Context<FloodSet>;
 
-export interface FloodSetOptions {
-  /** How many crashes it has to stand. */
-  f: number;
-  /** How many rounds there are. */
-  rounds: "f + 1" | "f";
-  /** What the nodes propose when they start, by their ids; where there is nothing, values are commands. */
-  values: string[];
-  /** A round ends after this time, which is longer than any message travels. */
-  roundMs: number;
-}
-
-const defaults: FloodSetOptions = { f: 1, rounds: "f + 1", values: [], roundMs: 100 };
 const MAX_VALUES = 1_000;
 const value = text(1_000);
 const values = list(value, MAX_VALUES);
-const optionShape = struct<FloodSetOptions>({ f: natural, rounds: oneOf("f + 1", "f"), values, roundMs: real });
+const floodSetOptions = optionTable(
+  "floodSet",
+  {
+    f: whole(1, "how many crashes it tolerates"),
+    rounds: option(oneOf("f + 1", "f"), "f + 1", "how many rounds there are"),
+    values: option(
+      values,
+      [],
+      "the values that nodes propose when they start, by node id; empty: commands propose them",
+    ),
+    roundMs: positive(100, "the length of a round, longer than any message travels"),
+  },
+  ({ f, rounds }, refuse) => {
+    if (rounds === "f" && f === 0) refuse("f", "at least 1, where there are f rounds");
+  },
+);
+
+export type FloodSetOptions = OptionsOf<typeof floodSetOptions>;
 
 export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
-  const options = settle(defaults, optionShape, given, "floodSet");
+  const options = floodSetOptions.settle(given);
   const { f, roundMs } = options;
-  requirePositive("floodSet.roundMs", roundMs);
   const rounds = options.rounds === "f" ? f : f + 1;
-  if (rounds === 0)
-    throw new UsageError("bad-option", unexpected("floodSet.f", "at least 1, where there are f rounds", f));
 
   /** In the first round what a node proposes, in each later one all that it knows when the round before has ended. */
   function tell(state: State, ctx: Ctx): void {

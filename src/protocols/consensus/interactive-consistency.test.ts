@@ -136,7 +136,7 @@ describe("interactive consistency", () => {
     }
   });
 
-  it("the same with 100 seeds, and two among seven", { tags: ["long"] }, () => {
+  it("the same with 100 seeds, and two among seven", { tags: ["larger"] }, () => {
     for (let seed = 11; seed <= 110; seed++) {
       expect(beside(oral, 4, [3], seed).sim.verdict()).toEqual([]);
       expect(beside(bySignature, 4, [1, 3], seed).sim.verdict()).toEqual([]);

@@ -15,11 +15,11 @@
 import { entriesIn, nodesIn, type PerNode } from "../../core/per-node.ts";
 import { equal } from "../../core/plain.ts";
 import type { Context, NodeId, Property, Protocol, Vocabulary, World } from "../../core/protocol.ts";
-import { list, natural, nullable, oneOf, real, struct } from "../../core/shape.ts";
+import { list } from "../../core/shape.ts";
 import { contexts } from "../contexts.ts";
-import { requirePositive, settle } from "../options.ts";
+import { type OptionsOf, option, optionTable } from "../options.ts";
 import { type OralMessages, oralMessages } from "./byzantine-generals/byzantine-generals.ts";
-import { type GeneralsOptions, orderShape } from "./byzantine-generals/generals.ts";
+import { type GeneralsOptions, orderShape, roundOptions } from "./byzantine-generals/generals.ts";
 import { type SignedMessages, signedMessages } from "./byzantine-generals/signed-messages.ts";
 
 export type InteractiveConsistency<General extends Vocabulary = OralMessages> = {
@@ -41,20 +41,18 @@ export type InteractiveConsistency<General extends Vocabulary = OralMessages> = 
   };
 };
 
-export interface InteractiveConsistencyOptions extends Pick<GeneralsOptions, "m" | "ties" | "roundMs"> {
-  /** What the nodes propose when they start, by their ids; where there is nothing, values are commands. */
-  values: string[];
-}
-
 const NOTHING = "nothing";
 const MAX_VALUES = 1_000;
-const defaults: InteractiveConsistencyOptions = { m: null, ties: "default", roundMs: 100, values: [] };
-const optionShape = struct<InteractiveConsistencyOptions>({
-  m: nullable(natural),
-  ties: oneOf("default", "heard"),
-  roundMs: real,
-  values: list(orderShape, MAX_VALUES),
+const consistencyOptions = optionTable("interactiveConsistency", {
+  ...roundOptions,
+  values: option(
+    list(orderShape, MAX_VALUES),
+    [],
+    "the values that nodes propose when they start, by node id; empty: commands propose them",
+  ),
 });
+
+export type InteractiveConsistencyOptions = OptionsOf<typeof consistencyOptions>;
 
 type Given = Partial<InteractiveConsistencyOptions>;
 
@@ -78,9 +76,8 @@ function overGenerals<General extends Generals>(
 ): Protocol<InteractiveConsistency<General>> {
   type State = InteractiveConsistency<General>["state"];
   type Ctx = Context<InteractiveConsistency<General>>;
-  const { values, ...options } = settle(defaults, optionShape, given, "interactiveConsistency");
+  const { values, ...options } = consistencyOptions.settle(given);
   const { roundMs } = options;
-  requirePositive("interactiveConsistency.roundMs", roundMs);
 
   const made = new Map<NodeId, Protocol<General>>();
   /** The algorithm of those who have this commander. */

@@ -121,7 +121,7 @@ describe("commit on a replicated log", () => {
     expect(decisions).toBeGreaterThan(100);
   });
 
-  it("keeps it in many", { tags: ["long"], timeout: 600_000 }, () => {
+  it("keeps it in many", { tags: ["larger"] }, () => {
     for (let seed = 13; seed <= 60; seed++) adversity(seed);
   });
 

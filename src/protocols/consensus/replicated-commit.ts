@@ -13,8 +13,8 @@
  *     begin 0.1   yes by 2   abort                 ⇒ abort; a yes that comes later changes nothing
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { natural, oneOf, real, struct, text } from "../../core/shape.ts";
-import { requirePositive, settle } from "../options.ts";
+import { natural, oneOf, text } from "../../core/shape.ts";
+import { count, type OptionsOf, optionTable, positive } from "../options.ts";
 import type { System, WireTable } from "../system.ts";
 import { type Command, commandShape, snapshotShape } from "./family/replicated-log.ts";
 import { raft } from "./raft/raft.ts";
@@ -67,18 +67,13 @@ export type ReplicatedCommit = {
   record: { type: "life"; life: number; votes: string } | { type: "voted"; name: string; vote: Vote };
 };
 
-export interface ReplicatedCommitOptions {
-  /** A transaction that lacks votes after so long is aborted, by whichever node is first. */
-  votesMs: number;
-  /** What does not stand in the log is put to it again after this time. */
-  againMs: number;
-  /** After so many places the log may forget. */
-  snapshotEvery: number;
-}
+const commitOptions = optionTable("replicated-commit", {
+  votesMs: positive(2_000, "a transaction that lacks votes after this time is aborted, by the first node that notices"),
+  againMs: positive(1_000, "an entry that is not in the log after this time is proposed again"),
+  snapshotEvery: count(100, "the number of log entries after which the log may forget them"),
+});
 
-const defaults: ReplicatedCommitOptions = { votesMs: 2_000, againMs: 1_000, snapshotEvery: 100 };
-
-const optionShape = struct<ReplicatedCommitOptions>({ votesMs: real, againMs: real, snapshotEvery: natural });
+export type ReplicatedCommitOptions = OptionsOf<typeof commitOptions>;
 
 /** More than so many do not wait. */
 const MAX_WANTED = 1_000;
@@ -94,9 +89,7 @@ const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}
 const isOpen = ({ decision }: Tally): boolean => decision === null;
 
 export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Protocol<ReplicatedCommit> {
-  const { votesMs, againMs, snapshotEvery } = settle(defaults, optionShape, given, "replicated-commit");
-  for (const [name, value] of Object.entries({ votesMs, againMs, snapshotEvery }))
-    requirePositive(`replicated-commit.${name}`, value);
+  const { votesMs, againMs, snapshotEvery } = commitOptions.settle(given);
 
   /** A life begins with each start, and when its numbers are used up. */
   function beginLife(state: State, ctx: Ctx): void {

@@ -55,7 +55,7 @@ describe("bully with a failure detector", () => {
   ];
   const title = "comes to one leader, the highest that is alive and stands, whatever %s before";
   it.each(scripts)(title, (_what, kinds) => comesToOneLeader(kinds, 60));
-  it.each(scripts)(`${title}: longer`, { tags: ["long"] }, (_what, kinds) => comesToOneLeader(kinds, 600));
+  it.each(scripts)(`${title}: longer`, { tags: ["larger"] }, (_what, kinds) => comesToOneLeader(kinds, 600));
 
   function comesToOneLeader(kinds: Kind[], numRuns: number): void {
     fc.assert(

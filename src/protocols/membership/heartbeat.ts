@@ -14,8 +14,8 @@
  */
 import { entriesIn, type PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { natural, struct } from "../../core/shape.ts";
-import { requirePositive, settle } from "../options.ts";
+import { natural } from "../../core/shape.ts";
+import { count, type OptionsOf, optionTable } from "../options.ts";
 
 export type Heartbeat = {
   state: { beat: number; peers: PerNode<Watch> };
@@ -41,33 +41,21 @@ interface Watch {
   calmBeats: number;
 }
 
-export interface HeartbeatOptions {
-  /** Time between two beats. */
-  intervalMs: number;
-  /** How many beats in a row may be missed at first. */
-  minMisses: number;
-  /** How far mistakes may widen that. Equal to `minMisses`: a fixed timeout. */
-  maxMisses: number;
-  /** After so many beats without a miss, one miss less is tolerated again. */
-  calmBeats: number;
-}
-
-/** A crash is suspected within 400 ms; where the network proves slower, within 700 ms. */
-const defaults: HeartbeatOptions = { intervalMs: 100, minMisses: 3, maxMisses: 6, calmBeats: 100 };
-
-const optionShape = struct<HeartbeatOptions>({
-  intervalMs: natural,
-  minMisses: natural,
-  maxMisses: natural,
-  calmBeats: natural,
+/** A crash is suspected within 400 ms; if the network proves slower, within 700 ms. */
+const heartbeatOptions = optionTable("heartbeat", {
+  intervalMs: count(100, "the time between two beats"),
+  minMisses: count(3, "how many beats in a row may be missed at first"),
+  maxMisses: count(6, "how far mistakes may raise that; equal to `minMisses`: a fixed timeout"),
+  calmBeats: count(100, "after this many beats without a miss, one miss less is tolerated again"),
 });
+
+export type HeartbeatOptions = OptionsOf<typeof heartbeatOptions>;
 
 type State = Heartbeat["state"];
 type Ctx = Context<Heartbeat>;
 
 export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat> {
-  const options = settle(defaults, optionShape, given, "heartbeat");
-  for (const [name, value] of Object.entries(options)) requirePositive(`heartbeat.${name}`, value);
+  const options = heartbeatOptions.settle(given);
   const maxMisses = Math.max(options.minMisses, options.maxMisses);
 
   function beat(state: State, ctx: Ctx): void {

@@ -26,7 +26,7 @@ import type { Context, NodeId, Protocol, World } from "../../core/protocol.ts";
 import type { PerNode } from "../../core/per-node.ts";
 import { list, natural, nullable, problem, struct, text } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
-import { requirePositive, settle } from "../options.ts";
+import { type OptionsOf, option, optionTable, positive } from "../options.ts";
 import { type GroupNotice, groupNoticeShapes, MAX_GROUP_MEMBERS } from "../service/coordination-service/group-notices.ts";
 import type { GroupOperation, SessionId } from "../service/coordination-service/operations.ts";
 
@@ -105,37 +105,22 @@ export type LogViews = {
     | { type: "asked"; operation: GroupOperation };
 };
 
-export interface LogViewsOptions {
-  /** Of the group, in the service. */
-  readonly group: string;
-  /** How the group is used: members that enter it with another setting are refused. */
-  readonly setting: string;
-  /** A member that has not answered after two of these is expelled. */
-  readonly roundMs: number;
-  /** How long suspicions gather before members are expelled. */
-  readonly gatherMs: number;
-  /** Before an expelled node enters again, doubled each time up to the maximum. */
-  readonly backOffMs: number;
-  readonly maxBackOffMs: number;
-}
+const logViewsOptions = optionTable(
+  "views",
+  {
+    group: option(text(256), "group", "the name of the group in the service"),
+    setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
+    roundMs: positive(500, "a member that has not answered after two of these is expelled"),
+    gatherMs: positive(20, "how long suspicions gather before members are expelled"),
+    backOffMs: positive(50, "before an expelled node enters again, doubled each time up to `maxBackOffMs`"),
+    maxBackOffMs: positive(5_000, "the longest wait before an expelled node enters again"),
+  },
+  ({ backOffMs, maxBackOffMs }, refuse) => {
+    if (maxBackOffMs < backOffMs) refuse("maxBackOffMs", `a number >= backOffMs, which is ${backOffMs}`);
+  },
+);
 
-const defaults: LogViewsOptions = {
-  group: "group",
-  setting: "",
-  roundMs: 500,
-  gatherMs: 20,
-  backOffMs: 50,
-  maxBackOffMs: 5_000,
-};
-
-const optionShape = struct<LogViewsOptions>({
-  group: text(256),
-  setting: text(4_096),
-  roundMs: natural,
-  gatherMs: natural,
-  backOffMs: natural,
-  maxBackOffMs: natural,
-});
+export type LogViewsOptions = OptionsOf<typeof logViewsOptions>;
 
 /** Back-off grows to this power of two at most. */
 const MOST_DOUBLINGS = 10;
@@ -150,10 +135,7 @@ type State = LogViews["state"];
 type Ctx = Context<LogViews>;
 
 export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
-  const options = settle(defaults, optionShape, given, "views");
-  const { group: name, setting, roundMs, gatherMs, backOffMs, maxBackOffMs } = options;
-  for (const [option, value] of Object.entries({ roundMs, gatherMs, backOffMs, maxBackOffMs }))
-    requirePositive(`views.${option}`, value);
+  const { group: name, setting, roundMs, gatherMs, backOffMs, maxBackOffMs } = logViewsOptions.settle(given);
 
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
 

@@ -177,7 +177,7 @@ describe("basic multicast: what it promises", () => {
   it.each([
     [() => basicMulticast({ order: "fifo" } as never), "expected basic-multicast.order to be absent"],
     [() => basicMulticast({ resendMs: 0 }), "expected basic-multicast.resendMs to be a finite number > 0, got 0"],
-    [() => basicMulticast({ maxTries: 0 }), "expected basic-multicast.maxTries to be a finite number > 0, got 0"],
+    [() => basicMulticast({ maxTries: 0 }), "expected basic-multicast.maxTries to be a whole number > 0, got 0"],
   ])("refuses options that make no sense", (build, sentence) => {
     expect(build).toThrow(sentence);
   });

@@ -10,8 +10,8 @@
  *           once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { boolean, natural, real, type Shape, struct, text } from "../../core/shape.ts";
-import { requirePositive, settle } from "../options.ts";
+import { natural, type Shape, text } from "../../core/shape.ts";
+import { count, flag, type OptionsOf, optionTable, positive } from "../options.ts";
 import type { Multicast } from "./parts/layers.ts";
 import { isReceived, type Received, received } from "./parts/received.ts";
 
@@ -31,24 +31,17 @@ export type BasicMulticast<P = string> = {
   event: Multicast<P>["event"];
 };
 
-export interface BasicMulticastOptions {
-  /** Whether each message is acknowledged, and sent again to members that have not done so. Reliable links do without. */
-  acknowledges: boolean;
-  /** With acknowledgements: whether a copy of what was delivered is known, so that each message is delivered once. */
-  dropsCopies: boolean;
-  resendMs: number;
-  /** A member that has not acknowledged a message that was sent so often has crashed. */
-  maxTries: number;
-}
-
-const defaults: BasicMulticastOptions = { acknowledges: false, dropsCopies: true, resendMs: 100, maxTries: 10 };
-
-const optionShape = struct<BasicMulticastOptions>({
-  acknowledges: boolean,
-  dropsCopies: boolean,
-  resendMs: real,
-  maxTries: natural,
+const basicMulticastOptions = optionTable("basic-multicast", {
+  acknowledges: flag(
+    false,
+    "whether each message is acknowledged, and sent again to members that have not acknowledged it; reliable links do without",
+  ),
+  dropsCopies: flag(true, "with acknowledgements: whether a copy of a delivered message is dropped"),
+  resendMs: positive(100, "how long a sender waits for acknowledgements before it sends again"),
+  maxTries: count(10, "a member that has not acknowledged a message that was sent this often counts as crashed"),
 });
+
+export type BasicMulticastOptions = OptionsOf<typeof basicMulticastOptions>;
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
@@ -58,9 +51,7 @@ export function basicMulticast<P = string>(
 ): Protocol<BasicMulticast<P>> {
   type State = BasicMulticast<P>["state"];
   type Ctx = Context<BasicMulticast<P>>;
-  const { acknowledges, dropsCopies, resendMs, maxTries } = settle(defaults, optionShape, given, "basic-multicast");
-  requirePositive("basic-multicast.resendMs", resendMs);
-  requirePositive("basic-multicast.maxTries", maxTries);
+  const { acknowledges, dropsCopies, resendMs, maxTries } = basicMulticastOptions.settle(given);
 
   function deliver(ctx: Ctx, from: NodeId, number: number, body: P): void {
     ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${number}` });

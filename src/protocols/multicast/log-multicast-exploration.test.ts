@@ -31,24 +31,22 @@ describe("multicast through a log, every run within bounds", () => {
 
   it("two members, and any two timers: sessions are lost", {
     tags: ["long"],
-    timeout: 300_000,
   }, () => {
     isSound({ nodes: 2, maxTimeouts: 2 }, 37_900, [...DELIVERED, "session.lost"]);
   });
 
-  it("two members, of which any one crashes, and comes back", { tags: ["long"], timeout: 300_000 }, () => {
+  it("two members, of which any one crashes, and comes back", { tags: ["long"] }, () => {
     isSound({ nodes: 2, maxTimeouts: 1, crashes: 1, recoveries: 1 }, 28_992);
   });
 
   const three: Bounds = { nodes: 3, send: [0], begin: "together", maxTimeouts: 1 };
   it("three members, of which one sends: one timer, five messages on their way", {
     tags: ["long"],
-    timeout: 300_000,
   }, () => {
     isSound({ ...three, maxInFlight: 5 }, 139_361);
   });
 
-  it("likewise with four messages, and any one crashes at any time", { tags: ["long"], timeout: 300_000 }, () => {
+  it("likewise with four messages, and any one crashes at any time", { tags: ["long"] }, () => {
     isSound({ ...three, maxInFlight: 4, crashes: 1 }, 81_079);
   });
 });

@@ -18,7 +18,7 @@ import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
 import { asLayer, to } from "./parts/as-layer.ts";
 import { MAX_PAYLOAD_BYTES } from "./parts/group.ts";
-import { multicastEvents, viewWires } from "./view-synchrony.ts";
+import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: LogViews };
 type Whole<P> = Assembly<Parts<P>>;

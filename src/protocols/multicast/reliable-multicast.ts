@@ -13,8 +13,8 @@
  *           delivers its own at once, the others after one message time.
  */
 import type { NodeId, Protocol } from "../../core/protocol.ts";
-import { boolean, natural, type Shape, struct, text } from "../../core/shape.ts";
-import { settle } from "../options.ts";
+import { natural, type Shape, text } from "../../core/shape.ts";
+import { flag, type OptionsOf, optionTable } from "../options.ts";
 import { type BasicMulticast, basicMulticast } from "./basic-multicast.ts";
 import type { Multicast } from "./parts/layers.ts";
 import { type Over, over } from "./parts/over.ts";
@@ -33,14 +33,14 @@ type Relaying<P> = {
   event: Multicast<P>["event"];
 };
 
-export interface ReliableMulticastOptions {
-  /** Whether the basic multicast below has each message acknowledged. Reliable links do without. */
-  acknowledges: boolean;
-}
+const reliableMulticastOptions = optionTable("reliable-multicast", {
+  acknowledges: flag(
+    false,
+    "whether the basic multicast below has each message acknowledged, and resends it otherwise: for links that lose messages",
+  ),
+});
 
-const defaults: ReliableMulticastOptions = { acknowledges: false };
-
-const optionShape = struct<ReliableMulticastOptions>({ acknowledges: boolean });
+export type ReliableMulticastOptions = OptionsOf<typeof reliableMulticastOptions>;
 
 export type ReliableMulticast<P = string> = Over<Relaying<P>, BasicMulticast<Relaying<P>["message"]>>;
 
@@ -50,7 +50,7 @@ export function reliableMulticast<P = string>(
   given?: Partial<ReliableMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
 ): Protocol<ReliableMulticast<P>> {
-  const options = settle(defaults, optionShape, given, "reliable-multicast");
+  const options = reliableMulticastOptions.settle(given);
   return over(relaying(payload), (carried) => basicMulticast(options, carried));
 }
 

@@ -21,10 +21,11 @@ import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
 import { type Shape, text } from "../../core/shape.ts";
 import { type Views, type ViewsOptions, views } from "../membership/views/agreement.ts";
-import { requireParts } from "../options.ts";
+import { inPart, requireParts, withFixed } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
 import { isCutOf } from "./ip-multicast/validation.ts";
 import { asLayer, to } from "./parts/as-layer.ts";
+import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
@@ -49,22 +50,6 @@ export interface ViewSynchronyOptions {
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
-/** Between what carries the messages and what agrees on the views. */
-export const viewWires = {
-  views: {
-    flush: ({ round }, give) => give("multicast", { type: "flush", round }),
-    fill: ({ round, cut, holders }, give) => give("multicast", { type: "fill", round, cut, holders }),
-    installed: ({ view, members, cut }, give) => give("multicast", { type: "change", view, members, cut }),
-    ejected: (_event, give) => give("multicast", { type: "eject" }),
-  },
-  multicast: {
-    flushed: ({ round, received }, give) => give("views", { type: "flushed", round, received }),
-    filled: ({ round }, give) => give("views", { type: "filled", round }),
-  },
-} satisfies Wires<Parts<string>>;
-
-/** What of the multicast is not between the parts only. */
-export const multicastEvents = ["delivered", "refused", "stable", "blocked", "installed", "ejected"];
 const viewEvents = ["left", "stalled", "resumed"];
 
 /** @param payload the shape of what is multicast: text, or messages of the layer above. */
@@ -74,8 +59,10 @@ export function viewSynchrony<P = string>(
 ): Protocol<ViewSynchrony<P>> {
   requireParts("view-synchrony", options, ["multicast", "views"]);
   const parts = {
-    multicast: ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload),
-    views: views(options.views),
+    multicast: inPart("multicast", () =>
+      withFixed(["begin"], () => ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload)),
+    ),
+    views: inPart("views", () => views(options.views)),
   };
   const wires = viewWires as unknown as Wires<Parts<P>>;
   const whole = assemble<Parts<P>>("view-synchrony", parts, wires, { face: "multicast" });

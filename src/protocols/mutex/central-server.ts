@@ -10,8 +10,8 @@
  *           hand-over 2.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { natural, nullable, struct } from "../../core/shape.ts";
-import { settle } from "../options.ts";
+import { natural, nullable } from "../../core/shape.ts";
+import { type OptionsOf, option, optionTable } from "../options.ts";
 import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type CentralServer = {
@@ -38,18 +38,17 @@ interface Service {
   grants: number;
 }
 
-export interface CentralServerOptions {
-  /** Who serves; null: the node with the lowest id. */
-  server: NodeId | null;
-}
+const centralServerOptions = optionTable("central-server", {
+  server: option(nullable(natural), null, "the node that serves; `null`: the one with the lowest id"),
+});
 
-const optionShape = struct<CentralServerOptions>({ server: nullable(natural) });
+export type CentralServerOptions = OptionsOf<typeof centralServerOptions>;
 
 type State = CentralServer["state"];
 type Ctx = Context<CentralServer>;
 
 export function centralServer(given?: Partial<CentralServerOptions>): Protocol<CentralServer> {
-  const { server } = settle({ server: null }, optionShape, given, "central-server");
+  const { server } = centralServerOptions.settle(given);
 
   function serve(service: Service, state: State, ctx: Ctx): void {
     if (service.holder !== null) return;

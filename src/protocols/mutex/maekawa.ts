@@ -11,9 +11,9 @@
  *           each voter other than the node itself. Client delay 2 message times, hand-over 2.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { natural, struct } from "../../core/shape.ts";
+import { natural } from "../../core/shape.ts";
 import { include } from "../node-set.ts";
-import { settle } from "../options.ts";
+import { requireNoOptions } from "../options.ts";
 import { mutexProperties, type Section } from "./family/properties.ts";
 import { electorates, voteCount } from "./parts/voting-sets.ts";
 
@@ -42,7 +42,7 @@ type State = Maekawa["state"];
 type Ctx = Context<Maekawa>;
 
 export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
-  settle({}, struct({}), given, "maekawa"); // It has no options.
+  requireNoOptions("maekawa", given);
   const votersOf = electorates();
 
   function request(from: NodeId, state: State, ctx: Ctx): void {

@@ -13,8 +13,8 @@
  * last one, which is not in the paper; it grows with each hand-over too, so a privilege that arrives twice is known by it.
  */
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { natural, oneOf, struct } from "../../core/shape.ts";
-import { settle } from "../options.ts";
+import { natural, oneOf } from "../../core/shape.ts";
+import { type OptionsOf, option, optionTable } from "../options.ts";
 import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type Raymond = {
@@ -36,21 +36,22 @@ export type Raymond = {
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-/** How the nodes, by ascending ids, form a tree. Its root has the privilege at first. */
-export type Tree = "binary" | "star" | "line";
-
-export interface RaymondOptions {
-  tree: Tree;
-}
-
 type State = Raymond["state"];
 type Ctx = Context<Raymond>;
 
-const defaults: RaymondOptions = { tree: "binary" };
-const optionShape = struct<RaymondOptions>({ tree: oneOf("binary", "star", "line") });
+const raymondOptions = optionTable("raymond", {
+  tree: option(
+    oneOf("binary", "star", "line"),
+    "binary",
+    "how the nodes, by ascending ids, form a tree, whose root has the privilege at first: each node with two children, all below the first, or one after the other",
+  ),
+});
+
+export type RaymondOptions = OptionsOf<typeof raymondOptions>;
+export type Tree = RaymondOptions["tree"];
 
 export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
-  const { tree } = settle(defaults, optionShape, given, "raymond");
+  const { tree } = raymondOptions.settle(given);
   return {
     name: "raymond",
     init(self, peers) {

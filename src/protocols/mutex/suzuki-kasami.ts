@@ -14,8 +14,8 @@
  */
 import type { PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { list, natural, perNode, struct } from "../../core/shape.ts";
-import { settle } from "../options.ts";
+import { list, natural, perNode } from "../../core/shape.ts";
+import { requireNoOptions } from "../options.ts";
 import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type SuzukiKasami = {
@@ -50,7 +50,7 @@ type Ctx = Context<SuzukiKasami>;
 const MAX_NODES = 10_000;
 
 export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasami> {
-  settle({}, struct({}), given, "suzuki-kasami"); // It has no options.
+  requireNoOptions("suzuki-kasami", given);
   return {
     name: "suzuki-kasami",
     init: (self, peers) => ({

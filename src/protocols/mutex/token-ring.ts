@@ -10,8 +10,8 @@
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { list, natural, real, struct } from "../../core/shape.ts";
-import { requirePositive, settle } from "../options.ts";
+import { natural } from "../../core/shape.ts";
+import { nodeIds, type OptionsOf, option, optionTable, positive } from "../options.ts";
 import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type TokenRing = {
@@ -31,24 +31,19 @@ export type TokenRing = {
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-export interface TokenRingOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-  /** How long an idle holder keeps the token. */
-  idleMs: number;
-}
-
 /** 5 ms: an idle ring costs 200 messages a second and not all that the network can carry. */
-const defaults: TokenRingOptions = { ring: [], idleMs: 5 };
+const tokenRingOptions = optionTable("token-ring", {
+  ring: option(nodeIds(10_000), [], "every node once, clockwise; empty: ascending by id"),
+  idleMs: positive(5, "how long an idle holder keeps the token"),
+});
 
-const optionShape = struct<TokenRingOptions>({ ring: list(natural, 10_000), idleMs: real });
+export type TokenRingOptions = OptionsOf<typeof tokenRingOptions>;
 
 type State = TokenRing["state"];
 type Ctx = Context<TokenRing>;
 
 export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing> {
-  const { ring, idleMs } = settle(defaults, optionShape, given, "token-ring");
-  requirePositive("token-ring.idleMs", idleMs);
+  const { ring, idleMs } = tokenRingOptions.settle(given);
 
   function clockwise(self: NodeId, peers: readonly NodeId[]): readonly NodeId[] {
     const nodes = [...peers, self].sort((a, b) => a - b);

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
 import { watchedDisk } from "../../../test/journal/watched-disk.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { natural, type Shape, text, variants } from "../../core/shape.ts";
 import { newCounts } from "../metrics.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = journalFolder();
 afterEach(() => void vi.restoreAllMocks());
 

@@ -28,7 +28,7 @@ interface Told {
 }
 
 /**
- * Opens what the journal remembers; a journal that remembers nothing, since it is new or an earlier version's, gets a name and
+ * Opens what the journal remembers; a new journal gets a name and
  * this list of members. Resolves when that is durable: only then may anybody hear of it.
  * @param members the founders, by what this member was told.
  * @throws EnvironmentError `wrong-members` if the journal was begun with another list, or by a founder that is none now.

@@ -1,15 +1,16 @@
 /** A journal that is written anew while it goes on. */
+
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
 import { watchedDisk } from "../../../test/journal/watched-disk.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { Disk, DiskFile } from "../platform/platform.ts";
 import { realPlatform } from "../platform/real.ts";
 import type { Journal, Slot } from "./journal.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = journalFolder();
 const limits = { rewriteFromBytes: 1_000 };
 const LONG = "x".repeat(100);

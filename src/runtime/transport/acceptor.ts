@@ -37,8 +37,8 @@ export interface AcceptorOptions<M> {
   readonly log: Log;
   /** A message has arrived; `number` counts those that `from` sent here in this incarnation. */
   readonly deliver: (from: NodeId, message: M, number: number, incarnation: number) => void;
-  /** A peer has said which run of its process it is, and the newest version that it speaks. */
-  readonly onIncarnation: (peer: NodeId, incarnation: number, version: number) => void;
+  /** A peer has said which run of its process it is. */
+  readonly onIncarnation: (peer: NodeId, incarnation: number) => void;
   /** A node is about to be let in that is to be called there. Where the list of members changes: also one that is not known yet. */
   readonly onCaller?: ((from: NodeId, address: HostPort) => void) | undefined;
   /** A handler failed. */
@@ -235,7 +235,7 @@ export class Acceptor<M> {
     const run = presentRun(incoming, hello.incarnation);
     welcome(this.#receiver(stream, hello.from, run));
     stream.write(welcomeCodec.frame({ incarnation: this.#options.self.incarnation, received: run.received }));
-    this.#options.onIncarnation(hello.from, hello.incarnation, hello.version);
+    this.#options.onIncarnation(hello.from, hello.incarnation);
   }
 
   /** Why this `hello` is turned away, or null. */
@@ -245,7 +245,7 @@ export class Acceptor<M> {
     if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
-    // Where one is newer it knows what the other says, and the hashes say nothing.
+    // Nodes of different versions may differ in the hash: the newer one knows the messages of the older one.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
     const isOfGroup = hello.identity.group === identity.group || hello.identity.group === "";

@@ -6,15 +6,14 @@
 import { hash } from "../../core/plain.ts";
 import { natural, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
-import { differences, type Identity, identityShape, NOBODY } from "./identity.ts";
+import { differences, type Identity, identityShape } from "./identity.ts";
 
 /**
- * What this release writes, and the oldest that it still reads and writes as well. The version grows when frames, the
- * hand-shake or what members say to each other besides messages of algorithms change; docs/compatibility.md says by
- * which rules.
+ * The newest wire version that this release speaks, and the oldest. The version grows when frames, the handshake or the messages
+ * between members change, except for messages of algorithms. The rules are in docs/compatibility.md.
  */
-export const WIRE_VERSION = 5;
-export const OLDEST_WIRE_VERSION = 3;
+export const WIRE_VERSION = 1;
+export const OLDEST_WIRE_VERSION = 1;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
 
@@ -73,42 +72,32 @@ export type Refusal = (typeof refusals)[number];
 export interface Refuse {
   reason: Refusal | "unknown";
   detail: string;
-  /** Who refuses, so that both sides know what they differ in; null of an older version. */
-  identity: Identity | null;
+  /** The identity of the node that refuses, so that both sides can report the difference. */
+  identity: Identity;
 }
 
 const MAX_NAME_BYTES = 256;
 /** All of a hello fits what a stranger may say. */
 export const MAX_CALL_BACK_BYTES = 100;
-/** Every version begins like this, so that a process that cannot talk can at least say so. */
-type Greeting = Omit<Hello, keyof Addition | "address">;
-const greetingCodec = codecOf<Greeting>(
-  struct<Greeting>({
+/** Every version begins with these fields, so that a process that does not speak a common version can refuse with a reason. */
+const helloFields = codecOf<Hello>(
+  struct<Hello>({
     version: natural,
     cluster: text(MAX_NAME_BYTES),
     protocol: natural,
     from: natural,
     to: natural,
     incarnation: natural,
+    oldest: natural,
+    identity: identityShape,
+    address: text(MAX_CALL_BACK_BYTES),
   }),
 );
-type Addition = Pick<Hello, "oldest" | "identity">;
-const additionCodec = codecOf<Addition>(struct<Addition>({ oldest: natural, identity: identityShape }));
-
 export const helloCodec: BodyCodec<Hello> = {
-  frame: (hello) =>
-    frameOf(FRAME.hello, (into) => {
-      greetingCodec.write(hello, into);
-      additionCodec.write(hello, into);
-      into.text(hello.address, MAX_CALL_BACK_BYTES);
-    }),
-  /** Of version 1 only what it has is read, of a newer one only what is known here. */
+  frame: (hello) => frameOf(FRAME.hello, (into) => helloFields.write(hello, into)),
+  /** A later version may append fields, which are skipped. */
   read(from) {
-    const greeting = greetingCodec.read(from);
-    if (greeting.version === 1) return { ...greeting, oldest: greeting.version, identity: NOBODY, address: "" };
-    const addition = additionCodec.read(from);
-    const address = from.position < from.end ? from.text(MAX_CALL_BACK_BYTES) : "";
-    const hello = { ...greeting, ...addition, address };
+    const hello = helloFields.read(from);
     if (hello.version === WIRE_VERSION) requireEnd(from);
     return hello;
   },
@@ -135,13 +124,13 @@ export const refuseCodec: BodyCodec<Refuse> = {
     frameOf(FRAME.refuse, (into) => {
       into.byte(refusals.indexOf(reason as Refusal));
       into.text(detail, MAX_DETAIL_BYTES);
-      if (identity !== null) identityCodec.write(identity, into);
+      identityCodec.write(identity, into);
     }),
-  /** A later release has more reasons, and may say more at the end. */
+  /** A later version may have more reasons, and may append fields, which are skipped. */
   read(from) {
     const reason = refusals[from.byte()] ?? ("unknown" as const);
     const detail = from.text(MAX_DETAIL_BYTES);
-    return { reason, detail, identity: from.position < from.end ? identityCodec.read(from) : null };
+    return { reason, detail, identity: identityCodec.read(from) };
   },
 };
 export const ackCodec = bodyCodec<{ received: number }>(FRAME.ack, struct<{ received: number }>({ received: natural }));

@@ -1,4 +1,5 @@
 /** What outsiders may try. After each of it the member lives, carries good traffic, has counted it and said it once. */
+
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Caller, helloOf, identityOf, messagesFrame } from "../../../test/network/caller.ts";
@@ -15,6 +16,7 @@ import {
   type TransportUnderTest,
   transportUnderTest,
 } from "../../../test/network/transport-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { Random } from "../../core/random.ts";
 import { list, natural, text, variants } from "../../core/shape.ts";
 import type { RefusedReason } from "../metrics.ts";
@@ -28,7 +30,6 @@ afterEach(async () => {
   expect(member.fatal).toEqual([]);
 });
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 /** Longer than any test, however busy the machine is; and for tests of those who let it pass. */
 const PATIENT_HANDSHAKE_MS = 300_000;
 const SHORT_HANDSHAKE_MS = 400;
@@ -128,7 +129,6 @@ describe("10,000 random and mutated frames", () => {
 
   test("crash nothing, grow nothing, and are said once for each reason", {
     tags: ["long"],
-    timeout: 120_000,
   }, async () => {
     const chance = seededRandom();
     const call = async (): Promise<void> => {
@@ -205,7 +205,7 @@ describe("a hello that is not for this member", () => {
     [
       "wrong-version",
       { version: 9, oldest: 9 },
-      "expected wire version 3 to 5, got 9: bring all members to releases that follow each other, one release at a time",
+      "expected wire version 1, got 9: bring all members to releases that follow each other, one release at a time",
     ],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
     ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],

@@ -1,13 +1,14 @@
 /** Who is let in: members with the same list and the journals that each remembers of the others. */
+
 import { describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { groupMemory } from "../journal/group-memory.ts";
 import { createLog } from "../log.ts";
 import { realPlatform } from "../platform/real.ts";
 import { GroupIdentity } from "./identity.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 type Kept = Map<string, unknown[]>;
 
 /** A member as it comes up with this folder. */

@@ -38,9 +38,6 @@ export const identityShape = struct<Identity>({
   remembers: text(MAX_JOURNAL_BYTES),
 });
 
-/** What one of an older version says, which is refused anyhow. */
-export const NOBODY: Identity = { group: "", journal: "", isFounded: false, remembers: "" };
-
 /** The same for the same members, in whatever order they are listed; of many, the first are spelt out. */
 export function groupText(ids: readonly NodeId[]): string {
   const all = [...ids].sort((a, b) => a - b).join(", ");

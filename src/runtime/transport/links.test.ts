@@ -5,18 +5,18 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { helloOf, messagesFrame } from "../../../test/network/caller.ts";
 import { type Numbered, numbered, numberedShape } from "../../../test/network/transport-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
 import { realPlatform } from "../platform/real.ts";
 import { codecOf, Reader } from "../wire.ts";
 import { Acceptor } from "./acceptor.ts";
-import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, WIRE_VERSION, welcomeCodec } from "./frames.ts";
+import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, welcomeCodec } from "./frames.ts";
 import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 /** What is written stands in `written`; with `held`, the writer is told to wait. */
 class ScriptedSocket extends Duplex {
   readonly remoteAddress = "192.0.2.1";
@@ -251,7 +251,7 @@ describe("the dialling end", () => {
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     latest().destroy();
     await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE); // Process 7 accepts this dial, and dies.
-    link.noteIncarnation(8, WIRE_VERSION);
+    link.noteIncarnation(8);
     link.send(numbered(1));
     welcome(7);
     await vi.waitFor(() => expect(sockets).toHaveLength(3), PATIENCE);
@@ -269,7 +269,7 @@ describe("the dialling end", () => {
     await nextTurn();
     latest().say(ackCodec.frame({ received: 2 })); // In the middle of a frame, as after a refusal.
     await nextTurn();
-    link.noteIncarnation(8, WIRE_VERSION);
+    link.noteIncarnation(8);
     expect(lost).toEqual([{ first: 3, last: 3, why: "crashed" }]);
     expect(counts.lost).toEqual({ crashed: 1 });
     welcome(8);
@@ -303,7 +303,7 @@ describe("the dialling end", () => {
     latest().say(ackCodec.frame({ received: 1 }));
     await nextTurn();
     link.send(numbered(13)); // Process 7 is no more, which this end does not know yet.
-    link.noteIncarnation(8, WIRE_VERSION);
+    link.noteIncarnation(8);
     expect(lost).toEqual([{ first: 2, last: 5, why: "crashed" }]);
     welcome(8);
     link.send(numbered(14));
@@ -349,7 +349,7 @@ describe("the dialling end", () => {
     const { link, sockets, welcome, lost } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
-    link.noteIncarnation(8, WIRE_VERSION);
+    link.noteIncarnation(8);
     expect(sockets).toHaveLength(2);
     link.send(numbered(1));
     sockets[0]?.emit("data", ackCodec.frame({ received: 1 }));

@@ -87,8 +87,6 @@ export class OutgoingLink<M> {
   #incarnation: number | null = null;
   /** The run of the peer's process that was known when the connection was dialed. */
   #knownAtDial: number | null = null;
-  /** Which run of the peer's process has said what it speaks. */
-  #said: { readonly incarnation: number; readonly version: number } | null = null;
   /** Dials since the last welcome that came to nothing. */
   #failures = 0;
   #lastProgress = 0;
@@ -148,14 +146,8 @@ export class OutgoingLink<M> {
     return { number: this.#taken, lost: null };
   }
 
-  /** The newest version that the peer's present process speaks; null while that has not said so. */
-  get version(): number | null {
-    return this.#said !== null && this.#said.incarnation === this.#incarnation ? this.#said.version : null;
-  }
-
   /** The peer has said which run of its process it is. What was meant for another run is lost. */
-  noteIncarnation(incarnation: number, version: number): void {
-    this.#said = { incarnation, version };
+  noteIncarnation(incarnation: number): void {
     if (this.#incarnation !== incarnation && this.#incarnation !== null) {
       this.#succeeded();
       if (this.status === "open") this.#abandon(); // It leads to the old process.
@@ -434,7 +426,7 @@ export class OutgoingLink<M> {
     if (reason === "removed") this.#options.identity.onRemoved(peer);
     const isOfIdentity = differences.some((difference) => difference === reason);
     const text = `node ${peer} refuses this node (${reason}): ${detail}`;
-    if (isOfIdentity && identity !== null)
+    if (isOfIdentity)
       this.#options.identity.judge(peer, identity); // Which says what there is.
     else this.#options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.

@@ -12,6 +12,7 @@ import {
   type TransportUnderTest,
   transportUnderTest,
 } from "../../../test/network/transport-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { Random } from "../../core/random.ts";
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
@@ -21,7 +22,6 @@ import { GroupIdentity } from "./identity.ts";
 import { tcpTransport } from "./tcp.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 

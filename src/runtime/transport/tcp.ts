@@ -69,8 +69,6 @@ export interface TcpTransport<M> {
   removePeer(peer: NodeId): void;
   /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
   renew(tls: TlsMaterial): void;
-  /** The newest version that the peer's present process speaks; null while that has not said so. */
-  versionOf(peer: NodeId): number | null;
   readonly address: HostPort;
   readonly peers: readonly PeerStatus[];
   close(): Promise<void>;
@@ -119,7 +117,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     log,
     deliver: (from, message, number, incarnation) =>
       options.deliver(from, message, () => name(from, self, incarnation, number)),
-    onIncarnation: (peer, incarnation, version) => links.get(peer)?.noteIncarnation(incarnation, version),
+    onIncarnation: (peer, incarnation) => links.get(peer)?.noteIncarnation(incarnation),
     onCaller: options.onCaller,
     onFatal: options.onFatal,
   });
@@ -211,7 +209,6 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       listener.renew(material);
       tls = material;
     },
-    versionOf: (peer) => links.get(peer)?.version ?? null,
     address: own,
     get peers() {
       return [...links].map(([id, link]) => {

@@ -1,4 +1,5 @@
 /** Mutual TLS: both ends prove which node they are. A peer that cannot is turned away, and members go on talking. */
+
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
@@ -10,6 +11,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
 import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { TlsMaterial } from "../platform/platform.ts";
 import { helloCodec } from "./frames.ts";
 
@@ -22,7 +24,6 @@ afterEach(async () => {
 });
 
 const MAX_STRANGERS = 8;
-const PATIENCE = { timeout: 60_000, interval: 5 };
 
 let ours: Authority;
 let others: Authority;

@@ -1,4 +1,5 @@
 /** What others may send to a group. After each of it the member lives, hears its peer, has counted it and said it once. */
+
 import { createSocket, type Socket } from "node:dgram";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -7,13 +8,13 @@ import { heapUsedBytes } from "../../../test/network/heap.ts";
 import { seededRandom } from "../../../test/network/seed.ts";
 import { numbered, numberedShape } from "../../../test/network/transport-under-test.ts";
 import { loopbackPlace, type UdpUnderTest, udpUnderTest } from "../../../test/network/udp-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import type { RefusedReason } from "../metrics.ts";
 import { Writer } from "../wire.ts";
 import { protocolHash } from "./frames.ts";
 import { DATAGRAM_VERSION, DatagramFormat, type Header, heardCodec, isObjection } from "./udp-datagram.ts";
 import type { UdpPlace } from "./udp-place.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const MIB = 2 ** 20;
 const closing = closedAfterEach();
 const key = "a secret of the members";

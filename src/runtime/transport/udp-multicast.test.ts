@@ -11,11 +11,11 @@ import {
   type UdpUnderTest,
   udpUnderTest,
 } from "../../../test/network/udp-under-test.ts";
+import { PATIENCE } from "../../../test/patience.ts";
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import { noFaults } from "../fault-injector.ts";
 import type { UdpPlace } from "./udp-place.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 5 };
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
 let atRest: string[];

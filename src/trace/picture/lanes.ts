@@ -66,7 +66,9 @@ export function drawLanes(excerpt: Excerpt, { columns, paint, clocks = false }: 
   function put(time: string, cells: readonly Cell[], words: readonly Words[]): void {
     const rows = wrapped(words, columns - TIME_COLUMNS - width - 1);
     for (const [index, row] of rows.entries()) {
-      const said = row.map(({ style, text }) => paint(style, text)).join("");
+      const said = row
+        .map(({ style, text }, at) => paint(style, at === row.length - 1 ? text.trimEnd() : text))
+        .join("");
       const margin = paint("quiet", (index === 0 ? time : "").padStart(TIME_COLUMNS - 2));
       lines.push(`${margin}  ${painted(index === 0 ? cells : quietRow(), paint)} ${said}`.trimEnd());
     }

@@ -12,7 +12,7 @@ let users: PackedUsers;
 beforeAll(async () => {
   requireFreshBuild(); // It is what is packed.
   users = await PackedUsers.install();
-}, 240_000);
+});
 afterAll(() => users?.remove());
 
 describe.each(realEngines)("$name", ({ title, server: kind }) => {

@@ -1,10 +1,12 @@
 /** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
+
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { PATIENCE_MS } from "../../patience.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -70,7 +72,7 @@ export class PackedUsers {
     const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
     const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
     writeFileSync(join(folder, "example.js"), program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
-    const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, timeout: 60_000 });
+    const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, timeout: PATIENCE_MS });
     return { printed: stdout, expected };
   }
 

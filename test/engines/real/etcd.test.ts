@@ -1,9 +1,7 @@
 /**
- * etcd as Debian packages it, one server and three: what is guaranteed, while they are killed, paused and started again.
+ * etcd as Debian packages it: its guarantees while the server is killed, paused and restarted.
  * @module-tag long
  */
-import { etcdCluster } from "./etcd-cluster.ts";
-import { triesClusterGuarantees, triesGuarantees } from "./guarantees.ts";
+import { triesGuarantees } from "./guarantees.ts";
 
 triesGuarantees("etcd");
-triesClusterGuarantees("etcd", etcdCluster, 20_000);

@@ -45,9 +45,7 @@ const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.
 describe.each(["redis", "postgres"])("%s", (name) => {
   const member = started(name);
 
-  it("forgets older changes before they take more than 16 MiB, and keeps those behind", {
-    timeout: 60_000,
-  }, async () => {
+  it("forgets older changes before they take more than 16 MiB, and keeps those behind", async () => {
     const map = member().map<string>("large");
     const first = await map.put("x", "");
     const revisions: number[] = [];
@@ -92,9 +90,7 @@ describe("nats", () => {
     }
   }
 
-  it("gives a lock to those who wait when no more has room, be it given back or be its holder gone", {
-    timeout: 120_000,
-  }, async () => {
+  it("gives a lock to those who wait when no more has room, be it given back or be its holder gone", async () => {
     const lock = member().readWriteLock("page");
     const other = await member.another();
     const writer = await lock.write();
@@ -130,9 +126,7 @@ describe("nats without room on its disk", () => {
   };
   const member = started("nats", kind, 2_000);
 
-  it("says so, has nobody hold what may be another's, and goes on once there is room", {
-    timeout: 120_000,
-  }, async () => {
+  it("says so, has nobody hold what may be another's, and goes on once there is room", async () => {
     const held = await member().mutex("lock").acquire();
     const other = await member.another();
     const next = other.mutex("lock").acquire();
@@ -141,7 +135,7 @@ describe("nats without room on its disk", () => {
     for (let at = 0; failed === null && at < 100; at++)
       await map.put("key", String(at).padEnd(300_000, "-")).catch((error: unknown) => (failed = error));
     expect(failed).toMatchObject({ code: "state-full", message: expect.stringMatching(/JetStream has no room/) });
-    await expect.poll(() => held.isHeld, { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => held.isHeld).toBe(false);
     limit = "400MB";
     await member.server().kill();
     await member.server().start();

@@ -1,10 +1,7 @@
 /**
- * NATS as Debian packages it, one server and three: what is guaranteed, while they are killed, paused and started again.
+ * NATS as Debian packages it: its guarantees while the server is killed, paused and restarted.
  * @module-tag long
  */
-
-import { triesClusterGuarantees, triesGuarantees } from "./guarantees.ts";
-import { natsCluster } from "./nats-cluster.ts";
+import { triesGuarantees } from "./guarantees.ts";
 
 triesGuarantees("nats");
-triesClusterGuarantees("nats", natsCluster, 40_000);

@@ -106,7 +106,7 @@ test("changes are told over segments, each once and in order, and those before t
   const connection = await ZookeeperConnection.open({ host: "127.0.0.1", port: server.port }, request);
   const segments = async (): Promise<number> =>
     (await connection.ask({ type: "children", path: "/segments/changes" })).names?.length ?? 0;
-  await expect.poll(segments, { timeout: 30_000 }).toBe(2);
+  await expect.poll(segments).toBe(2);
   connection.end();
 });
 
@@ -202,7 +202,7 @@ test("a session ends when nobody keeps it alive, does not begin again, and has a
         expect(await store.keepAlive(kept)).toBe(true);
         return [...(await other.living([one, kept]))];
       },
-      { timeout: 60_000, interval: 300 },
+      { interval: 300 },
     )
     .toEqual([kept]);
   expect(await store.keepAlive(one)).toBe(false);

@@ -1,9 +1,7 @@
 /**
- * ZooKeeper as Debian packages it, one server and three: what is guaranteed, while they are killed, paused and started again.
+ * ZooKeeper as Debian packages it: its guarantees while the server is killed, paused and restarted.
  * @module-tag long
  */
-import { triesClusterGuarantees, triesGuarantees } from "./guarantees.ts";
-import { zookeeperCluster } from "./zookeeper-cluster.ts";
+import { triesGuarantees } from "./guarantees.ts";
 
 triesGuarantees("zookeeper");
-triesClusterGuarantees("zookeeper", zookeeperCluster, 20_000);

@@ -1,15 +1,5 @@
 /** What a user writes, compiled against the installed package: every subpath, and the types that cross them. */
-import {
-  type ClusterConfig,
-  type EngineMember,
-  type Grant,
-  guard,
-  join,
-  type Member,
-  parseConfig,
-  type RunningMember,
-  runMember,
-} from "coterie";
+import { type EngineMember, type Grant, guard, join, type Member } from "coterie";
 import { type Client, connect } from "coterie/client";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
 import { etcd } from "coterie/engines/etcd";
@@ -21,19 +11,15 @@ import { runScenario, scenarioSchema } from "coterie/experiment";
 import { type CoterieFastifyOptions, coterie } from "coterie/fastify";
 import { type Coordination, CoterieModule } from "coterie/nestjs";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
+import { type HostedNode, host } from "coterie/runtime";
 import { type Simulation, simulation } from "coterie/sim";
 import { seeds, simulate, type World } from "coterie/testing";
 
-const config: ClusterConfig = parseConfig(
-  { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } },
-  ".",
-);
-export const member = (id: NodeId): Promise<RunningMember> =>
-  runMember(config, id, {
-    log: { info() {}, warn() {}, error() {}, once() {} },
-    onFatal: (error) => {
-      throw error;
-    },
+export const hosted = (id: NodeId): Promise<HostedNode<Bully>> =>
+  host<Bully>(bully(), {
+    id,
+    members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" },
+    onEvent: (event) => console.log(event.type),
   });
 
 export const plugin: [unknown, CoterieFastifyOptions] = [

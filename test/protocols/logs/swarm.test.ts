@@ -7,14 +7,7 @@ import { primaryLog } from "./primary-log.ts";
 import { type LogUnderTest, swarm } from "./swarm.ts";
 
 const FEW = 4;
-/** `COTERIE_SWARM=10000 npx vitest run --project unit test/protocols/logs -t 'very many'` tries more, `2001-4000` those alone. */
-const [FROM, TO] = slice(process.env.COTERIE_SWARM ?? "40");
-const { COTERIE_SEED: replayed } = process.env;
-
-function slice(text: string): [from: number, to: number] {
-  const [from, to] = text.split("-").map(Number) as [number, number | undefined];
-  return to === undefined ? [FEW + 1, from] : [from, to];
-}
+const { COTERIE_SEED: replayed, COTERIE_SEEDS: count } = process.env;
 
 /** Of so many that fail one reads; the others are of the same kind, as a rule. */
 const MAX_FAILURES = 5;
@@ -33,9 +26,9 @@ function underSeeds(log: LogUnderTest, first: number, last: number): void {
       failures.push((error as Error).message);
     }
   }
-  const said = [...sums].map(([what, sum]) => `${what} ${sum}`).join(", ");
+  const counts = [...sums].map(([what, sum]) => `${what} ${sum}`).join(", ");
   if (last - first >= 2 * FEW)
-    console.log(`${log.name}: seeds ${first} to ${last}, ${said}; well after ${slowestMs.toFixed(0)} ms at most`);
+    console.log(`${log.name}: seeds ${first} to ${last}, ${counts}; well after ${slowestMs.toFixed(0)} ms at most`);
   expect(failures.join("\n")).toBe("");
   for (const what of ["acknowledged", "faults"]) expect(sums.get(what), what).toBeGreaterThan(0);
 }
@@ -46,7 +39,9 @@ describe.each(logs.map((log) => [log.name, log] as const))("%s under random faul
       ? underSeeds(log, firstSeed(), firstSeed() + FEW - 1)
       : underSeeds(log, Number(replayed), Number(replayed)));
 
-  test("the same under very many seeds", { tags: ["long"], timeout: 36_000_000 }, () => underSeeds(log, FROM, TO));
+  test("the same under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, () =>
+    underSeeds(log, firstSeed(), firstSeed() + Number(count) - 1),
+  );
 });
 
 test("a history in which most appends stay unanswered is judged by the order in which they stand in the end", () => {

@@ -29,16 +29,16 @@ describe("the lock service of members, every run within bounds", () => {
     isSound({ nodes: 2, timers: "quiet", maxTimeouts: 2 }, 3_930, ["mutex.entered", "mutex.lost", "mutex.exited"]);
   });
 
-  it("two members, and any two timers that run out, at any time", { tags: ["long"], timeout: 300_000 }, () => {
+  it("two members, and any two timers that run out, at any time", { tags: ["long"] }, () => {
     isSound({ nodes: 2, maxTimeouts: 2 }, 10_586, ["mutex.entered", "mutex.lost"]);
   });
 
   const three: Bounds = { nodes: 3, request: [0, 1], maxTimeouts: 1 };
-  it("three members, of which two want the lock, and one timer runs out", { tags: ["long"], timeout: 300_000 }, () => {
+  it("three members, of which two want the lock, and one timer runs out", { tags: ["long"] }, () => {
     isSound(three, 33_122, ["mutex.entered"]);
   });
 
-  it("three members, and any one crashes at any time", { tags: ["long"], timeout: 300_000 }, () => {
+  it("three members, and any one crashes at any time", { tags: ["long"] }, () => {
     isSound({ ...three, crashes: 1 }, 110_693, ["mutex.entered"]);
   });
 });

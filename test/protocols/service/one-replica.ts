@@ -46,12 +46,11 @@ export interface OneReplica {
   ask(query: Query): Answer;
 }
 
-/** @param machine another form of the state machine. @param version that its members say. */
+/** @param machine another form of the state machine. */
 export function oneReplica(
   given: Partial<Limits> = {},
   machines: MachineDefinitions = {},
   { applyProposal, answerTo }: StateMachine = stateMachine,
-  version = STATE_MACHINE_VERSION,
 ): OneReplica {
   const data = emptyData();
   let events: ServiceEvent[] = [];
@@ -83,7 +82,7 @@ export function oneReplica(
       events = [];
       return since;
     },
-    open: (member) => next(member, { type: "begin", ttlMs: 1_000, version })?.id ?? 0,
+    open: (member) => next(member, { type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION })?.id ?? 0,
     end: (member) => void next(member, { type: "close", ifIdle: false }),
     apply: (member, operation) => next(member, operation)?.replies.at(-1)?.result ?? { type: "unknown" },
     propose,

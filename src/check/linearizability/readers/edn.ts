@@ -3,7 +3,8 @@
  *
  * Keywords, symbols and characters become strings without their marks (`:write` is "write"), lists and vectors arrays,
  * sets sorted arrays, maps objects whose keys are strings. A tagged form stands for itself, without the tag. Whole numbers
- * beyond 2^53 become strings of their digits, so that two of them stay different.
+ * beyond 2^53 become strings of their digits, so that two of them stay different. The package `edn-data` rounds these, and has no
+ * positions for errors.
  */
 import { UsageError } from "../../../core/errors.ts";
 import { canonical } from "../../../core/plain.ts";

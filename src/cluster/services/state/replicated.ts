@@ -5,9 +5,8 @@ import type {
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
 import { replicaDefaults } from "../../../protocols/service/coordination-service/replica.ts";
-import { isExact, isThorough } from "../../../protocols/service/coordination-service/versions.ts";
 import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
-import { resultFault, stateFault } from "../json-fault.ts";
+import { jsonFault, stateFault } from "../json-fault.ts";
 import { isObject, requireOptions, work } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
@@ -34,17 +33,17 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   const first = firstStateOf(name, machine);
   return {
     init: () => JSON.parse(first) as unknown,
-    apply(state, command, version) {
+    apply(state, command) {
       const given = machine.apply(state, parsedValue(command));
-      if (isThorough({ version })) requirePair(given);
+      requirePair(given);
       const [next, result] = given;
       if (result === undefined) return [next, ""];
-      const fault = isExact({ version }) ? resultFault(result, "the result", isThorough({ version })) : null;
+      const fault = jsonFault(result, "the result");
       if (fault !== null) throw new UsageError("bad-value", fault);
       return [next, JSON.stringify(result)];
     },
     ask: (state) => JSON.stringify(state),
-    fault: (state, checked, version) => stateFault(state, checked, "the state", isThorough({ version })),
+    fault: (state, checked) => stateFault(state, checked, "the state"),
   };
 }
 

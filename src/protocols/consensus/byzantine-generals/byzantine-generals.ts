@@ -45,7 +45,7 @@ const MAX_ROUNDS = 10;
 const MAX_PATHS = 100_000;
 
 export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMessages> {
-  const options = generalsOptions(given);
+  const options = generalsOptions.settle(given);
   const { commander, order: ownOrder, missing, ties, roundMs } = options;
   const roundsOf = (generals: number): number => (options.m ?? toleratedByzantine(generals)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);

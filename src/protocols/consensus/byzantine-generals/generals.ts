@@ -1,48 +1,34 @@
 /** What both algorithms of the generals share: who commands, what missing messages stand for, and what loyal generals owe each other. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId, Property, Vocabulary, World } from "../../../core/protocol.ts";
-import { natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { natural, nullable, oneOf, text } from "../../../core/shape.ts";
+import { type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 
 export const orderShape = text(1_000);
 
-export interface GeneralsOptions {
-  commander: NodeId;
-  /** What the commander orders when it is asked to. Null: what it is asked to order. */
-  order: string | null;
-  /** What an order that did not arrive stands for: RETREAT in the paper. */
-  missing: string;
-  /** There are m + 1 rounds, which stand m traitors. Null: as many as the algorithm can stand among so many generals. */
-  m: number | null;
-  /** Oral messages: where no order has a majority, the default is obeyed, or what the general itself has heard. */
-  ties: "default" | "heard";
-  /** A round ends after this time, which is longer than any message travels. */
-  roundMs: number;
-}
-
-const defaults: GeneralsOptions = {
-  commander: 0,
-  order: "attack",
-  missing: "retreat",
-  m: null,
-  ties: "default",
-  roundMs: 100,
+/** What algorithms of rounds of generals share. */
+export const roundOptions = {
+  m: option(
+    nullable(natural),
+    null,
+    "the algorithm has m + 1 rounds and tolerates m traitors; `null`: as many as N nodes can tolerate",
+  ),
+  ties: option(
+    oneOf("default", "heard"),
+    "default",
+    "with oral messages, the value without a majority: a default, or the value that the node received itself",
+  ),
+  roundMs: positive(100, "the length of a round, longer than any message travels"),
 };
 
-const optionShape = struct<GeneralsOptions>({
-  commander: natural,
-  order: nullable(orderShape),
-  missing: orderShape,
-  m: nullable(natural),
-  ties: oneOf("default", "heard"),
-  roundMs: real,
+export const generalsOptions = optionTable("generals", {
+  commander: whole(0, "the node that gives the order"),
+  order: option(nullable(orderShape), "attack", "the order, as `--order`; `null`: the one in the command `order`"),
+  missing: option(orderShape, "retreat", "the order that is assumed if none arrives"),
+  ...roundOptions,
 });
 
-export function generalsOptions(given: Partial<GeneralsOptions> | undefined): GeneralsOptions {
-  const options = settle(defaults, optionShape, given, "generals");
-  requirePositive("generals.roundMs", options.roundMs);
-  return options;
-}
+export type GeneralsOptions = OptionsOf<typeof generalsOptions>;
 
 /** @throws UsageError if the commander is none of the generals. */
 export function requireCommander({ commander }: GeneralsOptions, self: NodeId, peers: readonly NodeId[]): void {

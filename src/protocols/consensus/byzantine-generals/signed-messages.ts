@@ -49,7 +49,7 @@ const statementShape = struct<Statement>({ order: orderShape, path: list(natural
 const signedStatement = signed("order", statementShape);
 
 export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<SignedMessages> {
-  const options = generalsOptions(given);
+  const options = generalsOptions.settle(given);
   const { commander, order: ownOrder, missing, roundMs } = options;
   const roundsOf = (generals: number): number => (options.m ?? Math.max(0, generals - 2)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);

@@ -200,14 +200,14 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
     for (const seed of range(1, 8)) expect(survives(seed)).toBeGreaterThan(0);
   });
 
-  it("keeps its properties over many seeds", { tags: ["long"] }, () => {
+  it("keeps its properties over many seeds", { tags: ["larger"] }, () => {
     for (const seed of range(9, 300)) survives(seed);
   });
 });
 
 describe("cheap-paxos: options", () => {
   it.each<[Partial<CheapPaxosOptions>, string]>([
-    [{ window: 0 }, "expected cheap-paxos.window to be a finite number > 0, got 0"],
+    [{ window: 0 }, "expected cheap-paxos.window to be a whole number > 0, got 0"],
     [{ voters: [1] } as never, "expected cheap-paxos.voters to be absent, got [1]"],
   ])("refuses %j", (options, sentence) => {
     expect(() => cheapPaxos(options)).toThrow(sentence);

@@ -11,39 +11,37 @@
  * Cost      2f messages and two delays at the leader for a command, and f notices unless another proposal follows; not one message to
  *           or from an auxiliary while all main nodes answer.
  */
-import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import type { Protocol } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
-import { list, natural, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { nodeIds, type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import { MAX_MEMBERS } from "../family/replicated-log.ts";
 import { type MultiPaxos, multiPaxosWith } from "../multi-paxos/multi-paxos.ts";
-import { defaults, type MultiPaxosOptions, optionFields, settings } from "../multi-paxos/options.ts";
+import { paceOptions, requirePace, settings } from "../multi-paxos/options.ts";
 
 /** It chooses its members itself. */
 export type CheapPaxos = Omit<MultiPaxos, "command"> & {
   command: Exclude<MultiPaxos["command"], { type: "reconfigure" }>;
 };
 
-export interface CheapPaxosOptions extends Omit<MultiPaxosOptions, "voters" | "learners"> {
-  /** None: the highest f of 2f + 1 nodes, and as many of 2f + 2. */
-  auxiliaries: readonly NodeId[];
-  /** After so many heartbeats that it has not answered a main node has failed. */
-  suspectAfter: number;
-}
+const cheapPaxosOptions = optionTable(
+  "cheap-paxos",
+  {
+    ...paceOptions,
+    auxiliaries: option(
+      nodeIds(MAX_MEMBERS),
+      [],
+      "the auxiliary nodes; empty: the highest f of 2f + 1 nodes, and as many of 2f + 2",
+    ),
+    suspectAfter: whole(2, "how many heartbeats in a row a main node leaves unanswered before it counts as failed"),
+  },
+  requirePace,
+);
 
-const { voters: _voters, learners: _learners, ...ofMultiPaxos } = defaults;
-const { voters: _voterShape, learners: _learnerShape, ...fields } = optionFields;
-
-const cheapDefaults: CheapPaxosOptions = { ...ofMultiPaxos, auxiliaries: [], suspectAfter: 2 };
-const optionShape = struct<CheapPaxosOptions>({
-  ...fields,
-  auxiliaries: list(natural, MAX_MEMBERS),
-  suspectAfter: natural,
-});
+export type CheapPaxosOptions = OptionsOf<typeof cheapPaxosOptions>;
 
 export function cheapPaxos(given?: Partial<CheapPaxosOptions>): Protocol<CheapPaxos> {
-  const { auxiliaries, suspectAfter, ...options } = settle(cheapDefaults, optionShape, given, "cheap-paxos");
-  const all = settings("cheap-paxos", { ...options, voters: [], learners: [] }, Math.max(1, suspectAfter));
+  const { auxiliaries, suspectAfter, ...options } = cheapPaxosOptions.settle(given);
+  const all = settings({ ...options, voters: [], learners: [] }, Math.max(1, suspectAfter));
   const protocol = multiPaxosWith("cheap-paxos", all, (nodes) =>
     auxiliaries.length > 0 ? [...auxiliaries].sort((a, b) => a - b) : nodes.slice(majority(nodes.length)),
   );

@@ -3,8 +3,8 @@
  * until its own replica has applied it. What it asks for is journalled, so a crash neither loses nor repeats a command.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
-import { boolean, natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { natural, nullable, oneOf, real, text } from "../../../core/shape.ts";
+import { flag, type OptionsOf, option, optionTable } from "../../options.ts";
 import { operationShape, resultShape } from "./replicated-log.ts";
 import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
 
@@ -56,18 +56,15 @@ interface Wanted {
 }
 type Asked = Wanted & { isRead: boolean };
 
-export interface LogClientOptions {
-  /** Proposes again after this time, or up to twice as much; 0: never. */
-  retryMs: number;
-  /** Whether the log has reads of its own; otherwise they are commands like any other. */
-  reads: boolean;
-  /** Which state machine it speaks to. */
-  kind: MachineKind;
-}
+const logClientOptions = optionTable("client", {
+  retryMs: option(real, 1_000, "a command is proposed again after this time, up to twice as long; 0: never", {
+    min: 0,
+  }),
+  reads: flag(false, "whether the log serves reads itself; otherwise they are commands"),
+  kind: option<MachineKind>(oneOf(...machineKinds), "log", "the state machine that the client uses"),
+});
 
-const defaults: LogClientOptions = { retryMs: 1_000, reads: false, kind: "log" };
-
-const optionShape = struct<LogClientOptions>({ retryMs: real, reads: boolean, kind: oneOf(...machineKinds) });
+export type LogClientOptions = OptionsOf<typeof logClientOptions>;
 
 /** Of the requests that wait behind the one that is under way. */
 const MAX_WAITING = 10_000;
@@ -78,8 +75,7 @@ type State = LogClient["state"];
 type Ctx = Context<LogClient>;
 
 export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient> {
-  const { retryMs, reads, kind } = settle(defaults, optionShape, given, "client");
-  if (retryMs !== 0) requirePositive("client.retryMs", retryMs);
+  const { retryMs, reads, kind } = logClientOptions.settle(given);
   const { isRead, sample } = stateMachines[kind];
 
   /** The next one of the queue, or of the workload. */

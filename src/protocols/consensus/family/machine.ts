@@ -5,8 +5,8 @@
  */
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, oneOf, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { natural, oneOf } from "../../../core/shape.ts";
+import { flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import { type Command, commandShape, operationShape, snapshotShape } from "./replicated-log.ts";
 import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
 
@@ -45,27 +45,19 @@ interface Session {
   result: string;
 }
 
-export interface MachineOptions {
-  kind: MachineKind;
-  /** After so many commands it takes a snapshot; 0: never. */
-  snapshotEvery: number;
-  /** Whether it tells what came of the commands of other nodes' clients, too. */
-  repliesToAll: boolean;
-}
-
-const defaults: MachineOptions = { kind: "log", snapshotEvery: 0, repliesToAll: false };
-
-const optionShape = struct<MachineOptions>({
-  kind: oneOf(...machineKinds),
-  snapshotEvery: natural,
-  repliesToAll: boolean,
+const machineOptions = optionTable("machine", {
+  kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
+  snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
+  repliesToAll: flag(false, "whether it also reports the results of commands of other nodes' clients"),
 });
+
+export type MachineOptions = OptionsOf<typeof machineOptions>;
 
 type State = Machine["state"];
 type Ctx = Context<Machine>;
 
 export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
-  const { kind, snapshotEvery, repliesToAll } = settle(defaults, optionShape, given, "machine");
+  const { kind, snapshotEvery, repliesToAll } = machineOptions.settle(given);
   const { empty, apply } = stateMachines[kind];
 
   /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */

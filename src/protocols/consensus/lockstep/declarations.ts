@@ -1,7 +1,7 @@
 /** What lockstep turns say of themselves: source, assumptions, costs, and what they look like. */
 import type { Protocol } from "../../../core/protocol.ts";
-import type { LockstepOptions } from "./options.ts";
 import { lockstepProperties } from "./properties.ts";
+import type { LockstepOptions } from "./vocabulary.ts";
 import { type Lockstep, shapes } from "./vocabulary.ts";
 
 type Declared = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";

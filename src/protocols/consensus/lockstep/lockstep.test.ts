@@ -7,8 +7,8 @@ import { type Delay, simulation } from "../../../sim/index.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
 import { lockstep } from "./lockstep.ts";
-import type { LockstepOptions } from "./options.ts";
 import { type Table, verdictOn } from "./proofs.ts";
+import type { LockstepOptions } from "./vocabulary.ts";
 import {
   commitmentShape,
   complaintShape,
@@ -371,7 +371,7 @@ describe("loss and delay within the deadline", () => {
     expect(runs(60, 1)).toBe(0);
   });
 
-  it("in 2,000 runs accuse nobody, and every turn is settled", { tags: ["long"], timeout: 1_200_000 }, () => {
+  it("in 2,000 runs accuse nobody, and every turn is settled", { tags: ["larger"] }, () => {
     expect(runs(2_000, 1_000)).toBe(0);
   });
 

@@ -19,7 +19,6 @@ import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import type { Signed } from "../../../core/signatures.ts";
 import { sign } from "../../../core/signatures.ts";
 import { declarations } from "./declarations.ts";
-import { type LockstepOptions, lockstepOptions } from "./options.ts";
 import { strange, type Table, verdictOn } from "./proofs.ts";
 import {
   type Commitment,
@@ -30,6 +29,8 @@ import {
   hashOf,
   isBefore,
   type Lockstep,
+  type LockstepOptions,
+  lockstepOptions,
   nonceFor,
   type Opening,
   openingShape,
@@ -51,7 +52,7 @@ const patience = { committing: 1, echoing: 2, revealing: 3 } as const;
 const isPlaying = (phase: State["phase"]): phase is Playing => Object.hasOwn(dueIn, phase);
 
 export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
-  const options = lockstepOptions(given);
+  const options = lockstepOptions.settle(given);
   const { game, echoes, resends, resendMs, moves, turns } = options;
   const tableOf = (ctx: Ctx): Table => ({ game, players: playersOf(ctx), signatures: ctx.signatures });
 

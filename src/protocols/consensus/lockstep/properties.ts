@@ -2,8 +2,7 @@
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import type { Signed } from "../../../core/signatures.ts";
-import type { LockstepOptions } from "./options.ts";
-import type { Commitment, Lockstep, State } from "./vocabulary.ts";
+import type { Commitment, Lockstep, LockstepOptions, State } from "./vocabulary.ts";
 
 /** Of the last turns: what a player made of each. */
 type Ends = Readonly<Record<number, readonly string[]>>;

@@ -5,10 +5,11 @@ import type { Context, NodeId } from "../../../core/protocol.ts";
 import { list, natural, oneOf, struct, text, variants } from "../../../core/shape.ts";
 import { type Signed, type Signer, sign, signed } from "../../../core/signatures.ts";
 import { DIGEST_CHARS, digest } from "../../digest.ts";
+import { flag, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 
 const MAX_PLAYERS = 64;
-export const MAX_ACTION_BYTES = 1_000;
-export const MAX_GAME_BYTES = 100;
+const MAX_ACTION_BYTES = 1_000;
+const MAX_GAME_BYTES = 100;
 
 const phases = ["commit", "echo", "reveal"] as const;
 /** What is due. */
@@ -144,3 +145,20 @@ export const nonceFor = (signer: Signer, value: { game: string; turn: number; ac
 /** Whether what is due first in a turn comes before the other. */
 export const isBefore = (one: { turn: number; due: Phase }, other: { turn: number; due: Phase }): boolean =>
   one.turn < other.turn || (one.turn === other.turn && phases.indexOf(one.due) < phases.indexOf(other.due));
+
+const MAX_MOVES = 100;
+
+export const lockstepOptions = optionTable("lockstep", {
+  game: option(text(MAX_GAME_BYTES), "game", "the name of the game; commitments of one game are of no use in another"),
+  echoes: flag(false, "whether players send each other the commitments that they have before they reveal"),
+  resends: whole(9, "how often a missing message is asked for before the player counts as late"),
+  resendMs: positive(100, "the time between two such requests"),
+  moves: option(
+    list(text(MAX_ACTION_BYTES), MAX_MOVES),
+    [],
+    "the actions to choose from at the start of each turn; empty: commands bring actions",
+  ),
+  turns: whole(1_000_000, "how many turns the game has"),
+});
+
+export type LockstepOptions = OptionsOf<typeof lockstepOptions>;

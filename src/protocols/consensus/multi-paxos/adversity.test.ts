@@ -21,5 +21,5 @@ describe("multi-paxos in adversity", () => {
   it("is safe, reads included, and has a leader and decides what is proposed once faults cease", () =>
     safeThenLive(log, 40));
 
-  it("the same, many runs", { tags: ["long"] }, () => safeThenLive(log, 300));
+  it("the same, many runs", { tags: ["larger"] }, () => safeThenLive(log, 300));
 });

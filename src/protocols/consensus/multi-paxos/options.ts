@@ -1,69 +1,66 @@
-/** What Multi-Paxos can be told, and what makes sense. */
-import { UsageError, unexpected } from "../../../core/errors.ts";
-import type { NodeId } from "../../../core/protocol.ts";
-import { boolean, list, natural, oneOf, real, struct } from "../../../core/shape.ts";
-import { boundMs, type LeaseOptions, requireLease } from "../../leases.ts";
-import { requirePositive, settle } from "../../options.ts";
+/** The options of Multi-Paxos, and the settings derived from them. */
+import { oneOf } from "../../../core/shape.ts";
+import { boundMs, leaseOptions, requireLease } from "../../leases.ts";
+import {
+  count,
+  flag,
+  nodeIds,
+  type OptionsOf,
+  option,
+  optionTable,
+  positive,
+  type Refuse,
+  type ValuesOf,
+  whole,
+} from "../../options.ts";
 import { MAX_MEMBERS } from "../family/replicated-log.ts";
 
-export interface MultiPaxosOptions extends LeaseOptions {
-  /** So long after a heartbeat that a majority confirms, nobody else is helped to lead. A leader that cannot renew that steps down. */
-  leaseMs: number;
-  /** Between heartbeats. What has not been accepted by the next is sent again. */
-  renewMs: number;
-  /** A candidate asks again after so long, or up to twice as long. */
-  answerMs: number;
-  /** Between these two a node waits at random before it stands for election, so that not all do at once. */
-  minBackOffMs: number;
-  maxBackOffMs: number;
-  /** So many slots beyond the decided ones may be proposed; so many slots after it was decided a new membership is in effect. */
-  window: number;
-  /** So many decided slots are kept behind a snapshot, for nodes that lag a little. */
-  keep: number;
-  /** Commands that wait at a node, and reads; what is more is dropped, and its client asks again. */
-  maxWaiting: number;
-  /** Whether a leader serves reads while it has its lease, which rests on clocks, or asks a majority each time. */
-  reads: "confirmed" | "lease";
-  /** Whether a decision of which no further proposal would tell is told at once, or with the next heartbeat. */
-  announces: boolean;
-  /** Who votes at first, and who is only told; no voters: all do that are not learners. */
-  voters: readonly NodeId[];
-  learners: readonly NodeId[];
+/** The options that Cheap Paxos has, too. */
+export const paceOptions = {
+  ...leaseOptions(400, 100),
+  answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
+  minBackOffMs: positive(10, "the least random wait before a node becomes a candidate"),
+  maxBackOffMs: positive(150, "the longest random wait before a node becomes a candidate"),
+  window: count(
+    16,
+    "how many slots beyond the decided ones may be proposed, and how many slots later a new membership takes effect",
+  ),
+  keep: whole(64, "how many decided slots are kept behind a snapshot, for nodes that lag a little"),
+  maxWaiting: count(
+    1_000,
+    "how many commands and reads wait at a node; further ones are dropped, and the client asks again",
+  ),
+  reads: option(
+    oneOf("confirmed", "lease"),
+    "confirmed",
+    "a leader asks a majority before each read, or relies on its lease and so on clocks",
+  ),
+  announces: flag(
+    true,
+    "whether a decision is sent at once if no further proposal would carry it, or with the next heartbeat",
+  ),
+};
+
+type PaceOptions = ValuesOf<typeof paceOptions>;
+
+/** @throws UsageError */
+export function requirePace(options: PaceOptions, refuse: Refuse<PaceOptions>): void {
+  requireLease(options, refuse);
+  const { minBackOffMs, maxBackOffMs } = options;
+  if (maxBackOffMs < minBackOffMs) refuse("maxBackOffMs", `a number >= minBackOffMs, which is ${minBackOffMs}`);
 }
 
-export const defaults: MultiPaxosOptions = {
-  leaseMs: 400,
-  renewMs: 100,
-  drift: 0.05,
-  answerMs: 60,
-  minBackOffMs: 10,
-  maxBackOffMs: 150,
-  window: 16,
-  keep: 64,
-  maxWaiting: 1_000,
-  reads: "confirmed",
-  announces: true,
-  voters: [],
-  learners: [],
-};
+const multiPaxosOptions = optionTable(
+  "multi-paxos",
+  {
+    ...paceOptions,
+    voters: option(nodeIds(MAX_MEMBERS), [], "the nodes that vote at first; empty: all that are not learners"),
+    learners: option(nodeIds(MAX_MEMBERS), [], "the nodes that learn decisions and do not vote at first"),
+  },
+  requirePace,
+);
 
-export const optionFields = {
-  leaseMs: real,
-  renewMs: real,
-  drift: real,
-  answerMs: real,
-  minBackOffMs: real,
-  maxBackOffMs: real,
-  window: natural,
-  keep: natural,
-  maxWaiting: natural,
-  reads: oneOf("confirmed", "lease"),
-  announces: boolean,
-  voters: list(natural, MAX_MEMBERS),
-  learners: list(natural, MAX_MEMBERS),
-};
-
-const optionShape = struct<MultiPaxosOptions>(optionFields);
+export type MultiPaxosOptions = OptionsOf<typeof multiPaxosOptions>;
 
 /** The options, and what follows from them. */
 export interface Settings extends MultiPaxosOptions {
@@ -81,19 +78,11 @@ const TAIL_WINDOWS = 4;
 
 /** @throws UsageError */
 export function settled(given: Partial<MultiPaxosOptions> | undefined): Settings {
-  return settings("multi-paxos", settle(defaults, optionShape, given, "multi-paxos"), 0);
+  return settings(multiPaxosOptions.settle(given), 0);
 }
 
-/** @throws UsageError */
-export function settings(owner: string, options: MultiPaxosOptions, suspectAfter: number): Settings {
-  const { leaseMs, renewMs, drift, answerMs, minBackOffMs, maxBackOffMs, window, maxWaiting } = options;
-  requireLease(owner, { leaseMs, renewMs, drift });
-  for (const [name, value] of Object.entries({ answerMs, minBackOffMs, maxBackOffMs, window, maxWaiting }))
-    requirePositive(`${owner}.${name}`, value);
-  if (maxBackOffMs < minBackOffMs) {
-    const wanted = `a number >= minBackOffMs, which is ${minBackOffMs}`;
-    throw new UsageError("bad-option", unexpected(`${owner}.maxBackOffMs`, wanted, maxBackOffMs));
-  }
+export function settings(options: MultiPaxosOptions, suspectAfter: number): Settings {
+  const { leaseMs, drift, minBackOffMs, maxBackOffMs, window } = options;
   return {
     ...options,
     boundsMs: boundMs(leaseMs, drift),

@@ -12,7 +12,7 @@
  *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { type PaxosOptions, requireRoles, settledOptions } from "./options.ts";
+import { type PaxosOptions, paxosOptions, requireRoles } from "./options.ts";
 import { declarations } from "./properties.ts";
 import { roles } from "./roles.ts";
 import { type Ballot, type Ctx, isBelow, isSame, type Paxos, type Proposal, type State, shapes } from "./vocabulary.ts";
@@ -56,7 +56,7 @@ const tellingTheLearners = {
 };
 
 export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
-  const options = settledOptions(given);
+  const options = paxosOptions.settle(given);
   const { patienceMs, minBackOffMs, maxBackOffMs, learnMs } = options;
   const isDistinguished = options.acceptorsTell === "proposer";
 

@@ -1,95 +1,52 @@
-/** What PBFT can be told, and what makes sense. */
+/** The options of PBFT. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { real } from "../../../core/shape.ts";
+import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import { INDICES } from "./vocabulary.ts";
-
-export interface PbftOptions {
-  /** So many nodes, those with the highest ids, are clients only; all others are replicas. */
-  clients: number;
-  /** §4.4: how long a backup waits for a request to be executed. Each view change doubles it, up to the most; eight stable checkpoints make up for one. */
-  viewChangeMs: number;
-  maxViewChangeMs: number;
-  /** §4.1: a client that has no answer by then asks all replicas. Doubled each time that it had to; eight answers in time make up for one. 0: when it is told to. */
-  retransmitMs: number;
-  /** A replica that waits for something tells the others so often where it stands; lengthened as `viewChangeMs` is. 0: never. */
-  statusMs: number;
-  /** §4.3, K: a checkpoint is taken after so many batches. */
-  checkpointEvery: number;
-  /** §4.3, L: the high watermark is so far above the stable checkpoint. A multiple of K. */
-  window: number;
-  /** What one batch holds at most. */
-  maxBatch: number;
-  maxBatchChars: number;
-  /** How many batches are on their way at a time, all but the first of them full; what comes meanwhile is in the next. */
-  maxInFlight: number;
-  /** How much of a state one message holds. */
-  maxChunkChars: number;
-  /** The last view that is begun, for explorations that are to end. 0: there is none. */
-  lastView: number;
-}
-
-const defaults: PbftOptions = {
-  clients: 0,
-  viewChangeMs: 500,
-  maxViewChangeMs: 8_000,
-  retransmitMs: 300,
-  statusMs: 150,
-  checkpointEvery: 16,
-  window: 32,
-  maxBatch: 64,
-  maxBatchChars: 131_072,
-  maxInFlight: 4,
-  maxChunkChars: 65_536,
-  lastView: 0,
-};
 
 /** What a message may hold, whatever the options: the bounds of its shape. */
 export const MAX_REPLICAS = 128;
 export const MAX_WINDOW = 1_024;
 export const MAX_CHUNK_CHARS = 262_144;
 
-const optionShape = struct<PbftOptions>({
-  clients: natural,
-  viewChangeMs: real,
-  maxViewChangeMs: real,
-  retransmitMs: real,
-  statusMs: real,
-  checkpointEvery: natural,
-  window: natural,
-  maxBatch: natural,
-  maxBatchChars: natural,
-  maxInFlight: natural,
-  maxChunkChars: natural,
-  lastView: natural,
-});
+export const pbftOptions = optionTable(
+  "pbft",
+  {
+    clients: whole(0, "how many nodes, those with the highest ids, are clients only; the others are replicas"),
+    viewChangeMs: positive(
+      500,
+      "how long a backup waits for a request to be executed (§4.4); doubled by each view change, and halved after eight stable checkpoints",
+    ),
+    maxViewChangeMs: positive(8_000, "the longest such wait"),
+    retransmitMs: option(
+      real,
+      300,
+      "a client that has no answer after this time asks all replicas (§4.1); doubled each time, and halved after eight answers in time; 0: on command only",
+    ),
+    statusMs: option(
+      real,
+      150,
+      "a replica that is waiting reports its state this often, to get what it lacks; lengthened as `viewChangeMs` is; 0: never",
+    ),
+    checkpointEvery: count(16, "a checkpoint is taken after this many batches (§4.3, K)"),
+    window: count(
+      32,
+      "how far the high watermark is above the stable checkpoint (§4.3, L); a multiple of `checkpointEvery`",
+    ),
+    maxBatch: count(64, "how many requests a batch holds", { max: INDICES }),
+    maxBatchChars: count(131_072, "how many characters a batch holds"),
+    maxInFlight: count(4, "how many batches are under way at a time, all except the first of them full"),
+    maxChunkChars: count(65_536, "how many characters of a state one message holds", { max: MAX_CHUNK_CHARS }),
+    lastView: whole(0, "the last view that is started, so that explorations end; 0: there is none"),
+  },
+  ({ checkpointEvery, window, viewChangeMs, maxViewChangeMs }, refuse) => {
+    if (window % checkpointEvery !== 0 || window < 2 * checkpointEvery || window > MAX_WINDOW)
+      refuse("window", `a multiple of checkpointEvery, from ${2 * checkpointEvery} to ${MAX_WINDOW}`);
+    if (maxViewChangeMs < viewChangeMs) refuse("maxViewChangeMs", `a number >= viewChangeMs, which is ${viewChangeMs}`);
+  },
+);
 
-const positive = [
-  "viewChangeMs",
-  "maxViewChangeMs",
-  "checkpointEvery",
-  "window",
-  "maxBatch",
-  "maxBatchChars",
-  "maxInFlight",
-  "maxChunkChars",
-] as const;
-
-/** @throws UsageError */
-export function settled(given: Partial<PbftOptions> | undefined): PbftOptions {
-  const options = settle(defaults, optionShape, given, "pbft");
-  for (const name of positive) requirePositive(`pbft.${name}`, options[name]);
-  const refuse = (name: keyof PbftOptions, wanted: string): never => {
-    throw new UsageError("bad-option", unexpected(`pbft.${name}`, wanted, options[name]));
-  };
-  const { checkpointEvery, window, maxBatch, maxChunkChars, viewChangeMs, maxViewChangeMs } = options;
-  if (window % checkpointEvery !== 0 || window < 2 * checkpointEvery || window > MAX_WINDOW)
-    refuse("window", `a multiple of checkpointEvery, from ${2 * checkpointEvery} to ${MAX_WINDOW}`);
-  if (maxBatch > INDICES) refuse("maxBatch", `at most ${INDICES}`);
-  if (maxChunkChars > MAX_CHUNK_CHARS) refuse("maxChunkChars", `at most ${MAX_CHUNK_CHARS}`);
-  if (maxViewChangeMs < viewChangeMs) refuse("maxViewChangeMs", `a number >= viewChangeMs, which is ${viewChangeMs}`);
-  return options;
-}
+export type PbftOptions = OptionsOf<typeof pbftOptions>;
 
 /** @throws UsageError if no node is a replica. */
 export function requireReplicas({ clients }: PbftOptions, nodes: number): void {

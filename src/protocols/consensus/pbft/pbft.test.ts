@@ -267,8 +267,8 @@ describe("pbft: liars", () => {
     return { sim, log, applied, correct: range(4).filter((node) => node !== liar) };
   };
 
-  it.each(["mute", "equivocator", "replayer", "delayer", "adversary"] as const)(
-    "one replica of four is a %s, be it the primary or not: all that is asked for is executed, in one order",
+  it.each(["mute", "equivocate", "replay", "withhold", "adversary"] as const)(
+    "one replica of four has the behaviour %s, be it the primary or not: all that is asked for is executed, in one order",
     (how) => {
       for (let seed = 1; seed <= 6; seed++) {
         const { sim, applied, correct } = asked(seed, seed % 4, how);

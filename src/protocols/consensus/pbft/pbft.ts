@@ -32,7 +32,7 @@ import {
   receiveRequest,
   takeBatch,
 } from "./normal-case-operation.ts";
-import { type PbftOptions, requireReplicas, settled } from "./options.ts";
+import { type PbftOptions, pbftOptions, requireReplicas } from "./options.ts";
 import { propertiesWith } from "./properties.ts";
 import { sendReply } from "./replies.ts";
 import { askAround, recall, receiveStatus, tellStatus } from "./retransmission.ts";
@@ -90,7 +90,7 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
 }
 
 export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
-  const options = settled(given);
+  const options = pbftOptions.settle(given);
 
   /** Whatever a step has come to: there may be room for what waits, and what is missing is waited for. */
   function goOn(state: State, ctx: Ctx): void {

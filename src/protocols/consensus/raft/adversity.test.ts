@@ -26,5 +26,5 @@ describe("raft in adversity", () => {
   it("is safe, reads included, and has a leader and decides what is proposed once faults cease", () =>
     safeThenLive(log, 40));
 
-  it("the same, many runs", { tags: ["long"] }, () => safeThenLive(log, 300));
+  it("the same, many runs", { tags: ["larger"] }, () => safeThenLive(log, 300));
 });

@@ -224,7 +224,7 @@ describe("raft: options", () => {
     [{ voters: [] }, "expected raft.voters to be null or at least one node, got []"],
     [{ voters: [0], learners: [0] }, "expected raft.learners to be nodes that are not voters, got [0]"],
     [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false where checkQuorum is"],
-    [{ maxInFlight: 0 }, "expected raft.maxInFlight to be a finite number > 0, got 0"],
+    [{ maxInFlight: 0 }, "expected raft.maxInFlight to be a whole number > 0, got 0"],
   ])("refuses %j", (options, sentence) => {
     expect(() => raft(options)).toThrow(sentence);
   });

@@ -74,7 +74,7 @@ describe("raft: every run of three nodes in two terms", () => {
   });
 
   it("two stand, one proposes, the members change, and a node crashes at any time and comes back", {
-    tags: ["long"],
+    tags: ["larger"],
   }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1, maxStates: MOST_STATES };
     const found = exploring({ 0: [change, propose(0)] }, bounds, "decided", "reconfigured", "replay appended");
@@ -324,7 +324,7 @@ describe("raft: random runs of the whole, with all faults", () => {
     expect(walked(strategy, 4).property).toBeNull();
   });
 
-  it.each(["random", "pct", "swarm"] as const)("safety holds in many of %s", { tags: ["long"] }, (strategy) => {
+  it.each(["random", "pct", "swarm"] as const)("safety holds in many of %s", { tags: ["larger"] }, (strategy) => {
     expect(reaching(walked(strategy, 100), "decided").property).toBeNull();
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import { type RaftOptions, settled } from "./options.ts";
+import { type RaftOptions, raftOptions } from "./options.ts";
 import { propertiesWith } from "./properties.ts";
 import { raft } from "./raft.ts";
 
@@ -48,8 +48,8 @@ describe("raft: leadership goes to who stands first", () => {
     stage.sim.start(0);
     run(stage, 10_000);
     expect(stage.leader()).toBe(1);
-    const { priorities } = settled({ priorities: [{ node: 1, behind: 1 }] });
-    const priority = propertiesWith({ ...settled({}), priorities, handOverBeats: 1 }).find(
+    const { priorities } = raftOptions.settle({ priorities: [{ node: 1, behind: 1 }] });
+    const priority = propertiesWith({ ...raftOptions.settle({}), priorities, handOverBeats: 1 }).find(
       ({ name }) => name === "priority",
     );
     expect((priority as { holds(world: unknown): boolean }).holds(stage.sim.world)).toBe(false);

@@ -33,7 +33,7 @@ import {
   tellCommit,
 } from "./log-replication.ts";
 import { isVoter } from "./membership-changes.ts";
-import { type RaftOptions, settled } from "./options.ts";
+import { type RaftOptions, raftOptions } from "./options.ts";
 import { propertiesWith } from "./properties.ts";
 import { noteConfirmed, noteIndex } from "./reads.ts";
 import { commit } from "./safety.ts";
@@ -94,7 +94,7 @@ function initial(nodes: NodeId[], options: RaftOptions): State {
 }
 
 export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
-  const options = settled(given);
+  const options = raftOptions.settle(given);
 
   const answered = (state: State, from: NodeId, note: Noted): void => noteAnswer(state, from, note, options);
 

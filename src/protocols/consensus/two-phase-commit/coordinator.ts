@@ -1,7 +1,6 @@
 /** The coordinator's steps: it asks for votes, and either commits, or aborts and forgets. */
 import type { NodeId } from "../../../core/protocol.ts";
-import type { TwoPhaseCommitOptions } from "./options.ts";
-import type { Ctx, State, Transaction } from "./vocabulary.ts";
+import type { Ctx, State, Transaction, TwoPhaseCommitOptions } from "./vocabulary.ts";
 
 /** So many numbers of transactions are journalled at once. */
 const RESERVED_AT_ONCE = 100;

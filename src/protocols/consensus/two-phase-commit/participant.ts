@@ -1,5 +1,5 @@
 /** The participant's steps: while it has not voted it may abort by itself; in doubt it can only ask. */
-import type { TwoPhaseCommitOptions } from "./options.ts";
+import type { TwoPhaseCommitOptions } from "./vocabulary.ts";
 import {
   type Ctx,
   type Decision,

@@ -8,9 +8,8 @@ import { type Stimulus, step } from "../../../core/step.ts";
 import type { LinkModel } from "../../../sim/index.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import type { TwoPhaseCommitOptions } from "./options.ts";
 import { twoPhaseCommit } from "./two-phase-commit.ts";
-import type { Decision, TwoPhaseCommit } from "./vocabulary.ts";
+import type { Decision, TwoPhaseCommit, TwoPhaseCommitOptions } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (transactions = 1): TwoPhaseCommit["command"] => ({ type: "propose", transactions });

@@ -15,16 +15,24 @@
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { coordinator, reserve } from "./coordinator.ts";
-import { settledOptions, type TwoPhaseCommitOptions } from "./options.ts";
 import { participant } from "./participant.ts";
 import { declarations } from "./properties.ts";
-import { type Ctx, isBefore, isSame, shapes, type Transaction, type TwoPhaseCommit } from "./vocabulary.ts";
+import {
+  type Ctx,
+  isBefore,
+  isSame,
+  shapes,
+  type Transaction,
+  type TwoPhaseCommit,
+  type TwoPhaseCommitOptions,
+  twoPhaseCommitOptions,
+} from "./vocabulary.ts";
 
 /** More than so many do not wait. */
 const MAX_WANTED = 1_000;
 
 export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol<TwoPhaseCommit> {
-  const options = settledOptions(given);
+  const options = twoPhaseCommitOptions.settle(given);
   const { beginNext, commit, tellCommit, end, abort } = coordinator(options);
   const { finish, abortBefore, voteNo, ask, answer } = participant(options);
 

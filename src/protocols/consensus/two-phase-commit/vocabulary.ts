@@ -1,6 +1,7 @@
 /** What coordinators and participants of two-phase commit remember, say and journal. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, perNode, type Shapes, struct } from "../../../core/shape.ts";
+import { flag, type OptionsOf, optionTable, positive } from "../../options.ts";
 
 /** The numbers of a coordinator only grow, over its crashes too, so none of its transactions has the name of another. */
 export interface Transaction {
@@ -112,3 +113,12 @@ export const isSame = (a: Transaction, b: Transaction): boolean =>
 
 /** Of two transactions of one coordinator. */
 export const isBefore = (a: Transaction, b: Transaction): boolean => a.number < b.number;
+
+export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
+  votesMs: positive(500, "a coordinator that lacks votes after this time aborts"),
+  acknowledgementsMs: positive(500, "the time after which it repeats a commit, until all nodes have acknowledged it"),
+  decisionMs: positive(1_000, "the time after which a participant in doubt asks for the decision"),
+  isCooperative: flag(false, "whether it asks all nodes, and not the coordinator alone (cooperative termination)"),
+});
+
+export type TwoPhaseCommitOptions = OptionsOf<typeof twoPhaseCommitOptions>;

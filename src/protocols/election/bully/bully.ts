@@ -13,9 +13,9 @@
  * With resignation, ranks and self-correction, as processes run it: `extended-bully.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { type OptionsOf, optionTable, positive } from "../../options.ts";
 import { bullyCosts, bullyProperties, bullyRole, isElecting } from "./properties.ts";
 
 export type Bully = {
@@ -35,22 +35,17 @@ export type Bully = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export interface BullyOptions {
-  /** T_max: the longest that a message travels. */
-  maxDelayMs: number;
-  /** T_process: the longest that a node takes to handle a message. */
-  processMs: number;
-}
-
 /** T = 180 ms: generous on one network segment, and short enough that a failover takes well under a second. */
-export const bullyDefaults: BullyOptions = { maxDelayMs: 60, processMs: 60 };
+export const delayOptions = {
+  maxDelayMs: positive(60, "T_max, the longest time that a message travels"),
+  processMs: positive(60, "T_process, the longest time that a node takes to handle a message"),
+};
 
-const optionShape = struct<BullyOptions>({ maxDelayMs: real, processMs: real });
+const bullyOptions = optionTable("bully", delayOptions);
 
-/** @throws UsageError */
+export type BullyOptions = OptionsOf<typeof bullyOptions>;
+
 export function bullyTimeouts({ maxDelayMs, processMs }: BullyOptions): { answerMs: number; coordinatorMs: number } {
-  requirePositive("bully.maxDelayMs", maxDelayMs);
-  requirePositive("bully.processMs", processMs);
   /** T: by then every alive node has answered. */
   const answerMs = 2 * maxDelayMs + processMs;
   // A node that answered called an election itself: it waits T and announces, and both messages travel.
@@ -61,7 +56,7 @@ type State = Bully["state"];
 type Ctx = Context<Bully>;
 
 export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
-  const { answerMs, coordinatorMs } = bullyTimeouts(settle(bullyDefaults, optionShape, given, "bully"));
+  const { answerMs, coordinatorMs } = bullyTimeouts(bullyOptions.settle(given));
 
   function startElection(state: State, ctx: Ctx): void {
     if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.

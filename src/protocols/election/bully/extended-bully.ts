@@ -11,11 +11,11 @@
  * every beat for as long as that lasts.
  */
 import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
+import { natural, real } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
-import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "../parts/ranks.ts";
-import { type BullyOptions, bullyDefaults, bullyTimeouts } from "./bully.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
+import { highestOf, outranks, type Ranked, ranksOption, settledRank } from "../parts/ranks.ts";
+import { bullyTimeouts, delayOptions } from "./bully.ts";
 import { bullyCosts, bullyProperties, bullyRole, isElecting } from "./properties.ts";
 
 export type ExtendedBully = {
@@ -62,20 +62,15 @@ export type ExtendedBully = {
     | { type: "heard"; node: NodeId };
 };
 
-export interface ExtendedBullyOptions extends BullyOptions {
-  /** The rank of each node that has another than its id. Ties are broken by id. */
-  ranks: readonly Ranked[];
-}
+const bullyOptions = optionTable("bully", { ...delayOptions, ranks: ranksOption });
 
-const defaults: ExtendedBullyOptions = { ...bullyDefaults, ranks: [] };
-
-const optionShape = struct<ExtendedBullyOptions>({ maxDelayMs: real, processMs: real, ranks: ranksShape });
+export type ExtendedBullyOptions = OptionsOf<typeof bullyOptions>;
 
 type State = ExtendedBully["state"];
 type Ctx = Context<ExtendedBully>;
 
 export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<ExtendedBully> {
-  const options = settle(defaults, optionShape, given, "bully");
+  const options = bullyOptions.settle(given);
   const { answerMs, coordinatorMs } = bullyTimeouts(options);
 
   const rankAtFirst = settledRank(options.ranks);

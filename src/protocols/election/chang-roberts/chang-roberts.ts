@@ -12,9 +12,9 @@
  * With rounds, ranks, resignation and crashes that are told, as processes run it: `extended-chang-roberts.ts`.
  */
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
-import { ringOrder, ringShape } from "../parts/ring-order.ts";
+import { natural } from "../../../core/shape.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
+import { ringOption, ringOrder } from "../parts/ring-order.ts";
 
 export type ChangRoberts = {
   state: {
@@ -27,16 +27,15 @@ export type ChangRoberts = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export interface ChangRobertsOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-}
+const changRobertsOptions = optionTable("chang-roberts", { ring: ringOption });
+
+export type ChangRobertsOptions = OptionsOf<typeof changRobertsOptions>;
 
 type State = ChangRoberts["state"];
 type Ctx = Context<ChangRoberts>;
 
 export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
-  const { ring } = settle({ ring: [] }, struct<ChangRobertsOptions>({ ring: ringShape }), given, "chang-roberts");
+  const { ring } = changRobertsOptions.settle(given);
   const neighbour = ringOrder("chang-roberts.ring", ring);
   const next = ({ self, peers }: Ctx): NodeId => neighbour(self, peers, 1);
 

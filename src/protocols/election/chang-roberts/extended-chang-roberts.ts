@@ -10,11 +10,11 @@
  * taken a message of this one with it.
  */
 import type { Context, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
+import { natural, real } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
-import { highestOf, outranks, type Ranked, ranksShape, settledRank, standingRank } from "../parts/ranks.ts";
-import { ringOrder, ringShape } from "../parts/ring-order.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
+import { highestOf, outranks, type Ranked, ranksOption, settledRank, standingRank } from "../parts/ranks.ts";
+import { ringOption, ringOrder } from "../parts/ring-order.ts";
 import { changRobertsCosts } from "./chang-roberts.ts";
 
 export type ExtendedChangRoberts = {
@@ -50,22 +50,15 @@ export type ExtendedChangRoberts = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export interface ExtendedChangRobertsOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-  /** The rank of each node that has another than its id. Ties are broken by id. */
-  ranks: readonly Ranked[];
-}
+const changRobertsOptions = optionTable("chang-roberts", { ring: ringOption, ranks: ranksOption });
 
-const defaults: ExtendedChangRobertsOptions = { ring: [], ranks: [] };
-
-const optionShape = struct<ExtendedChangRobertsOptions>({ ring: ringShape, ranks: ranksShape });
+export type ExtendedChangRobertsOptions = OptionsOf<typeof changRobertsOptions>;
 
 type State = ExtendedChangRoberts["state"];
 type Ctx = Context<ExtendedChangRoberts>;
 
 export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions>): Protocol<ExtendedChangRoberts> {
-  const options = settle(defaults, optionShape, given, "chang-roberts");
+  const options = changRobertsOptions.settle(given);
   const neighbour = ringOrder("chang-roberts.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
 

@@ -132,7 +132,7 @@ function leadersByEpoch(heard: readonly Heard[]): Map<number, Set<NodeId>> {
 const failed = (sim: Simulation<EpochBully>): string[] => sim.verdict().map(({ property }) => property);
 
 describe("epoch-bully in adversity", () => underAdversity(120));
-describe("epoch-bully in adversity: longer", { tags: ["long"] }, () => underAdversity(1_200));
+describe("epoch-bully in adversity: longer", { tags: ["larger"] }, () => underAdversity(1_200));
 
 function underAdversity(numRuns: number): void {
   it("never has two leaders in an epoch, and nobody's epoch goes back", () => {

@@ -18,7 +18,7 @@ import { majority } from "../../../core/quorums.ts";
 import { exclude, include } from "../../node-set.ts";
 import { campaign, leave, wait } from "./campaign.ts";
 import { certify, giveUp, promise, release, renew } from "./leadership.ts";
-import { type EpochBullyOptions, settled, timing } from "./options.ts";
+import { type EpochBullyOptions, epochBullyOptions, timing } from "./options.ts";
 import { declarations } from "./properties.ts";
 import {
   type EpochBully,
@@ -38,7 +38,7 @@ type State = EpochBully["state"];
 type Ctx = Context<EpochBully>;
 
 export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
-  const options = settled(given);
+  const options = epochBullyOptions.settle(given);
   const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
   const { boundsMs, backOff, deferenceMs } = timing(options);
   const { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected } = campaign(options);

@@ -1,6 +1,7 @@
 /** What elections compare: a rank that may be anything that orders (load, length of a log), and ids where ranks are equal. */
 import type { NodeId } from "../../../core/protocol.ts";
-import { list, natural, real, struct } from "../../../core/shape.ts";
+import { list, natural, real, type Shape, struct } from "../../../core/shape.ts";
+import { option } from "../../options.ts";
 
 export interface Ranked {
   node: NodeId;
@@ -9,8 +10,12 @@ export interface Ranked {
 
 export const rankedShape = struct<Ranked>({ node: natural, rank: real });
 
-/** The option `ranks`: the rank of each node that has another than its id. */
-export const ranksShape = list(rankedShape, 1_000);
+const ranksShape: Shape<readonly Ranked[]> = list(rankedShape, 1_000);
+export const ranksOption = option(
+  ranksShape,
+  [],
+  "the rank of each node whose rank is not its id; ties are broken by id",
+);
 
 export const outranks = (a: Ranked, b: Ranked): boolean => a.rank > b.rank || (a.rank === b.rank && a.node > b.node);
 

@@ -1,10 +1,9 @@
 /** The order in which nodes stand on a ring: as an option names it, or ascending by id. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import { list, natural } from "../../../core/shape.ts";
+import { nodeIds, option } from "../../options.ts";
 
-/** Every node once, clockwise. Empty: ascending by id. */
-export const ringShape = list(natural, 1_000_000);
+export const ringOption = option(nodeIds(1_000_000), [], "every node once, clockwise; empty: ascending by id");
 
 /** The neighbour at so many steps clockwise, of 1 to as many as there are peers. */
 export type Neighbour = (self: NodeId, peers: readonly NodeId[], steps: number) => NodeId;

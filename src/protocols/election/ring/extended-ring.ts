@@ -15,20 +15,21 @@
  * goes its round, but nobody follows it who has met the higher.
  */
 import type { Context, Cost, NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { list, natural, oneOf, real, struct } from "../../../core/shape.ts";
+import { list, natural, oneOf, real } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
+import { delayOptions } from "../bully/bully.ts";
 import {
   hasChangedSides,
   highestOf,
   outranks,
   type Ranked,
   rankedShape,
-  ranksShape,
+  ranksOption,
   settledRank,
   standingRank,
 } from "../parts/ranks.ts";
-import { ringOrder, ringShape } from "../parts/ring-order.ts";
+import { ringOption, ringOrder } from "../parts/ring-order.ts";
 
 /** Goes round, and is removed where it began. */
 type Lap = { caller: NodeId; number: number; list: Ranked[] };
@@ -78,34 +79,15 @@ export type ExtendedRing = {
     | { type: "heard"; node: NodeId };
 };
 
-export interface ExtendedRingOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-  /** T_max: the longest that a message travels. */
-  maxDelayMs: number;
-  /** T_process: the longest that a node takes to handle a message. */
-  processMs: number;
-  /** The rank of each node that has another than its id. Ties are broken by id. */
-  ranks: readonly Ranked[];
-}
+const ringOptions = optionTable("ring", { ring: ringOption, ...delayOptions, ranks: ranksOption });
 
-const defaults: ExtendedRingOptions = { ring: [], maxDelayMs: 60, processMs: 60, ranks: [] };
-
-const optionShape = struct<ExtendedRingOptions>({
-  ring: ringShape,
-  maxDelayMs: real,
-  processMs: real,
-  ranks: ranksShape,
-});
+export type ExtendedRingOptions = OptionsOf<typeof ringOptions>;
 
 type State = ExtendedRing["state"];
 type Ctx = Context<ExtendedRing>;
 
 export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<ExtendedRing> {
-  const options = settle(defaults, optionShape, given, "ring");
-  requirePositive("ring.maxDelayMs", options.maxDelayMs);
-  requirePositive("ring.processMs", options.processMs);
-
+  const options = ringOptions.settle(given);
   const neighbour = ringOrder("ring.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
   /** T = 2·T_max + T_process: by then the receipt of an alive node has come. */

@@ -10,10 +10,10 @@
  * With receipts, numbered laps, ranks and resignation, as processes run it: `extended-ring.ts`.
  */
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { list, natural, struct } from "../../../core/shape.ts";
+import { list, natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
-import { ringOrder, ringShape } from "../parts/ring-order.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
+import { ringOption, ringOrder } from "../parts/ring-order.ts";
 
 /** Who is alive, in the order of the ring; the first is its caller, where it is removed. */
 interface Lap {
@@ -33,16 +33,15 @@ export type Ring = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export interface RingOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-}
+const ringOptions = optionTable("ring", { ring: ringOption });
+
+export type RingOptions = OptionsOf<typeof ringOptions>;
 
 type State = Ring["state"];
 type Ctx = Context<Ring>;
 
 export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
-  const options = settle({ ring: [] }, struct<RingOptions>({ ring: ringShape }), given, "ring");
+  const options = ringOptions.settle(given);
   const neighbour = ringOrder("ring.ring", options.ring);
 
   /** The next one that is not suspected; the node itself, if it suspects all others. */

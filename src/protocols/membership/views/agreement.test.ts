@@ -238,7 +238,7 @@ describe("views", () => {
 
   it.each([
     ["gatherMs", { gatherMs: 0 }, "expected views.gatherMs to be a finite number > 0, got 0"],
-    ["remindMs", { remindMs: -1 }, "expected views.remindMs to be a number >= 0, got -1"],
+    ["remindMs", { remindMs: -1 }, "expected views.remindMs to be a finite number >= 0, got -1"],
     [
       "maxBackOffMs",
       { maxBackOffMs: 1 },

@@ -30,7 +30,7 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { exclude, include } from "../../node-set.ts";
 import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./installing.ts";
-import { settledViews, type ViewsOptions } from "./options.ts";
+import { type ViewsOptions, viewsOptions } from "./options.ts";
 import { declarations } from "./properties.ts";
 import { invite, rounds, trusts } from "./rounds.ts";
 import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./validation.ts";
@@ -52,7 +52,7 @@ type State = Views["state"];
 type Ctx = Context<Views>;
 
 export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
-  const options = settledViews(given);
+  const options = viewsOptions.settle(given);
   const steps = rounds(options);
   const { consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise } = steps;
   const { confirm, noteFilled, noteAccept, takeTooLong, doWithout } = steps;

@@ -61,7 +61,6 @@ describe("views: what a change costs", () => {
 describe("views: what they promise", () => {
   it("agreement, nobody unasked, the cut: whatever crashes, restarts and is cut off; in the end all are in one view", {
     tags: ["long"],
-    timeout: 120_000,
   }, () => {
     const act = fc.record({
       afterMs: fc.oneof(fc.nat(30), fc.nat(1_000)),

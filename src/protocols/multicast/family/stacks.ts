@@ -1,24 +1,14 @@
-/** The orders over what carries their messages: IP multicast, whose datagrams get lost, or views, in which members come and go. */
+/** The orders over what carries their messages: IP multicast, whose datagrams get lost, or view synchrony. */
 import type { MessageOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import { type Shape, text } from "../../../core/shape.ts";
-import { watching } from "../../membership/family/watching.ts";
-import { heartbeat } from "../../membership/heartbeat.ts";
-import { withService } from "../../service/coordination-service/coordination-service.ts";
-import { type AnyMaker, joined, type System } from "../../system.ts";
+import type { Shape } from "../../../core/shape.ts";
 import { causal } from "../causal.ts";
+import type { Order } from "../channels.ts";
 import { fifo } from "../fifo.ts";
 import { type IpMulticastOptions, ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { isis } from "../isis.ts";
-import { logWires } from "../log-multicast.ts";
-import { type LogViewSynchronyOptions, logViewSynchrony } from "../log-view-synchrony.ts";
-import { flushCausal, flushFifo, type ViewCarrier } from "../parts/flush.ts";
-import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { over } from "../parts/over.ts";
-import { causalTotalWithState, isisWithState } from "../parts/state-transfer/state-transfer.ts";
+import { causalTotalWithState, isisWithState } from "../parts/state-transfer/with-state.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
-
-/** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
-export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
 
 interface CarrierOptions {
   multicast?: Partial<IpMulticastOptions>;
@@ -49,36 +39,3 @@ export const withState: Readonly<Record<"total" | "causal-total", (options?: Vie
   total: isisWithState,
   "causal-total": causalTotalWithState,
 };
-
-/** An algorithm of channels, as members run it: on the wire it has this name. */
-export interface ChannelStack {
-  readonly algorithm: string;
-  readonly make: (options?: LogViewSynchronyOptions) => Protocol<Vocabulary>;
-}
-
-const onLog = logViewSynchrony as unknown as ViewCarrier;
-const anyText = text(MAX_PAYLOAD_BYTES);
-
-const stack = (algorithm: string, make: (options: never) => unknown): ChannelStack => ({
-  algorithm,
-  make: (options = {}) => make(options as never) as Protocol<Vocabulary>,
-});
-
-/** In views that are entries of the log of a coordination service. */
-export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
-  none: stack("log-view-synchrony", (given) => onLog(prompt(given), anyText)),
-  fifo: stack("fifo over log-view-synchrony", (given) => flushFifo(prompt(given), anyText, onLog)),
-  causal: stack("causal over log-view-synchrony", (given) => flushCausal(prompt(given), anyText, onLog)),
-  total: stack("isis over log-view-synchrony", (given) => isisWithState(given, anyText, onLog)),
-  "causal-total": stack("causal-total over log-view-synchrony", (given) => causalTotalWithState(given, anyText, onLog)),
-};
-
-/** The same with the service, and a failure detector. @param log may be another form of Raft. */
-export const channelSystem = (order: Order, log?: AnyMaker): System => ({
-  ...withService(
-    { detector: heartbeat, multicast: channelStacks[order].make as AnyMaker },
-    joined(logWires, watching("multicast")),
-    log,
-  ),
-  algorithm: "multicast",
-});

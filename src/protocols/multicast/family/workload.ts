@@ -5,8 +5,8 @@
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import { list, natural, real, struct, text } from "../../../core/shape.ts";
-import { inPart, requirePositive, settle } from "../../options.ts";
+import { list, natural, text } from "../../../core/shape.ts";
+import { inPart, type OptionsOf, option, optionTable, positive } from "../../options.ts";
 import { composed, joined, type System } from "../../system.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
@@ -47,28 +47,24 @@ export type Letter = { name: string; view: number; past: string };
 
 export const pastOf = ({ past }: Letter): string[] => (past === "" ? [] : past.split(" "));
 
-export interface MulticastWorkloadOptions {
-  /** Between two messages of one sender. */
-  pauseMs: number;
-  /** The members of each group, where there are several: a node in several sends to one after the other. */
-  groups: NodeId[][];
-}
-
 const MAX_GROUPS = 1_000;
 
-const defaults: MulticastWorkloadOptions = { pauseMs: 5, groups: [] };
-
-const optionShape = struct<MulticastWorkloadOptions>({
-  pauseMs: real,
-  groups: list(list(natural, MAX_MEMBERS), MAX_GROUPS),
+const workloadOptions = optionTable("workload", {
+  pauseMs: positive(5, "the time between two messages of one sender"),
+  groups: option(
+    list(list(natural, MAX_MEMBERS), MAX_GROUPS),
+    [],
+    "the members of each group, if there are several: a node in several groups sends to one after the other",
+  ),
 });
+
+export type MulticastWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 type State = MulticastWorkload["state"];
 type Ctx = Context<MulticastWorkload>;
 
 export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Protocol<MulticastWorkload> {
-  const { pauseMs, groups } = settle(defaults, optionShape, given, "workload");
-  requirePositive("workload.pauseMs", pauseMs);
+  const { pauseMs, groups } = workloadOptions.settle(given);
 
   const groupsOf = (self: NodeId): number[] =>
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));

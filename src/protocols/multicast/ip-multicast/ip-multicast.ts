@@ -14,7 +14,7 @@
  */
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
-import { type IpMulticastOptions, reachOf, settled } from "./options.ts";
+import { type IpMulticastOptions, ipMulticastOptions, reachOf } from "./options.ts";
 import { declarations } from "./properties.ts";
 import { repairing } from "./repairs.ts";
 import { sessions } from "./sessions.ts";
@@ -41,7 +41,7 @@ export function ipMulticast<P = string>(
   given?: Partial<IpMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
 ): Protocol<IpMulticast<P>> {
-  const options = settled(given);
+  const options = ipMulticastOptions.settle(given);
   const talks = sessions<P>(options);
   const repairs = repairing<P>(options);
   const changes = viewChanges<P>(talks, repairs);

@@ -52,7 +52,6 @@ describe("an order over view synchrony whose window is full when the group chang
         expect(payloads).toEqual(Array.from({ length: most }, (_, i) => `0:${i + 1}`));
       }
     },
-    60_000,
   );
 
   it("a carrier without room for what one multicast of the order takes is refused", () => {
@@ -111,7 +110,7 @@ describe("an order over view synchrony whose window is full when the group chang
   ];
   const title = "%j: any crashes, partitions, losses, comings and goings";
   it.each(windows)(title, (window) => keepsItsOrder(window, 5));
-  it.each(windows)(`${title}: longer`, { tags: ["long"] }, (window) => keepsItsOrder(window, 40));
+  it.each(windows)(`${title}: longer`, { tags: ["larger"] }, (window) => keepsItsOrder(window, 40));
 
   function keepsItsOrder(multicast: (typeof windows)[number], numRuns: number): void {
     fc.assert(

@@ -2,10 +2,9 @@
  * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
  * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
  */
-import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId, View, World } from "../../../core/protocol.ts";
-import { natural, nullable, oneOf, struct } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { natural, nullable, oneOf } from "../../../core/shape.ts";
+import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
 import { heldIds } from "./held.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
 
@@ -27,28 +26,31 @@ export const MAX_PAYLOAD_BYTES = 65_536;
 /** So much of what the user sends waits, before more is refused. */
 const MAX_WAITING = 1_000;
 
-export interface OrderOptions {
-  /** Over a carrier with views a node begins outside. */
-  begin: "inside" | "outside";
-  /**
-   * How many messages of its own that not all members have its carrier is sure to take; it waits with more. Null where that
-   * does not matter, as with links: a carrier that has no room then ends the node.
-   */
-  room: number | null;
-}
+const orderOptions = (owner: string, least: number) =>
+  optionTable(
+    owner,
+    {
+      begin: option(oneOf("inside", "outside"), "inside", "with views, a node begins outside the group"),
+      room: option(
+        nullable(natural),
+        null,
+        "how many of its own messages that not all members have the carrier takes for certain; more wait. `null`: over links, a carrier without room ends the node",
+      ),
+    },
+    ({ room }, refuse) => {
+      if (room !== null && room < least) refuse("room", `at least ${least}`);
+    },
+  );
 
-const defaults: OrderOptions = { begin: "inside", room: null };
-
-const optionShape = struct<OrderOptions>({ begin: oneOf("inside", "outside"), room: nullable(natural) });
+export type OrderOptions = OptionsOf<ReturnType<typeof orderOptions>>;
 
 /**
  * The group in which a node begins, and whether there is room for one message more.
  * @param each how many messages of its own each of an order's multicasts takes, sooner or later.
  */
 export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string, each = 1) {
-  const { begin, room } = settle(defaults, optionShape, given, owner);
-  if (room !== null && room < each)
-    throw new UsageError("bad-option", unexpected(`${owner}.room`, `at least ${each}`, room));
+  // Its carrier sets them.
+  const { begin, room } = withFixed(["begin", "room"], () => orderOptions(owner, each).settle(given));
   return {
     group(self: NodeId, peers: readonly NodeId[]): Group<P> {
       const rest = { view: 0, waiting: [], stable: 0 };

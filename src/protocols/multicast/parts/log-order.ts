@@ -5,8 +5,8 @@
  * it ejected, and comes in as a newcomer.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { problem, type Shape, type Shapes, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { problem, type Shape, type Shapes, text } from "../../../core/shape.ts";
+import { type OptionsOf, option, optionTable } from "../../options.ts";
 import { type GroupNotice, groupNoticeShapes } from "../../service/coordination-service/group-notices.ts";
 import type { GroupOperation, SessionId } from "../../service/coordination-service/operations.ts";
 import type { GroupEvent, Multicast, Refusal } from "./layers.ts";
@@ -47,12 +47,12 @@ export type LogOrder<P = string> = {
     | { type: "asked"; operation: GroupOperation };
 };
 
-export interface LogOrderOptions {
-  /** Of the group, in the service. */
-  readonly group: string;
-  /** How the group is used: members that enter it with another setting are refused. */
-  readonly setting: string;
-}
+const logOrderOptions = optionTable("multicast", {
+  group: option(text(256), "group", "the name of the group in the service"),
+  setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
+});
+
+export type LogOrderOptions = OptionsOf<typeof logOrderOptions>;
 
 /** So much of what the user sends waits, before more is refused. */
 const MAX_WAITING = 1_000;
@@ -61,12 +61,7 @@ export function logOrder<P = string>(
   given: Partial<LogOrderOptions> | undefined,
   payload: Shape<P>,
 ): Protocol<LogOrder<P>> {
-  const { group: name, setting } = settle(
-    { group: "group", setting: "" },
-    struct<LogOrderOptions>({ group: text(256), setting: text(4_096) }),
-    given,
-    "multicast",
-  );
+  const { group: name, setting } = logOrderOptions.settle(given);
   type State = LogOrder<P>["state"];
   type Ctx = Context<LogOrder<P>>;
 

@@ -4,8 +4,8 @@
  * The right form is `../fifo.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { natural, text } from "../../../core/shape.ts";
+import { requireNoOptions } from "../../options.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { heldIds } from "../parts/held.ts";
 import type { Multicast } from "../parts/layers.ts";
@@ -30,7 +30,7 @@ type State = FifoAsLectured["state"];
 type Ctx = Context<FifoAsLectured>;
 
 export function fifoAsLectured(given?: Record<never, never>): Protocol<FifoAsLectured> {
-  settle({}, struct({}), given, "fifo"); // It has no options.
+  requireNoOptions("fifo", given);
 
   const isNext = ({ members, delivered }: State, { from, number }: Message): boolean =>
     number === (delivered[members.indexOf(from)] ?? 0) + 1;

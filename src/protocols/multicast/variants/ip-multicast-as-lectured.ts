@@ -4,8 +4,8 @@
  * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast/ip-multicast.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { list, natural, struct, text } from "../../../core/shape.ts";
-import { settle } from "../../options.ts";
+import { list, natural, text } from "../../../core/shape.ts";
+import { requireNoOptions } from "../../options.ts";
 import { MAX_MEMBERS } from "../parts/layers.ts";
 
 export type IpMulticastAsLectured = {
@@ -31,7 +31,7 @@ type Ctx = Context<IpMulticastAsLectured>;
 type Data = { number: number; acks: number[]; payload: string };
 
 export function ipMulticastAsLectured(given?: Record<never, never>): Protocol<IpMulticastAsLectured> {
-  settle({}, struct({}), given, "ip-multicast"); // It has no options.
+  requireNoOptions("ip-multicast", given);
 
   const deliveredOf = ({ group, delivered }: State, node: NodeId): number => delivered[group.indexOf(node)] ?? 0;
 

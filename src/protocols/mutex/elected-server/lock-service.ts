@@ -10,31 +10,16 @@
  * waits until all of that must have run out. A node that has heard of its epoch takes nothing from a server of a lower one.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { real, struct } from "../../../core/shape.ts";
-import { boundMs, type LeaseOptions, type LeaseTimer, leaseTimer, requireLease } from "../../leases.ts";
+import { boundMs, type LeaseTimer, leaseOptions, leaseTimer, requireLease } from "../../leases.ts";
 import { include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { type OptionsOf, optionTable } from "../../options.ts";
 import { serverHandlers } from "./server.ts";
 import { declarations, type LockService, type RequestId } from "./vocabulary.ts";
 
-export interface LockServiceOptions extends LeaseOptions {
-  /** So long after a request or renewal has been sent its sender is certain to be the only one inside. */
-  leaseMs: number;
-  /** After so long a node that waits asks again, and one that is inside renews. A round trip should be done by then. */
-  renewMs: number;
-}
-
 /** A lease outlasts a change of server, which takes an epoch-bully 0.7 s at worst. */
-const defaults: LockServiceOptions = { leaseMs: 1_000, renewMs: 200, drift: 0.05 };
+export const lockServiceOptions = optionTable("elected-server", leaseOptions(1_000, 200), requireLease);
 
-const optionShape = struct<LockServiceOptions>({ leaseMs: real, renewMs: real, drift: real });
-
-/** @throws UsageError */
-export function lockServiceOptions(given: Partial<LockServiceOptions> | undefined): LockServiceOptions {
-  const options = settle(defaults, optionShape, given, "elected-server");
-  requireLease("elected-server", options);
-  return options;
-}
+export type LockServiceOptions = OptionsOf<typeof lockServiceOptions>;
 
 type State = LockService["state"];
 type Ctx = Context<LockService>;
@@ -42,7 +27,7 @@ type Message = LockService["message"];
 type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
 
 export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockService> {
-  const { leaseMs, renewMs, drift } = lockServiceOptions(given);
+  const { leaseMs, renewMs, drift } = lockServiceOptions.settle(given);
   const reclaimMs = boundMs(leaseMs, drift);
   const serving = serverHandlers({ renewMs, reclaimMs, tell });
 

@@ -19,51 +19,36 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
-import { list, natural, real, struct } from "../../../core/shape.ts";
-import { boundMs, type LeaseOptions, type LeaseTimer, requireLease } from "../../leases.ts";
+import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leases.ts";
 import { exclude, include } from "../../node-set.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { nodeIds, type OptionsOf, option, optionTable, positive } from "../../options.ts";
 import { ENTRIES, EPOCHS, epochOf, fence, isBeyond } from "../family/fencing-tokens.ts";
 import { declarations, type EpochTokenRing, type Token } from "./vocabulary.ts";
 
 export type { EpochTokenRing } from "./vocabulary.ts";
 
-export interface EpochTokenRingOptions extends LeaseOptions {
-  /** Every node once, clockwise. Empty: ascending by id. */
-  ring: readonly NodeId[];
-  /** How long an idle holder keeps the token. */
-  idleMs: number;
-  /** How long a holder is certain without hearing from a majority again. */
-  leaseMs: number;
-  /** How long after a round has begun the next does. */
-  renewMs: number;
-}
-
 /** A token that is lost with its holder is replaced within a second. */
-const defaults: EpochTokenRingOptions = { ring: [], idleMs: 5, leaseMs: 600, renewMs: 200, drift: 0.05 };
+export const epochTokenRingOptions = optionTable(
+  "epoch-token-ring",
+  {
+    ring: option(nodeIds(10_000), [], "every node once, clockwise; empty: ascending by id"),
+    idleMs: positive(5, "how long an idle holder keeps the token"),
+    ...leaseOptions(600, 200),
+  },
+  requireLease,
+);
 
-const optionShape = struct<EpochTokenRingOptions>({
-  ring: list(natural, 10_000),
-  idleMs: real,
-  leaseMs: real,
-  renewMs: real,
-  drift: real,
-});
+export type EpochTokenRingOptions = OptionsOf<typeof epochTokenRingOptions>;
 
+const { defaults } = epochTokenRingOptions;
 /** Before a node was started the lock may have had the usual lease: members that put names away forget their options. */
 const USUAL_GUARD_MS = boundMs(defaults.leaseMs, defaults.drift);
-
-/** How long a permission lasts with these options, and by which clocks. */
-export const ringLease = (given: object): Readonly<LeaseOptions> =>
-  settle(defaults, optionShape, given, "epoch-token-ring");
 
 type State = EpochTokenRing["state"];
 type Ctx = Context<EpochTokenRing>;
 
 export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
-  const { ring, idleMs, leaseMs, renewMs, drift } = settle(defaults, optionShape, given, "epoch-token-ring");
-  requirePositive("epoch-token-ring.idleMs", idleMs);
-  requireLease("epoch-token-ring", { leaseMs, renewMs, drift });
+  const { ring, idleMs, leaseMs, renewMs, drift } = epochTokenRingOptions.settle(given);
   const guardMs = boundMs(leaseMs, drift);
 
   function take(state: State, ctx: Ctx): void {

@@ -4,10 +4,10 @@
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
-import { natural, real, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { watching } from "../../membership/family/watching.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { type OptionsOf, optionTable, positive } from "../../options.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 
 export type MutexWorkload = {
@@ -30,16 +30,12 @@ export type MutexWorkload = {
   event: { type: "needed" } | { type: "finished" };
 };
 
-export interface MutexWorkloadOptions {
-  /** How long it stays inside. */
-  stayMs: number;
-  /** How long it rests between two entries. */
-  restMs: number;
-}
+const workloadOptions = optionTable("workload", {
+  stayMs: positive(5, "how long a node stays inside"),
+  restMs: positive(5, "how long it rests between two entries"),
+});
 
-const defaults: MutexWorkloadOptions = { stayMs: 5, restMs: 5 };
-
-const optionShape = struct<MutexWorkloadOptions>({ stayMs: real, restMs: real });
+export type MutexWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 /**
  * What every mutual exclusion offers to its users. The token grows from one entry to the next, over all nodes: a
@@ -64,9 +60,7 @@ type State = MutexWorkload["state"];
 type Ctx = Context<MutexWorkload>;
 
 export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<MutexWorkload> {
-  const { stayMs, restMs } = settle(defaults, optionShape, given, "workload");
-  requirePositive("workload.stayMs", stayMs);
-  requirePositive("workload.restMs", restMs);
+  const { stayMs, restMs } = workloadOptions.settle(given);
 
   function ask(state: State, ctx: Ctx): void {
     state.doing = "waiting";

@@ -15,9 +15,9 @@
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties, type Section } from "../family/properties.ts";
 import { electorates, voteCount } from "../parts/voting-sets.ts";
 
@@ -65,14 +65,16 @@ interface Ballot {
   queue: Stamp[];
 }
 
-export interface MaekawaSandersOptions {
-  /** Sanders' correction. Without it, as published in 1985, nodes can still wait for each other for ever. */
-  tellsDisplaced: boolean;
-}
+export const sandersOptions = {
+  tellsDisplaced: flag(
+    true,
+    "Sanders' correction; without it, as published in 1985, nodes can wait for each other forever",
+  ),
+};
 
-const defaults: MaekawaSandersOptions = { tellsDisplaced: true };
+const maekawaSandersOptions = optionTable("maekawa-sanders", sandersOptions);
 
-const optionShape = struct<MaekawaSandersOptions>({ tellsDisplaced: boolean });
+export type MaekawaSandersOptions = OptionsOf<typeof maekawaSandersOptions>;
 
 type State = MaekawaSanders["state"];
 type Ctx = Context<MaekawaSanders>;
@@ -195,7 +197,7 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
 }
 
 export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
-  const { tellsDisplaced } = settle(defaults, optionShape, given, "maekawa-sanders");
+  const { tellsDisplaced } = maekawaSandersOptions.settle(given);
   const votersOf = electorates();
   const { hear, ask, leave } = votingRules(tellsDisplaced, () => true);
 

@@ -10,12 +10,12 @@
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, nullable, struct } from "../../../core/shape.ts";
+import { boolean, natural, nullable } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/properties.ts";
 import { electorates } from "../parts/voting-sets.ts";
-import { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders, votingRules } from "./maekawa-sanders.ts";
+import { type MaekawaSanders, maekawaSanders, sandersOptions, votingRules } from "./maekawa-sanders.ts";
 
 export type RecoveringMaekawaSanders = {
   state: MaekawaSanders["state"] & {
@@ -38,14 +38,12 @@ export type RecoveringMaekawaSanders = {
   event: MaekawaSanders["event"];
 };
 
-export interface RecoveringMaekawaSandersOptions extends MaekawaSandersOptions {
-  /** Hears from all others what they want of it before it asks or votes. */
-  rejoins: boolean;
-}
+const recoveringOptions = optionTable("maekawa-sanders", {
+  ...sandersOptions,
+  rejoins: flag(false, "whether a node learns the requests of all other nodes before it asks or votes"),
+});
 
-const defaults: RecoveringMaekawaSandersOptions = { tellsDisplaced: true, rejoins: false };
-
-const optionShape = struct<RecoveringMaekawaSandersOptions>({ tellsDisplaced: boolean, rejoins: boolean });
+export type RecoveringMaekawaSandersOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringMaekawaSanders["state"];
 type Ctx = Context<RecoveringMaekawaSanders>;
@@ -58,7 +56,7 @@ const votersOf = electorates();
 export function recoveringMaekawaSanders(
   given?: Partial<RecoveringMaekawaSandersOptions>,
 ): Protocol<RecoveringMaekawaSanders> {
-  const { tellsDisplaced, rejoins } = settle(defaults, optionShape, given, "maekawa-sanders");
+  const { tellsDisplaced, rejoins } = recoveringOptions.settle(given);
   const { init, receive, shapes, ...published } = maekawaSanders({ tellsDisplaced });
   const rules = votingRules(tellsDisplaced, (state) => !(state as State).joining);
 

@@ -10,9 +10,9 @@
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, nullable, struct } from "../../../core/shape.ts";
+import { boolean, natural, nullable } from "../../../core/shape.ts";
 import { exclude } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/properties.ts";
 import { consider, orderedEntries, type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
@@ -39,10 +39,11 @@ export type RecoveringRicartAgrawala = {
   record: { type: "asked"; time: number };
 };
 
-export interface RecoveringRicartAgrawalaOptions {
-  /** Hears of all others before it asks for anything, and journals when it asks. */
-  rejoins: boolean;
-}
+const recoveringOptions = optionTable("ricart-agrawala", {
+  rejoins: flag(false, "whether a node hears from all others before its first request, and journals its requests"),
+});
+
+export type RecoveringRicartAgrawalaOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringRicartAgrawala["state"];
 type Ctx = Context<RecoveringRicartAgrawala>;
@@ -53,7 +54,7 @@ const asBook = (ctx: Ctx): Context<RicartAgrawala> => ctx as unknown as Context<
 export function recoveringRicartAgrawala(
   given?: Partial<RecoveringRicartAgrawalaOptions>,
 ): Protocol<RecoveringRicartAgrawala> {
-  const { rejoins } = settle({ rejoins: false }, struct({ rejoins: boolean }), given, "ricart-agrawala");
+  const { rejoins } = recoveringOptions.settle(given);
   const { init, receive, command, shapes, ...book } = ricartAgrawala();
 
   function enter(state: State, ctx: Ctx): void {

@@ -15,9 +15,9 @@
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { requireNoOptions } from "../../options.ts";
 import { mutexProperties } from "../family/properties.ts";
 
 export type RicartAgrawala = {
@@ -47,7 +47,7 @@ type State = RicartAgrawala["state"];
 type Ctx = Context<RicartAgrawala>;
 
 export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgrawala> {
-  settle({}, struct({}), given, "ricart-agrawala"); // It has no options.
+  requireNoOptions("ricart-agrawala", given);
   return {
     name: "ricart-agrawala",
     init: () => ({ clock: 0, section: { is: "released" }, deferred: [], suspected: [] }),

@@ -7,9 +7,9 @@
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { boolean, natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/properties.ts";
 import { mustWait, type RicartAgrawala } from "./ricart-agrawala.ts";
 
@@ -23,19 +23,20 @@ export type RoucairolCarvalho = {
   event: RicartAgrawala["event"];
 };
 
-export interface RoucairolCarvalhoOptions {
-  /**
-   * A node that gives its permission back while it waits itself asks for it again. Without this rule, which is easily
-   * overlooked, two nodes can be inside.
-   */
-  asksAgain: boolean;
-}
+const roucairolCarvalhoOptions = optionTable("ricart-agrawala", {
+  asksAgain: flag(
+    true,
+    "whether a node that gives its permission back while it waits asks for it again; without this rule, which is easily overlooked, two nodes can be inside",
+  ),
+});
+
+export type RoucairolCarvalhoOptions = OptionsOf<typeof roucairolCarvalhoOptions>;
 
 type State = RoucairolCarvalho["state"];
 type Ctx = Context<RoucairolCarvalho>;
 
 export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Protocol<RoucairolCarvalho> {
-  const { asksAgain } = settle({ asksAgain: true }, struct({ asksAgain: boolean }), given, "ricart-agrawala");
+  const { asksAgain } = roucairolCarvalhoOptions.settle(given);
   return {
     name: "ricart-agrawala",
     init: () => ({ clock: 0, section: { is: "released" }, deferred: [], permitted: [] }),

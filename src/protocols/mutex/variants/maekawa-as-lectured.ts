@@ -5,9 +5,9 @@
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { include } from "../../node-set.ts";
-import { settle } from "../../options.ts";
+import { requireNoOptions } from "../../options.ts";
 import { mutexProperties, type Section } from "../family/properties.ts";
 import { electorates } from "../parts/voting-sets.ts";
 
@@ -32,7 +32,7 @@ type State = MaekawaAsLectured["state"];
 type Ctx = Context<MaekawaAsLectured>;
 
 export function maekawaAsLectured(given?: Record<never, never>): Protocol<MaekawaAsLectured> {
-  settle({}, struct({}), given, "maekawa"); // It has no options.
+  requireNoOptions("maekawa", given);
   const votersOf = electorates();
 
   /** state = TAKEN, or voted, or state = WANTED and (T, pi) < (Tj, pj). */

@@ -8,7 +8,7 @@ import { tokenOptions } from "../super-peer-tokens/super-peer-tokens.ts";
 import type { State as TokensState } from "../super-peer-tokens/vocabulary.ts";
 
 export const onIdentifierCircle: PositionRule = (state, node, given) => {
-  const options = dhtOptions(given ?? undefined);
+  const options = dhtOptions.settle(given ?? undefined);
   const ring = identifierRing(options);
   const keys = 2 ** options.identifierBits;
   const at = [ring.keyAt(ring.placeOf(node)) / keys];
@@ -16,7 +16,7 @@ export const onIdentifierCircle: PositionRule = (state, node, given) => {
 };
 
 export const inSpace: PositionRule = (state, node, given) => {
-  const [x = 0, y = 0] = space(tokenOptions(given ?? undefined)).pointOf(node);
+  const [x = 0, y = 0] = space(tokenOptions.settle(given ?? undefined)).pointOf(node);
   const token = (state as TokensState | null)?.token ?? null;
   return present({ at: [x, y], holds: token === null ? null : "token", follows: superPeerOf(state) });
 };

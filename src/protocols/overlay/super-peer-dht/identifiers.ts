@@ -2,15 +2,15 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
+import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
 
-export interface IdentifierOptions {
-  /** m: an identifier has so many bits. */
-  identifierBits: number;
-  /** k: this many of them, the leftmost, name a super-peer. */
-  reservedBits: number;
-  /** By node id, each once. Empty: hashes of node ids. */
-  identifiers: readonly number[];
-}
+export const identifierOptions = {
+  identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
+  reservedBits: whole(2, "k, how many of them, the leftmost, name a super-peer"),
+  identifiers: option(nodeIds(1_000_000), [], "the identifiers by node id, each once; empty: hashes of node ids"),
+};
+
+export type IdentifierOptions = ValuesOf<typeof identifierOptions>;
 
 /**
  * A *place* is a point of the ring. Two nodes may have the same identifier: they stand side by side, in the order of

@@ -351,13 +351,9 @@ describe("super-peer-dht: every run, with time bounded", () => {
     ["of two nodes that start when they like", 2, {}, { begin: "down" }, 78],
     ["of two, one of which crashes and comes back", 2, {}, { crashes: 1, recoveries: 1 }, 522],
     ["of three", 3, { contacts: [0] }, {}, 1_932],
-  ])(
-    "%s keeps all that is claimed",
-    (_what, nodes, options, more, states) => {
-      expect(exploring(nodes, options, more)).toMatchObject({ verdict: "holds", states });
-    },
-    120_000,
-  );
+  ])("%s keeps all that is claimed", (_what, nodes, options, more, states) => {
+    expect(exploring(nodes, options, more)).toMatchObject({ verdict: "holds", states });
+  });
 
   it("of three, with a crash keeps all that is claimed", { tags: ["long"] }, () => {
     const found = exploring(3, { contacts: [0, 1] }, { crashes: 1 });
@@ -371,8 +367,8 @@ describe("super-peer-dht: options", () => {
     [{ reservedBits: 17 }, "expected super-peer-dht.reservedBits to be at most 16, as identifierBits, got 17"],
     [{ identifiers: [1, 1] }, "expected super-peer-dht.identifiers to be different from each other, got [1,1]"],
     [{ identifiers: [65_536] }, "expected super-peer-dht.identifiers to be below 2^16, got 65536"],
-    [{ successors: 0 }, "expected super-peer-dht.successors to be 1 to 16, got 0"],
-    [{ roundMs: 0 }, "expected super-peer-dht.roundMs to be a finite number > 0, got 0"],
+    [{ successors: 0 }, "expected super-peer-dht.successors to be a whole number > 0 and <= 16, got 0"],
+    [{ roundMs: 0 }, "expected super-peer-dht.roundMs to be a whole number > 0, got 0"],
   ])("%j is refused", (options, sentence) => {
     expect(() => superPeerDht(options)).toThrow(sentence);
   });

@@ -14,12 +14,10 @@
  *           2^(k−m)·N nodes, in the mean, have a reserved identifier as their own; but 2^k·(1 − (1 − 2^−k)^N) are responsible
  *           for one, which is 2^k where N is far above it: the two are equal only where every identifier has its node.
  */
-import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { list, natural, struct } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { count, nodeIds, type OptionsOf, option, optionTable } from "../../options.ts";
 import { convergedRing } from "./converged.ts";
-import { type IdentifierOptions, identifierRing } from "./identifiers.ts";
+import { identifierOptions, identifierRing } from "./identifiers.ts";
 import { lookups } from "./lookups.ts";
 import { isSuperPeer, superPeerProperties } from "./properties.ts";
 import { upkeep } from "./upkeep.ts";
@@ -27,59 +25,31 @@ import { type Ctx, MAX_SUCCESSORS, type State, type SuperPeerDht, shapes, type T
 
 export type { SuperPeerDht } from "./vocabulary.ts";
 
-export interface SuperPeerDhtOptions extends IdentifierOptions {
-  /** r: so many successors a member knows. */
-  successors: number;
-  /** Time between two rounds. */
-  roundMs: number;
-  /** How long an answer to a question of a lookup may take. */
-  answerMs: number;
-  /** The nodes to ask for a way in; the first of them that is alive founds the ring. Empty: the three lowest ids. */
-  contacts: readonly NodeId[];
-  /** Who is a member of a converged ring before anything happens, unless it starts. Empty: nobody. */
-  members: readonly NodeId[];
-}
+const nodes = nodeIds(1_000_000);
 
-const defaults: SuperPeerDhtOptions = {
-  identifierBits: 16,
-  reservedBits: 2,
-  identifiers: [],
-  successors: 4,
-  roundMs: 500,
-  answerMs: 200,
-  contacts: [],
-  members: [],
-};
-
-const nodes = list(natural, 1_000_000);
-const optionShape = struct<SuperPeerDhtOptions>({
-  identifierBits: natural,
-  reservedBits: natural,
-  identifiers: nodes,
-  successors: natural,
-  roundMs: natural,
-  answerMs: natural,
-  contacts: nodes,
-  members: nodes,
+export const dhtOptions = optionTable("super-peer-dht", {
+  ...identifierOptions,
+  successors: count(4, "r, how many successors a member knows", { max: MAX_SUCCESSORS }),
+  roundMs: count(500, "the time between two rounds"),
+  answerMs: count(200, "how long an answer to a question of a lookup may take"),
+  contacts: option(
+    nodes,
+    [],
+    "the nodes through which others join; the first alive of them founds the ring; empty: the three lowest ids",
+  ),
+  members: option(nodes, [], "the members of a converged ring at first, unless nodes start; empty: none"),
 });
 
-const FEW_CONTACTS = 3;
+export type SuperPeerDhtOptions = OptionsOf<typeof dhtOptions>;
 
-export function dhtOptions(given: Partial<SuperPeerDhtOptions> | undefined): SuperPeerDhtOptions {
-  const options = settle(defaults, optionShape, given, "super-peer-dht");
-  const { successors } = options;
-  for (const name of ["roundMs", "answerMs"] as const) requirePositive(`super-peer-dht.${name}`, options[name]);
-  if (successors < 1 || successors > MAX_SUCCESSORS)
-    throw new UsageError("bad-option", unexpected("super-peer-dht.successors", `1 to ${MAX_SUCCESSORS}`, successors));
-  return options;
-}
+const FEW_CONTACTS = 3;
 
 /** A liar speaks of a node that does not exist: who believed it would write to nobody. */
 const namesStranger = (nodes: readonly (NodeId | null)[], { self, peers }: Ctx): boolean =>
   nodes.some((node) => node !== null && node !== self && !peers.includes(node));
 
 export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
-  const options = dhtOptions(given);
+  const options = dhtOptions.settle(given);
   const { identifierBits, roundMs, answerMs, members } = options;
   const ring = identifierRing(options);
   const converged = members.length === 0 ? null : convergedRing(ring, members);

@@ -2,6 +2,8 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
+import { list, real, type Shape } from "../../../core/shape.ts";
+import { count, option, type ValuesOf } from "../../options.ts";
 
 export type Point = readonly number[];
 
@@ -15,11 +17,16 @@ export interface Space {
   moved(from: Point, by: Point): number[];
 }
 
-export interface SpaceOptions {
-  dimensions: number;
-  /** By node id, coordinates in [0, 1). Empty: hashes of node ids. */
-  positions: readonly (readonly number[])[];
-}
+export const spaceOptions = {
+  dimensions: count(2, "the dimensions of the space"),
+  positions: option(
+    list(list(real, 16), 1_000_000) as Shape<readonly Point[]>,
+    [],
+    "the coordinates by node id, in [0, 1); empty: hashes of node ids",
+  ),
+};
+
+type SpaceOptions = ValuesOf<typeof spaceOptions>;
 
 const HASHES = 2 ** 53;
 

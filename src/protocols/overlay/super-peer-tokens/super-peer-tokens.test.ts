@@ -256,13 +256,9 @@ describe("super-peer-tokens: every run, with time bounded", () => {
   it.each<[string, number, Partial<SystemSpec>, number]>([
     ["of two tokens among three nodes", 0.67, {}, 4_551],
     ["with a crash", 0.67, { crashes: 1 }, 17_206],
-  ])(
-    "%s keeps all that is claimed",
-    (_what, share, more, states) => {
-      expect(exploring(share, more)).toMatchObject({ verdict: "holds", states });
-    },
-    120_000,
-  );
+  ])("%s keeps all that is claimed", (_what, share, more, states) => {
+    expect(exploring(share, more)).toMatchObject({ verdict: "holds", states });
+  });
 
   it("of one token, with a crash and a recovery keeps all that is claimed", { tags: ["long"] }, () => {
     expect(exploring(0.4, { crashes: 1, recoveries: 1 })).toMatchObject({ verdict: "holds", states: 52_015 });
@@ -276,9 +272,9 @@ describe("super-peer-tokens: every run, with time bounded", () => {
 
 describe("super-peer-tokens: options", () => {
   it.each<[Partial<SuperPeerTokensOptions>, string]>([
-    [{ share: 1.5 }, "expected super-peer-tokens.share to be at most 1, got 1.5"],
-    [{ share: 0 }, "expected super-peer-tokens.share to be a finite number > 0, got 0"],
-    [{ cooling: 1 }, "expected super-peer-tokens.cooling to be above 1, or tokens never settle, got 1"],
+    [{ share: 1.5 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 1.5"],
+    [{ share: 0 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 0"],
+    [{ cooling: 1 }, "expected super-peer-tokens.cooling to be a finite number > 1, got 1"],
     [{ positions: [[0.5]] }, "expected super-peer-tokens.positions to be 2 numbers in [0, 1), got [0.5]"],
   ])("%j is refused", (options, sentence) => {
     expect(() => superPeerTokens(options)).toThrow(sentence);

@@ -13,15 +13,13 @@
  *           there are as many tokens as in the beginning, and each node uses a super-peer.
  * Cost      2N messages of gossip a round, and one to the heir of each token.
  */
-import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { list, natural, real, struct } from "../../../core/shape.ts";
-import { requirePositive, settle } from "../../options.ts";
+import { count, nodeIds, type OptionsOf, option, optionTable, positive } from "../../options.ts";
 import { length, netForce } from "./forces.ts";
 import { age, learn, told } from "./gossip.ts";
 import { type Neighbourhood, neighbourhood } from "./neighbourhood.ts";
 import { superPeerProperties } from "./properties.ts";
-import { type Point, type SpaceOptions, space } from "./space.ts";
+import { type Point, space, spaceOptions } from "./space.ts";
 import {
   type Ctx,
   isLater,
@@ -36,79 +34,31 @@ import {
 
 export type { SuperPeerTokens } from "./vocabulary.ts";
 
-export interface SuperPeerTokensOptions extends SpaceOptions {
-  /** How many of all nodes should be super-peers. */
-  share: number;
-  /** Everybody there is. Empty: the nodes that the driver names. Beyond a thousand nodes it is quicker if they are named. */
-  members: readonly NodeId[];
-  /** Time between two rounds. */
-  roundMs: number;
-  /** How far a token's force reaches, in distances that evenly spread tokens have. */
-  reach: number;
-  /** The net force that moves a token for the first time; the force of one token nearby is 1. */
-  threshold: number;
-  /** By how much each move raises that. */
-  cooling: number;
-  /** How far a force of 1 moves a token, in the same distances as `reach`. */
-  step: number;
-  /** Rounds for which a token rests after a move, so that others hear of it. */
-  holdRounds: number;
-  /** Rounds after which its holder is a super-peer. */
-  settleRounds: number;
-  /** Rounds after which a move is held for failed. */
-  moveRounds: number;
-  /** Rounds of silence after which an heir makes the token anew. */
-  lostRounds: number;
-}
-
-const defaults: SuperPeerTokensOptions = {
-  dimensions: 2,
-  positions: [],
-  share: 0.1,
-  members: [],
-  roundMs: 500,
-  reach: 2.5,
-  threshold: 0.1,
-  cooling: 1.25,
-  step: 0.35,
-  holdRounds: 6,
-  settleRounds: 12,
-  moveRounds: 3,
-  lostRounds: 6,
-};
-
-const optionShape = struct<SuperPeerTokensOptions>({
-  dimensions: natural,
-  positions: list(list(real, 16), 1_000_000),
-  share: real,
-  members: list(natural, 1_000_000),
-  roundMs: natural,
-  reach: real,
-  threshold: real,
-  cooling: real,
-  step: real,
-  holdRounds: natural,
-  settleRounds: natural,
-  moveRounds: natural,
-  lostRounds: natural,
+export const tokenOptions = optionTable("super-peer-tokens", {
+  ...spaceOptions,
+  share: positive(0.1, "the share of all nodes that should be super-peers", { max: 1 }),
+  members: option(
+    nodeIds(1_000_000),
+    [],
+    "all nodes; empty: those that the driver names. Above a thousand nodes it is faster to name them",
+  ),
+  roundMs: count(500, "the time between two rounds"),
+  reach: positive(2.5, "how far the force of a token reaches, in distances between evenly spread tokens"),
+  threshold: positive(0.1, "the net force that moves a token for the first time; the force of one token nearby is 1"),
+  cooling: positive(1.25, "the factor by which each move raises that; tokens settle only if it is above 1", {
+    above: 1,
+  }),
+  step: positive(0.35, "how far a force of 1 moves a token, in the same distances as `reach`"),
+  holdRounds: count(6, "for how many rounds a token rests after a move, so that others learn of it"),
+  settleRounds: count(12, "the number of rounds after which its holder is a super-peer"),
+  moveRounds: count(3, "the number of rounds after which a move counts as failed"),
+  lostRounds: count(6, "the number of silent rounds after which a successor makes the token again"),
 });
 
-export function tokenOptions(given: Partial<SuperPeerTokensOptions> | undefined): SuperPeerTokensOptions {
-  const options = settle(defaults, optionShape, given, "super-peer-tokens");
-  const { positions, members, ...numbers } = options;
-  for (const [name, value] of Object.entries(numbers)) requirePositive(`super-peer-tokens.${name}`, value);
-  if (options.share > 1)
-    throw new UsageError("bad-option", unexpected("super-peer-tokens.share", "at most 1", options.share));
-  if (options.cooling <= 1)
-    throw new UsageError(
-      "bad-option",
-      unexpected("super-peer-tokens.cooling", "above 1, or tokens never settle", options.cooling),
-    );
-  return options;
-}
+export type SuperPeerTokensOptions = OptionsOf<typeof tokenOptions>;
 
 export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protocol<SuperPeerTokens> {
-  const options = tokenOptions(given);
+  const options = tokenOptions.settle(given);
   const { roundMs, holdRounds, settleRounds, moveRounds, lostRounds, threshold, cooling, members, share } = options;
   const where = space(options);
   let around: { nodes: readonly NodeId[]; made: Neighbourhood } | null = null;

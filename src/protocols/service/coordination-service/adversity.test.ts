@@ -41,7 +41,7 @@ describe("the coordination service in adversity", () => {
   it("likewise with pauses, but for what deadlines are for", () =>
     fc.assert(nothing({ pauses: true, operations: 30 }), { numRuns: 4 }));
 
-  it("likewise in long searches", { tags: ["long"], timeout: 600_000 }, () => {
+  it("likewise in long searches", { tags: ["larger"] }, () => {
     fc.assert(nothing(), { numRuns: 80 });
     fc.assert(nothing({ pauses: true }), { numRuns: 40 });
   });

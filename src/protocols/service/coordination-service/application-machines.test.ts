@@ -5,10 +5,9 @@ import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
-import type { Operation, Refusal, SessionOperation } from "./operations.ts";
+import { type Operation, type Refusal, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
 import type { Data, MachineState } from "./state.ts";
-import { dataProblem } from "./state-shape.ts";
 
 function withSession(limits = {}, machines = {}): OneReplica {
   const replica = oneReplica(limits, machines);
@@ -85,16 +84,6 @@ describe("state machines of the application", () => {
     expect(reason).toContain("has not defined the state machine sum");
   });
 
-  it("of which a release before dropped commands stay refused", () => {
-    const { apply, ask, data } = withSession({}, { sum });
-    apply(0, execute("2"));
-    Object.assign(data.machines.values[0] as object, { state: null, isDefined: false, pending: null });
-    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
-    expect(apply(0, execute("1"))).toEqual({ type: "unknown" });
-    expect(ask({ type: "snapshot" })).toMatchObject({ code: "unknown-machine" });
-    expect(dataProblem(data)).toBeNull();
-  });
-
   it("whose definition throws or answers no text fail, and change nothing", () => {
     const init = (): never => {
       throw new Error("no config");
@@ -162,10 +151,10 @@ describe("state machines of the application", () => {
 describe("a state that is no plain data", () => {
   const faulty: MachineDefinition = {
     init: () => ({ best: 0 }),
-    apply(state, command, version) {
-      if (version >= 5 && command === "result") throw new Error("no data");
+    apply(state, command) {
+      if (command === "result") throw new Error("no data");
       if (command === "keep") return [state, ""];
-      return [{ best: command === "result" ? 1 : Number(command), text: "x".repeat(70_000) }, "done"];
+      return [{ best: Number(command), text: "x".repeat(70_000) }, "done"];
     },
     ask: (state) => JSON.stringify(state),
     fault: (state) => (Number.isNaN((state as { best: number }).best) ? "expected best to be a finite number" : null),
@@ -183,76 +172,6 @@ describe("a state that is no plain data", () => {
     for (const _each of [1, 2, 3]) expect(apply(0, execute("NaN"))).toMatchObject(refused);
     expect(apply(0, execute("result"))).toMatchObject({ code: "machine-failed", reason: "no data" });
     expect(best(replica)).toBe(2);
-  });
-
-  it("was not up to version 4: such commands of a log do what they did, and from version 5 on the state is as a snapshot held it", () => {
-    const commands = ["1", "NaN", "result", "NaN"];
-    const ofBefore = (machines: Record<string, MachineDefinition>): OneReplica => {
-      const replica = oneReplica({ maxMachineBytes: 100_000, maxPendingBytes: 10_000 }, machines, undefined, 4);
-      replica.open(0);
-      for (const command of commands) replica.apply(0, execute(command));
-      return replica;
-    };
-    const upgrade = ({ propose }: OneReplica) => {
-      const begin = { type: "begin", ttlMs: 1_000, version: 5 } as const;
-      propose(0, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [begin] });
-    };
-    const known = ofBefore({ m: faulty });
-    expect(best(known)).toBeNaN();
-    upgrade(known);
-    expect(best(known)).toBeNull();
-    const machines: Record<string, MachineDefinition> = {};
-    const late = ofBefore(machines);
-    upgrade(late);
-    for (const replica of [known, late]) replica.apply(0, execute("NaN"));
-    expect(dataProblem(late.data)).toBeNull();
-    machines.m = faulty;
-    for (const replica of [known, late]) {
-      expect(replica.apply(0, execute("result"))).toMatchObject({ code: "machine-failed" });
-      expect(best(replica)).toBeNull();
-    }
-    expect(late.data).toEqual(known.data);
-  });
-
-  it("may have keys that JSON drops, up to version 5: from version 6 on the state is as a snapshot held it", () => {
-    const fault: MachineDefinition["fault"] = (state, _checked, version) =>
-      version >= 6 && Object.hasOwn(state as object, "total") ? "expected no total" : null;
-    const totals: MachineDefinition = {
-      init: () => [],
-      apply: (state, command) => {
-        const before = state as number[] & { total?: number };
-        const total = (before.total ?? 0) + Number(command);
-        return [Number(command) === 0 ? [...before] : Object.assign([...before, total], { total }), String(total)];
-      },
-      ask: (state) => JSON.stringify(state),
-      fault,
-    };
-    const ofBefore = (version: number, machines: Record<string, MachineDefinition>): OneReplica => {
-      const replica = oneReplica({ maxMachineBytes: 100_000, maxPendingBytes: 10_000 }, machines, undefined, version);
-      replica.open(0);
-      return replica;
-    };
-    const raise = ({ propose }: OneReplica, life: number, version: number) => {
-      const begin = { type: "begin", ttlMs: 1_000, version } as const;
-      propose(0, { type: "operations", life, round: 1, acknowledged: 0, first: 1, operations: [begin] });
-    };
-    const machines: Record<string, MachineDefinition> = {};
-    const [known, late] = [ofBefore(4, { m: totals }), ofBefore(4, machines)];
-    const all = (command: string) => [known, late].map(({ apply }) => apply(0, execute(command))).at(0);
-    const versions = [4, 5, 6];
-    for (const version of versions) {
-      if (version > 4) for (const replica of [known, late]) raise(replica, version, version);
-      const results = ["1", "1"].map((command) => all(command));
-      const expected = version < 6 ? ["1", "2"].map((result) => ({ type: "executed", result })) : null;
-      if (expected === null) for (const each of results) expect(each).toMatchObject({ code: "machine-failed" });
-      else expect(results).toEqual(expected);
-      expect(dataProblem(late.data)).toBeNull();
-      expect(areSound(known.data, { m: totals })).toBe(true);
-    }
-    machines.m = totals;
-    expect(all("0")).toEqual({ type: "executed", result: "0" });
-    expect(known.data.machines.values[0]?.state).toEqual([1, 2, 1, 2]);
-    expect(late.data.machines).toEqual(known.data.machines);
   });
 
   it("is that of no snapshot, where a state was changed in place", () => {
@@ -279,7 +198,7 @@ describe("snapshots of a replica", () => {
       const command = { client: 1, sequence: index, operation };
       dispatch(protocol, state, { kind: "command", command: { type: "decided", index, command } }, ctx);
     };
-    decided({ type: "begin", ttlMs: 1_000, version: 5 });
+    decided({ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION });
     return { state, saved, decided };
   }
   const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });

@@ -34,7 +34,6 @@ import {
 } from "./sessions.ts";
 import type { Applying, Session } from "./state.ts";
 import { lookUp } from "./table.ts";
-import { raiseVersion } from "./versions.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
 
@@ -79,9 +78,8 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
       return { member, life, session: null, isOver: true };
     const [opening] = operations;
     // Behind a gap: what opens it comes again, and this after it.
-    if (first !== 1 || (opening?.type !== "begin" && opening?.type !== "open"))
-      return { member, life, session: null, isOver: false };
-    if (opening.type === "begin" && !isClient(member)) raiseVersion(data, opening.version);
+    if (first !== 1 || opening?.type !== "begin") return { member, life, session: null, isOver: false };
+    if (!isClient(member)) data.version = Math.max(data.version, opening.version);
     session = openSession(on, member, life, opening.ttlMs, index);
   }
   session.seen = index;
@@ -104,7 +102,6 @@ function applyOperation(
 ): Result {
   switch (operation.type) {
     case "begin":
-    case "open":
       return { type: "done" };
     case "close":
       if (operation.ifIdle && isBusy(on.data, session.id)) return refuse("in-use", "it holds or waits for something");

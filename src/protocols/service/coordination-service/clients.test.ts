@@ -1,7 +1,7 @@
 /** Clients that are no members, in the state machine: they come and go, and what is remembered of them is bounded. */
 import { expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
-import { FIRST_CLIENT, isClient, type Proposal } from "./operations.ts";
+import { FIRST_CLIENT, isClient, type Proposal, STATE_MACHINE_VERSION } from "./operations.ts";
 
 const MANY = 1_000;
 
@@ -12,7 +12,7 @@ const openAndAdd = (life: number): Proposal => ({
   acknowledged: 0,
   first: 1,
   operations: [
-    { type: "open", ttlMs: 1_000 },
+    { type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION },
     { type: "add", name: "c", by: 1 },
   ],
 });

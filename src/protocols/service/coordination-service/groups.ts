@@ -4,7 +4,7 @@
  */
 import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
-import { emptyTable, enter, lookUp, strike } from "./table.ts";
+import { enter, lookUp, strike } from "./table.ts";
 
 type Of<T extends GroupOperation["type"]> = Extract<GroupOperation, { type: T }>;
 
@@ -45,7 +45,6 @@ function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting
     return refuse("in-use", `the group ${name} is in use with the setting ${group.setting}, not ${setting}`);
   if (others.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
-  data.groups ??= emptyTable();
   if (group === null && data.groups.keys.length >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
   change(on, name, { setting, members: [...others, { session: id, member, wait, spoken: 0 }] });
@@ -60,16 +59,13 @@ function expel(on: Applying, by: Session, { name, wait, session, sessionWait }: 
 
 /** The next view. A group without members is deleted. */
 function change({ data, tell }: Applying, name: string, group: Group): void {
-  const { groups } = data;
-  if (groups === undefined) return; // Nobody has entered one.
   const { members } = group;
-  if (members.length === 0) strike(groups, name);
-  else enter(groups, name, group);
+  if (members.length === 0) strike(data.groups, name);
+  else enter(data.groups, name, group);
   tell({ type: "grouped", name, view: nextRevision(data), members: members.map((member) => ({ ...member })) });
 }
 
-const groupNamed = ({ groups }: Data, name: string): Group | null =>
-  groups === undefined ? null : lookUp(groups, name);
+const groupNamed = ({ groups }: Data, name: string): Group | null => lookUp(groups, name);
 
 const ownIn = (data: Data, { id }: Session, name: string, wait: number): GroupMember | undefined =>
   groupNamed(data, name)?.members.find((each) => each.session === id && each.wait === wait);
@@ -86,8 +82,8 @@ function remove(on: Applying, name: string, isGone: (member: GroupMember) => boo
 const leave = (on: Applying, name: string, id: SessionId): void => remove(on, name, ({ session }) => session === id);
 
 export function leaveGroups(on: Applying, session: SessionId): void {
-  for (const name of [...(on.data.groups?.keys ?? [])]) leave(on, name, session);
+  for (const name of [...on.data.groups.keys]) leave(on, name, session);
 }
 
 export const isInGroup = ({ groups }: Data, id: SessionId): boolean =>
-  groups?.values.some(({ members }) => members.some(({ session }) => session === id)) === true;
+  groups.values.some(({ members }) => members.some(({ session }) => session === id));

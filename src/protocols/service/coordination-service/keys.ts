@@ -13,7 +13,6 @@ import type {
 import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
 import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
-import { isExact } from "./versions.ts";
 
 /** Beside its key and value: revision, session and what JSON adds. */
 const ENTRY_BYTES = 64;
@@ -61,7 +60,7 @@ const hasRoomFor = ({ data, limits }: Applying, step: Step): boolean =>
 
 /** Whether there is room for all that is put, before any of it is. What takes no more room than there is taken finds some in any case. */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
-  const bytes = data.bytes + (isExact(data) ? growthBy(data, steps) : sizeOfPuts(steps));
+  const bytes = data.bytes + growthBy(data, steps);
   const names = new Set(steps.filter(({ type, map }) => type === "put" && lookUp(data.maps, map) === null).map(nameOf));
   if (bytes > limits.maxBytes && bytes > data.bytes)
     return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
@@ -71,10 +70,6 @@ function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result |
 }
 
 const nameOf = ({ map }: Step): string => map;
-
-/** Up to version 4 what was replaced or deleted did not count. */
-const sizeOfPuts = (steps: readonly Step[]): number =>
-  steps.reduce((sum, step) => sum + (step.type === "put" ? sizeOf(step.key, step.value) : 0), 0);
 
 /** One step after the other: each replaces or deletes what stands under its key then. */
 function growthBy(data: Data, steps: readonly Step[]): number {
@@ -170,7 +165,6 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
 const MAX_FORGOTTEN = 1_000;
 
 function noteForgotten(kept: Kept, { map, revision }: Change): void {
-  kept.forgottenOf ??= emptyTable();
   enter(kept.forgottenOf, map, revision);
   if (kept.forgottenOf.keys.length <= MAX_FORGOTTEN) return;
   kept.forgotten = revision;
@@ -219,7 +213,7 @@ export function range(data: Data, map: string, from: string, to: string | null, 
 
 /** All that has changed in a map since, in order. */
 export function changesAfter({ kept }: Data, map: string, after: number): Answer {
-  const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf ?? emptyTable(), map) ?? 0);
+  const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf, map) ?? 0);
   if (after < forgotten)
     return refuse("compacted", `changes up to revision ${forgotten} are not kept, and ${after} was asked for`);
   const changes = kept.changes.filter((change) => change.revision > after && change.map === map);

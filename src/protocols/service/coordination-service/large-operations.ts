@@ -19,7 +19,6 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Session, type Staged } from "./state.ts";
-import { isExact } from "./versions.ts";
 
 type Part = Extract<SessionOperation, { type: "part" }>;
 
@@ -34,7 +33,7 @@ export function takePart(
     session.staged = { parts: 0, text: "", bytes: 0, refusal: null };
   }
   const { staged } = session;
-  if (staged === undefined || staged.parts !== number - 1) {
+  if (staged === null || staged.parts !== number - 1) {
     dropParts(on.data, session);
     return { result: refuse("bad-operation", `expected the parts of an operation in their order, got part ${number}`) };
   }
@@ -54,7 +53,7 @@ function append({ data, limits }: Applying, staged: Staged, text: string): Refus
   const refusal =
     staged.text.length + text.length > MAX_WHOLE_BYTES
       ? refuse("too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`)
-      : data.bytes + bytes > limits.maxBytes + (isExact(data) ? PART_ROOM : 0)
+      : data.bytes + bytes > limits.maxBytes + PART_ROOM
         ? refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`)
         : null;
   const change = refusal === null ? bytes : -staged.bytes;
@@ -67,7 +66,7 @@ function append({ data, limits }: Applying, staged: Staged, text: string): Refus
 /** What waits in a session is forgotten. */
 export function dropParts(data: Data, session: Session): void {
   data.bytes -= session.staged?.bytes ?? 0;
-  delete session.staged;
+  session.staged = null;
 }
 
 /** Those that carry values. A member looks at what a client puts to the log, and a part does not show what it will be. */

@@ -3,7 +3,7 @@ import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
 import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
 import type { Keyspace } from "../keyspace/versions.ts";
-import type { KeyspaceCommand, KeyspaceResponse } from "../keyspace/words.ts";
+import type { KeyspaceCommand, KeyspaceResponse } from "../keyspace/vocabulary.ts";
 import { concernsOwnNames } from "./large-operations.ts";
 import type { BuiltInMachine } from "./machines.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, type Operation } from "./operations.ts";

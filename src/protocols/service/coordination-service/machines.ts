@@ -7,21 +7,18 @@ import type { Answer, Command, Refusal, Result } from "./operations.ts";
 import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
-import { asSaved, isExact, meaningsOf } from "./versions.ts";
 
 /** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
 export interface MachineDefinition {
   init(): unknown;
-  /** @param version of the state machine, by which the command is meant: `versions.ts`. */
-  apply(state: unknown, command: string, version: number): readonly [state: unknown, result: string];
+  apply(state: unknown, command: string): readonly [state: unknown, result: string];
   /** Changes nothing. */
   ask?(state: unknown, question: string): string;
   /**
    * Why the state is no plain data: replicas that go on from a snapshot of it would come to differ. Null: it is.
    * @param checked an earlier state that is: what the two have in common is not looked at again. Undefined: all of it is looked at.
-   * @param version of the state machine, by which it is said.
    */
-  fault?(state: unknown, checked: unknown, version: number): string | null;
+  fault?(state: unknown, checked: unknown): string | null;
 }
 
 /**
@@ -31,15 +28,10 @@ export interface MachineDefinition {
 export interface BuiltInMachine {
   init(): unknown;
   /**
-   * @param room for what it holds beside, in bytes. @param version of the state machine, by which the command is meant.
+   * @param room for more keys and values, in bytes.
    * @returns `change`: what listeners at each replica are told; null: nothing.
    */
-  run(
-    state: unknown,
-    command: string,
-    room: number,
-    version: number,
-  ): { readonly result: string; readonly change: unknown };
+  run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
   /** Changes nothing. */
   ask(state: unknown, question: string): string;
   /** What it takes in a snapshot, at most. */
@@ -82,13 +74,12 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
     return { type: "unknown" };
   }
   if (isBuiltIn(definition)) return runBuiltIn(on, name, machine, definition, command);
-  if (machine.pending === null) return { type: "unknown" };
   try {
     catchUp(on, machine, definition);
   } catch (error) {
     return failed(error);
   }
-  return run(on, machine, definition, command, data.version ?? 0);
+  return run(on, machine, definition, command);
 }
 
 const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
@@ -98,7 +89,7 @@ export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMa
   return definition !== null && isBuiltIn(definition) ? definition : null;
 }
 
-/** Every member of this release has defined it: nothing is pending. */
+/** Every member has defined it: nothing is pending. */
 function runBuiltIn(
   { data, limits, tell }: Applying,
   name: string,
@@ -108,7 +99,7 @@ function runBuiltIn(
 ): Result {
   begin(machine, definition);
   try {
-    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes, data.version ?? 0);
+    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes);
     const bytes = definition.bytesOf(machine.state);
     data.bytes += bytes - machine.bytes;
     machine.bytes = bytes;
@@ -133,7 +124,6 @@ const COMMAND_BYTES = 32;
 
 /** @throws EnvironmentError if there is no room for more: what is in the log is not lost, and is run once the machine is defined. */
 function keep({ data, limits, tell }: Applying, name: string, machine: MachineState, command: string): void {
-  if (machine.pending === null) return;
   const added = COMMAND_BYTES + bytesOf(command);
   machine.pending.push(command);
   machine.pendingBytes += added;
@@ -167,19 +157,13 @@ function undefinedMachine(name: string, bytes: number, why: string): Environment
 }
 
 /** What came before it was defined here. @throws what `init` does; then all of that waits still */
-function catchUp({ data, limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
-  if (machine.pending === null) return;
+function catchUp({ limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
   begin(machine, definition);
   if (machine.pending.length === 0) return;
-  const meant = meaningsOf(data, machine);
+  const commands = machine.pending;
   machine.pending = [];
   machine.pendingBytes = 0;
-  delete machine.inexact;
-  delete machine.lax;
-  for (const { command, version, isLast } of meant) {
-    run({ limits }, machine, definition, command, version);
-    if (isLast) machine.state = asSaved(machine.state);
-  }
+  for (const command of commands) run({ limits }, machine, definition, command);
 }
 
 /** So that snapshots hold states. */
@@ -187,7 +171,7 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
   const { keys, values } = on.data.machines;
   for (const [at, machine] of values.entries()) {
     const definition = definitionOf(machines, keys[at] as string);
-    if (definition === null || isBuiltIn(definition) || machine.pending?.length === 0) continue;
+    if (definition === null || isBuiltIn(definition) || machine.pending.length === 0) continue;
     try {
       catchUp(on, machine, definition);
     } catch {} // The next one that asks is told so.
@@ -195,11 +179,11 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
 }
 
 /** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
-export function areSound({ machines, version = 0 }: Data, definitions: MachineDefinitions): boolean {
+export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
   return machines.values.every(({ state, isDefined }, at) => {
     const definition = definitionOf(definitions, machines.keys[at] as string);
     const isLookedAt = isDefined && definition !== null && !isBuiltIn(definition);
-    return !isLookedAt || (definition.fault?.(state, undefined, version) ?? null) === null;
+    return !isLookedAt || (definition.fault?.(state, undefined) ?? null) === null;
   });
 }
 
@@ -209,16 +193,15 @@ function run(
   machine: MachineState,
   definition: MachineDefinition,
   command: string,
-  version: number,
 ): Result {
   try {
-    const [state, result] = definition.apply(machine.state, command, version);
+    const [state, result] = definition.apply(machine.state, command);
     if (utf8BytesOf(result) > MAX_OPERATION_BYTES)
       return refuse("too-large", `a result has at most ${MAX_OPERATION_BYTES} bytes`);
     const isMeasured = isDue(machine, limits.maxMachineBytes);
     const bytes = isMeasured ? utf8BytesOf(JSON.stringify(state) ?? "") : 0;
     const checked = isMeasured ? undefined : machine.state;
-    const fault = isExact({ version }) ? (definition.fault?.(state, checked, version) ?? null) : null;
+    const fault = definition.fault?.(state, checked) ?? null;
     if (fault !== null) return failed(fault);
     if (bytes > limits.maxMachineBytes && bytes >= machine.bytes)
       return refuse("too-large", `the state of a machine takes at most ${limits.maxMachineBytes} bytes as JSON`);
@@ -242,8 +225,6 @@ export function ask(on: Replicated, machines: MachineDefinitions, name: string, 
   if (definition?.ask === undefined)
     return refuse("unknown-machine", `this member has not defined a state machine ${name} that can be asked`);
   const machine = lookUp(on.data.machines, name);
-  if (machine?.pending === null)
-    return refuse("unknown-machine", `an earlier release dropped commands of ${name}, and so this member has no state`);
   try {
     if (machine !== null && !isBuiltIn(definition)) catchUp(on, machine, definition);
     const answer: unknown = definition.ask(machine === null ? definition.init() : machine.state, question);

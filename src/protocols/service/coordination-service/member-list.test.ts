@@ -31,7 +31,7 @@ function follow(): string[] {
 }
 
 beforeEach(() => {
-  on = { data: { revision: 0 } as Data, limits: {} as Applying["limits"], tell: () => {} };
+  on = { data: { revision: 0, members: null } as unknown as Data, limits: {} as Applying["limits"], tell: () => {} };
   const founder = (member: number) => ({ member, address: `10.0.0.${member}:7100`, journal: `j${member}` });
   apply({ type: "foundMembers", members: [1, 2, 3].map(founder) });
 });

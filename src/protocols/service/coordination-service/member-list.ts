@@ -44,7 +44,7 @@ const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.vo
 export function applyToMembers(on: Applying, operation: MemberOperation): Result {
   const { data } = on;
   if (operation.type === "foundMembers") return found(on, operation.members);
-  if (data.members === undefined) return refuse("bad-operation", "the list of members is not in the log yet");
+  if (data.members === null) return refuse("bad-operation", "the list of members is not in the log yet");
   const changed = copyOf(data.members); // A refusal leaves the list as it was.
   const refusal = operation.type === "changeMembers" ? changeAll(changed, operation.steps) : change(changed, operation);
   if (refusal !== null) return refusal;
@@ -55,7 +55,7 @@ export function applyToMembers(on: Applying, operation: MemberOperation): Result
 
 function found(on: Applying, members: readonly Founder[]): Result {
   const { data } = on;
-  if (data.members !== undefined) return { type: "done" };
+  if (data.members !== null) return { type: "done" };
   const founders = ascending(members.map(({ member }) => member));
   if (founders.length === 0 || new Set(founders).size < founders.length)
     return refuse("bad-operation", "a list of members names at least one, and nobody twice");
@@ -202,7 +202,7 @@ function isTaken(of: MemberList, at: string, but: readonly NodeId[]): Refusal | 
 /** The log says what its configuration is from here on: who is out of it and was to leave is no member any more. */
 export function noteConfiguration(on: Applying, { voters, learners }: Members): void {
   const { members: of } = on.data;
-  if (of === undefined) return; // Nobody has changed it yet.
+  if (of === null) return; // Nobody has changed it yet.
   const present = [...voters, ...learners];
   const gone = of.members.filter(({ member, wish: its }) => its === "leaving" && !present.includes(member));
   if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // It is told anew after a restart.
@@ -215,4 +215,4 @@ export function noteConfiguration(on: Applying, { voters, learners }: Members): 
   tell(on, of);
 }
 
-export const membersIn = ({ members }: Data): MemberList | null => members ?? null;
+export const membersIn = ({ members }: Data): MemberList | null => members;

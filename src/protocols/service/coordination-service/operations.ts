@@ -120,8 +120,6 @@ export type Command = { type: "execute"; machine: string; command: string };
 export type SessionOperation =
   /** Always the first of a life. `version`: of the state machine, as the member that opens it runs it. */
   | { type: "begin"; ttlMs: number; version: number }
-  /** As members did up to version 4. */
-  | { type: "open"; ttlMs: number }
   /** Of an operation that is longer than a command of the log may be: its JSON in fragments, numbered 1, 2, 3 …; the last has it done. */
   | { type: "part"; number: number; isLast: boolean; text: string }
   /** `ifIdle`: unless it holds or waits for something. */
@@ -319,7 +317,7 @@ export const PART_CHARS = 21_000;
  * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
  * versions do not hear each other on the log: docs/compatibility.md.
  */
-export const STATE_MACHINE_VERSION = 7;
+export const STATE_MACHINE_VERSION = 1;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
@@ -401,7 +399,6 @@ export const proposalShape: Shape<Proposal> = variants<Proposal>({
       variants<Operation | SessionOperation>({
         ...operationShapes,
         begin: { ttlMs: natural, version: natural },
-        open: { ttlMs: natural },
         part: { number: natural, isLast: boolean, text: text(MAX_OPERATION_BYTES) },
         close: { ifIdle: boolean },
       }),

@@ -4,7 +4,7 @@
  * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import {
   type Command,
   commandShape,
@@ -13,7 +13,7 @@ import {
   membersShape,
   snapshotShape,
 } from "../../consensus/family/replicated-log.ts";
-import { settle } from "../../options.ts";
+import { type OptionsOf, optionTable, whole } from "../../options.ts";
 import { answerTo, applyProposal, readProposal } from "./apply.ts";
 import { areSound, catchUpAll, type MachineDefinitions, requireDefined } from "./machines.ts";
 import { copyOf, noteConfiguration } from "./member-list.ts";
@@ -28,7 +28,7 @@ import {
 } from "./operations.ts";
 import { beginSaving, goOnSaving, type Saving } from "./saving.ts";
 import { isForgotten, sessionOf } from "./sessions.ts";
-import { type Applying, type Data, emptyData, fitsBytes, type Limits, type Reply, type Session } from "./state.ts";
+import { type Applying, type Data, emptyData, fitsBytes, limitOptions, type Reply, type Session } from "./state.ts";
 
 export type Replica = {
   state: {
@@ -90,41 +90,18 @@ export interface Seen {
   ttlMs: number;
 }
 
-export interface ReplicaOptions extends Limits {
-  /**
-   * It takes a snapshot when it has applied so many characters since the last one, and as many as that one had: four times as many, as
-   * long as that is not above eight times this. Each member waits for up to half of that again, by its number, so that they take theirs at different times.
-   */
-  snapshotChars: number;
-}
-
-export const replicaDefaults: ReplicaOptions = {
-  snapshotChars: 1_048_576,
-  maxBytes: 8_388_608,
-  maxNames: 10_000,
-  maxWaiting: 1_000,
-  maxItems: 10_000,
-  maxChanges: 10_000,
-  maxChangeBytes: 1_048_576,
-  maxPendingBytes: 33_554_432,
-  maxMachines: 8,
-  maxMachineBytes: 524_288,
-};
-
-export const MAX_STATE_BYTES = replicaDefaults.maxBytes;
-
-const optionShape = struct<ReplicaOptions>({
-  snapshotChars: natural,
-  maxBytes: natural,
-  maxNames: natural,
-  maxWaiting: natural,
-  maxItems: natural,
-  maxChanges: natural,
-  maxChangeBytes: natural,
-  maxPendingBytes: natural,
-  maxMachines: natural,
-  maxMachineBytes: natural,
+const replicaOptions = optionTable("replica", {
+  snapshotChars: whole(
+    1_048_576,
+    "a snapshot is taken after this many applied characters, and as many as the last one had; four times as many, up to eight times this. Members add up to half of that, by number, so that they take theirs at different times",
+  ),
+  ...limitOptions,
 });
+
+export type ReplicaOptions = OptionsOf<typeof replicaOptions>;
+
+export const { defaults: replicaDefaults } = replicaOptions;
+export const MAX_STATE_BYTES = replicaDefaults.maxBytes;
 
 /** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
 const GROWTH = 4;
@@ -142,7 +119,7 @@ type Ctx = Context<Replica>;
 
 /** @param machines of the application; may be filled while the service runs. */
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
-  const { snapshotChars, ...limits } = settle(replicaDefaults, optionShape, given, "replica");
+  const { snapshotChars, ...limits } = replicaOptions.settle(given);
 
   /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
@@ -203,7 +180,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         });
         const { data } = state;
         ctx.emit({ type: "restored", revision: data.revision });
-        if (data.members !== undefined) ctx.emit({ type: "members", list: copyOf(data.members) });
+        if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
         const life = data.lives[ctx.self];
         if (life === undefined) return;
         const session = sessionOf(data, ctx.self);

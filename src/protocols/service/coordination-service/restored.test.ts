@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
 import { foundingRecords } from "./founding.ts";
-import { ENDPOINTS, FIRST_CLIENT, type Operation, type Proposal } from "./operations.ts";
+import { ENDPOINTS, FIRST_CLIENT, type Operation, type Proposal, STATE_MACHINE_VERSION } from "./operations.ts";
 import { restored, revisionBeyond } from "./restored.ts";
 import { salvaged } from "./salvage.ts";
 import { type Data, emptyData } from "./state.ts";
@@ -111,13 +111,18 @@ describe("a restored cluster", () => {
     const saved = stateAfter([]);
     const data = restored(saved, revisionBeyond(saved.revision, 0));
     expect(data.forgottenClients).toBe(FIRST_CLIENT + data.revision);
-    expect(data.kept).toEqual({ changes: [], bytes: 0, forgotten: data.revision });
+    expect(data.kept).toEqual({
+      changes: [],
+      bytes: 0,
+      forgotten: data.revision,
+      forgottenOf: { keys: [], values: [] },
+    });
   });
 });
 
 describe("one log", () => {
   const entry = (index: number, done: Operation, life = 1): Raft["record"] => {
-    const opening = { type: "open", ttlMs: 1_000 } as const;
+    const opening = { type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION } as const;
     const operations = index === 1 ? [opening, done] : [done];
     const first = index === 1 ? 1 : index + 1;
     const proposal: Proposal = { type: "operations", life, round: 1, acknowledged: 0, first, operations };

@@ -20,7 +20,7 @@ import type { Answer, Revision } from "./operations.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
 import { endSession } from "./sessions.ts";
 import { type Data, fitsBytes, type Limits } from "./state.ts";
-import { lookUp } from "./table.ts";
+import { emptyTable, lookUp } from "./table.ts";
 
 /** More than a cluster gets through in twelve days, at a million a second. */
 const LEAD = 2 ** 40;
@@ -28,14 +28,12 @@ const REVISIONS_PER_MS = 1_000;
 /** There is as much room above it. */
 const MAX_REVISION = 2 ** 52;
 
-/** All that a replica holds. A machine that it has lost count of, it does not hold. */
+/** All that a replica holds. */
 export function wholeOf(data: Data): Answer {
   const { keys, values } = data.machines;
-  const dropped = keys.find((_name, at) => values[at]?.pending === null);
-  const snapshot = dropped === undefined ? JSON.stringify(data) : "";
-  const waiting = keys.find((_name, at) => values[at]?.pending?.length !== 0);
-  const unknown = dropped ?? (fitsBytes(snapshot, MAX_SNAPSHOT_BYTES) ? undefined : waiting);
-  if (unknown === undefined) return { type: "snapshot", snapshot };
+  const snapshot = JSON.stringify(data);
+  const unknown = keys.find((_name, at) => values[at]?.pending.length !== 0);
+  if (unknown === undefined || fitsBytes(snapshot, MAX_SNAPSHOT_BYTES)) return { type: "snapshot", snapshot };
   return refuse(
     "unknown-machine",
     `this member has not defined the state machine ${unknown}, and has too many of its commands: ask one that has`,
@@ -56,10 +54,10 @@ export function restored(saved: Data, revision: Revision): Data {
   for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
   for (const map of [ENDPOINTS, ETCD_ENDPOINTS]) forgetMap(data, map);
   restoreKeyspace(data);
-  data.kept = { changes: [], bytes: 0, forgotten: data.revision };
+  data.kept = { changes: [], bytes: 0, forgotten: data.revision, forgottenOf: emptyTable() };
   data.lives = {};
   data.forgottenClients = FIRST_CLIENT + data.revision;
-  delete data.members;
+  data.members = null;
   return data;
 }
 

@@ -94,7 +94,7 @@ it("is of the place where it began, whatever is applied while it is written", ()
       const { state, saved, propose } = saver();
       const stood = new Map<number, string>();
       const note = (): void => void stood.set(state.index, JSON.stringify({ data: state.data, digest: state.digest }));
-      propose(1, [{ type: "open", ttlMs: 1_000 }]);
+      propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
       propose(1, [{ type: "execute", machine: "undefined", command: "1" }]);
       propose(2, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
       propose(2, [grant]);
@@ -121,7 +121,7 @@ it("is of the place where it began, whatever is applied while it is written", ()
 it("is begun by each member at another place of the log, so that a majority goes on", () => {
   const begun = [1, 2, 3, 4, 5, 6, 7].map((self) => {
     const { saved, propose } = saver(self);
-    propose(1, [{ type: "open", ttlMs: 1_000 }]);
+    propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
     while (saved.length < 4) propose(1, [put(`key-${saved.length}`, "x".repeat(10_000))]);
     return saved.map(({ index }) => index);
   });

@@ -7,7 +7,6 @@ import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machi
 import { copyOf } from "./member-list.ts";
 import type { Data, MachineState } from "./state.ts";
 import type { Table } from "./table.ts";
-import { asSaved } from "./versions.ts";
 
 export interface Saving {
   /** The place in the log that the snapshot stands for. */
@@ -41,18 +40,18 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
   const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
   return {
     ...data,
-    sessions: sessions.map(({ staged, ...session }) => ({
+    sessions: sessions.map((session) => ({
       ...session,
       replies: [...session.replies],
-      ...(staged === undefined ? {} : { staged: { ...staged } }),
+      staged: session.staged && { ...session.staged },
     })),
     lives: { ...lives },
-    ...(members === undefined ? {} : { members: copyOf(members) }),
+    members: members && copyOf(members),
     maps: tableWith(maps, ({ keys, values }) => ({ keys: [...keys], values: [...values] })),
     kept: {
       ...kept,
       changes: [...kept.changes],
-      ...(kept.forgottenOf === undefined ? {} : { forgottenOf: tableWith(kept.forgottenOf, (revision) => revision) }),
+      forgottenOf: tableWith(kept.forgottenOf, (revision) => revision),
     },
     counters: tableWith(counters, (value) => value),
     locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
@@ -62,9 +61,7 @@ function asItStands(data: Data, machines: MachineDefinitions): Data {
       taken: [...taken],
       takers: [...takers],
     })),
-    ...(groups === undefined
-      ? {}
-      : { groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })) }),
+    groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })),
     machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
   };
 }
@@ -75,6 +72,11 @@ function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null
   return {
     ...machine,
     state: builtIn !== null && isDefined ? builtIn.copyOf(state) : asSaved(state),
-    pending: pending && [...pending],
+    pending: [...pending],
   };
+}
+
+function asSaved(state: unknown): unknown {
+  const text = JSON.stringify(state) as string | undefined;
+  return text === undefined ? null : JSON.parse(text);
 }

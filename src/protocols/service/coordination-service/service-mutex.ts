@@ -3,9 +3,9 @@
  * once it has the grant and is certain of its session; it is out when it is not certain any more.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
+import { natural } from "../../../core/shape.ts";
 import { mutexProperties, type Section } from "../../mutex/family/properties.ts";
-import { settle } from "../../options.ts";
+import { requireNoOptions } from "../../options.ts";
 import type { GrantOperation, SessionId } from "./operations.ts";
 
 export type ServiceMutex = {
@@ -67,9 +67,8 @@ function enterIfGranted(state: State, ctx: Ctx): void {
   ctx.emit({ type: "entered", token: state.token });
 }
 
-/** It has no options. */
 export function serviceMutex(given?: object): Protocol<ServiceMutex> {
-  settle({}, struct({}), given, "coordination-service");
+  requireNoOptions("coordination-service", given);
   return {
     name: "coordination-service",
     init: () => ({ section: "released", session: null, isCertain: false, wait: 0, token: 0 }),

@@ -7,7 +7,7 @@ import { sweep } from "./expiry.ts";
 import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
 import { MAX_WHOLE_BYTES, type Proposal } from "./operations.ts";
 import { askToRead, readAll } from "./reads.ts";
-import { type SessionOptions, settled } from "./session-options.ts";
+import { type SessionOptions, sessionOptions } from "./session-options.ts";
 import { type MemberSession, shapes } from "./session-vocabulary.ts";
 import { fitsBytes } from "./state.ts";
 import {
@@ -32,7 +32,7 @@ type Handlers = Protocol<MemberSession>;
 type Asked = "submit" | "perform" | "query" | "cork" | "uncork" | "depart";
 
 export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberSession> {
-  const options = settled(given);
+  const options = sessionOptions.settle(given);
   return {
     name: "coordination-service",
     init: initial,

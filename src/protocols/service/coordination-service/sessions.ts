@@ -28,7 +28,7 @@ export function openSession(on: Applying, member: NodeId, life: number, ttlMs: n
   if (before !== null) endSession(on, before, "replaced");
   data.lives[member] = life;
   forgetClients(data);
-  const session: Session = { id: nextRevision(data), member, life, ttlMs, seen, applied: 0, replies: [] };
+  const session: Session = { id: nextRevision(data), member, life, ttlMs, seen, applied: 0, replies: [], staged: null };
   data.sessions.push(session);
   tell({ type: "opened", session: session.id, member, life });
   return session;
@@ -58,13 +58,13 @@ function forgetClients(data: Data): void {
     if (tooMany <= 0) return;
     if (busy.has(client)) continue;
     delete data.lives[client];
-    data.forgottenClients = Math.max(data.forgottenClients ?? 0, client);
+    data.forgottenClients = Math.max(data.forgottenClients, client);
     tooMany -= 1;
   }
 }
 
 /** What such a client asked for may have been applied already: it is not applied again, and the client takes another number. */
-export const isForgotten = ({ lives, forgottenClients = 0 }: Data, member: NodeId): boolean =>
+export const isForgotten = ({ lives, forgottenClients }: Data, member: NodeId): boolean =>
   isClient(member) && member <= forgottenClients && lives[member] === undefined;
 
 /** A keep-alive that stands in the log after the place that the leader had seen wins. @returns the session, if it has ended. */

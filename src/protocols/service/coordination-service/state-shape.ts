@@ -14,7 +14,7 @@ import {
   text,
 } from "../../../core/shape.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
-import { type MemberList, memberListShape } from "./member-words.ts";
+import { memberListShape } from "./member-words.ts";
 import {
   type Change,
   type GroupMember,
@@ -41,7 +41,7 @@ import type {
   Staged,
   Taken,
 } from "./state.ts";
-import { emptyTable, type Table } from "./table.ts";
+import type { Table } from "./table.ts";
 
 /** However many there are, they fit a snapshot. */
 const MANY = MAX_SNAPSHOT_BYTES;
@@ -63,8 +63,7 @@ const held = struct<Held>({ ...waiterFields, token: natural });
 const stored = struct<Stored>({ value, revision: natural, session: nullable(natural) });
 const change = struct<Change>({ revision: natural, map: name, key: text(MAX_KEY_BYTES), value: nullable(value) });
 const staged = struct<Staged>({ parts: natural, text: value, bytes: natural, refusal: nullable(refusalShape) });
-type Written = Omit<Session, "staged"> & { staged: Staged | null };
-const session = struct<Written>({
+const session = struct<Session>({
   id: natural,
   member: natural,
   life: natural,
@@ -82,20 +81,16 @@ const queue = struct<Queue>({
   takers: list(arrival, MANY),
 });
 /** Its state is any plain data: here as JSON. */
-const machine = struct<Required<MachineState>>({
+const machine = struct<MachineState>({
   state: value,
   isDefined: boolean,
-  pending: nullable(list(value, MANY)),
-  inexact: natural,
-  lax: natural,
+  pending: list(value, MANY),
   pendingBytes: natural,
   bytes: natural,
   unmeasured: natural,
 });
 
-const dataShape = struct<
-  Required<Omit<Data, "members" | "sessions">> & { members: MemberList | null; sessions: Written[] }
->({
+const dataShape = struct<Data>({
   version: natural,
   revision: natural,
   sessions: list(session, MANY),
@@ -104,7 +99,7 @@ const dataShape = struct<
   members: nullable(memberListShape),
   maps: table(name, table(text(MAX_KEY_BYTES), stored)),
   bytes: natural,
-  kept: struct<Required<Kept>>({
+  kept: struct<Kept>({
     changes: list(change, MANY),
     bytes: natural,
     forgotten: natural,
@@ -126,21 +121,9 @@ const dataShape = struct<
 
 /** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
 export function dataProblem(given: unknown): string | null {
-  const data = { version: 0, forgottenClients: 0, members: null, groups: emptyTable<Group>(), ...(given as Data) };
-  const wrong = problem(
-    dataShape,
-    { ...data, kept: withForgotten(data.kept), sessions: withParts(data.sessions), machines: inText(data.machines) },
-    "data",
-  );
-  return wrong ?? tableProblem(data);
+  const data = { ...(given as Data) };
+  return problem(dataShape, { ...data, machines: inText(data.machines) }, "data") ?? tableProblem(data);
 }
-
-/** Earlier releases did not tell maps apart. */
-const withForgotten = (kept: unknown): unknown =>
-  kept === null || typeof kept !== "object" ? kept : { forgottenOf: emptyTable(), ...kept };
-
-const withParts = (sessions: unknown): unknown =>
-  Array.isArray(sessions) ? sessions.map((each) => ({ staged: null, ...each })) : sessions;
 
 /** With the states of machines as JSON. */
 function inText(machines: unknown): unknown {
@@ -148,22 +131,12 @@ function inText(machines: unknown): unknown {
   if (!Array.isArray(values)) return machines;
   return {
     ...(machines as object),
-    values: values.map((each) => ({ inexact: 0, lax: 0, ...each, state: JSON.stringify(each?.state) ?? "null" })),
+    values: values.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" })),
   };
 }
 
-function tableProblem({
-  maps,
-  kept,
-  counters,
-  locks,
-  barriers,
-  queues,
-  machines,
-  groups = emptyTable(),
-}: Omit<Data, "members">): string | null {
-  const { forgottenOf = emptyTable() } = kept;
-  const named = [counters, locks, barriers, queues, machines, groups, forgottenOf];
+function tableProblem({ maps, kept, counters, locks, barriers, queues, machines, groups }: Data): string | null {
+  const named = [counters, locks, barriers, queues, machines, groups, kept.forgottenOf];
   const tables: readonly Table<unknown>[] = [maps, ...maps.values, ...named];
   const isSound = ({ keys, values }: Table<unknown>): boolean =>
     keys.length === values.length && keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);

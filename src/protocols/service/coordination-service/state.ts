@@ -1,5 +1,6 @@
 /** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
 import type { NodeId } from "../../../core/protocol.ts";
+import { type ValuesOf, whole } from "../../options.ts";
 import type { MemberList } from "./member-words.ts";
 import type {
   Change,
@@ -15,18 +16,18 @@ import type {
 import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
-  /** The highest version of the state machine that a member has opened a session with; absent: 4, or one before. */
-  version?: number;
+  /** The highest `STATE_MACHINE_VERSION` that a member has opened a session with. Entries after that are applied by its rules. */
+  version: number;
   /** Of the last change. */
   revision: Revision;
   /** Ascending by their ids. */
   sessions: Session[];
   /** Of each member that has ever opened a session: its last life. */
   lives: Record<NodeId, number>;
-  /** Of clients up to this number it is forgotten whether they had one; absent: of none. */
-  forgottenClients?: number;
-  /** Absent: the members are those that founded the cluster. */
-  members?: MemberList;
+  /** Of clients up to this number it is forgotten whether they had one. */
+  forgottenClients: number;
+  /** Null: the members are the founders of the cluster. */
+  members: MemberList | null;
   maps: Table<Table<Stored>>;
   /** Of keys and values and items, in bytes. */
   bytes: number;
@@ -36,8 +37,7 @@ export interface Data {
   barriers: Table<Barrier>;
   queues: Table<Queue>;
   machines: Table<MachineState>;
-  /** Absent: nobody has entered one. */
-  groups?: Table<Group>;
+  groups: Table<Group>;
 }
 
 export interface Session {
@@ -51,8 +51,8 @@ export interface Session {
   applied: number;
   /** What came of its last operations, up to that one: those whose replies it has not acknowledged. */
   replies: Reply[];
-  /** Of an operation that comes in parts; absent: of none. */
-  staged?: Staged;
+  /** The parts received of an operation that comes in parts. */
+  staged: Staged | null;
 }
 
 export interface Staged {
@@ -77,7 +77,7 @@ export interface Kept {
   /** Changes up to this revision are not all here any more, whatever the map. */
   forgotten: Revision;
   /** Of maps that lack later ones: the last that is not here. */
-  forgottenOf?: Table<Revision>;
+  forgottenOf: Table<Revision>;
 }
 
 export interface Lock {
@@ -128,15 +128,11 @@ export interface Taken extends Item {
   token: Revision;
 }
 
-/** `pending`: commands that came before this member had defined the machine; null: a release before had too many, and dropped them. */
 export interface MachineState {
   state: unknown;
   isDefined: boolean;
-  pending: string[] | null;
-  /** How many of those that are pending came before version 5; absent: none. */
-  inexact?: number;
-  /** The same of version 6. */
-  lax?: number;
+  /** Commands that came before this member had defined the machine. */
+  pending: string[];
   /** What is pending takes, and what the state took as it was last measured. */
   pendingBytes: number;
   bytes: number;
@@ -145,38 +141,43 @@ export interface MachineState {
 }
 
 export const emptyData = (): Data => ({
+  version: 0,
   revision: 0,
   sessions: [],
   lives: {},
+  forgottenClients: 0,
+  members: null,
   maps: emptyTable(),
   bytes: 0,
-  kept: { changes: [], bytes: 0, forgotten: 0 },
+  kept: { changes: [], bytes: 0, forgotten: 0, forgottenOf: emptyTable() },
   counters: emptyTable(),
   locks: emptyTable(),
   barriers: emptyTable(),
   queues: emptyTable(),
   machines: emptyTable(),
+  groups: emptyTable(),
 });
 
-/** Bounds of what is held, so that a snapshot of it is never larger than the log takes. */
-export interface Limits {
-  /** All keys and values and items together, in bytes of JSON. */
-  maxBytes: number;
-  /** Keys of all maps are in that, names are counted: maps, counters, locks, barriers, queues and machines, each. */
-  maxNames: number;
-  /** Waiters, holders and arrivals of one name. */
-  maxWaiting: number;
-  /** Items of one queue. */
-  maxItems: number;
-  /** How many of the last changes are kept for watches, and how many bytes of them; for a while it is an eighth more. */
-  maxChanges: number;
-  maxChangeBytes: number;
-  /** What commands take that wait for machines that are not defined here. Above it the replica stops: it may drop none. */
-  maxPendingBytes: number;
-  /** How many state machines there are, and how much the state of each takes as JSON: together less than half of a snapshot. */
-  maxMachines: number;
-  maxMachineBytes: number;
-}
+/** Bounds of the state, so that a snapshot of it is never larger than the log takes. */
+export const limitOptions = {
+  maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
+  maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
+  maxWaiting: whole(1_000, "how many waiters, holders and arrivals one name has"),
+  maxItems: whole(10_000, "how many items one queue has"),
+  maxChanges: whole(10_000, "how many of the last changes are kept for watches; at times an eighth more"),
+  maxChangeBytes: whole(1_048_576, "how many bytes of changes are kept for watches"),
+  maxPendingBytes: whole(
+    33_554_432,
+    "how many bytes commands take that wait for machines that are not defined here; above, the replica stops, as it may drop none",
+  ),
+  maxMachines: whole(8, "how many state machines there are"),
+  maxMachineBytes: whole(
+    524_288,
+    "how many bytes of JSON the state of each machine takes; all together less than half of a snapshot",
+  ),
+};
+
+export type Limits = ValuesOf<typeof limitOptions>;
 
 /** One operation is being applied. */
 export interface Applying {

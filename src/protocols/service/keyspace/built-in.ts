@@ -2,10 +2,9 @@
 import type { BuiltInMachine } from "../coordination-service/machines.ts";
 import { MAX_OPERATION_BYTES, OWN_NAMES } from "../coordination-service/operations.ts";
 import { utf8BytesOf } from "../coordination-service/state.ts";
-import { isTrimmed } from "../coordination-service/versions.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
-import { compact, copyOfKeyspace, trim } from "./versions.ts";
-import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./words.ts";
+import { copyOfKeyspace } from "./versions.ts";
+import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./vocabulary.ts";
 
 export const KEYSPACE = `${OWN_NAMES}etcd`;
 
@@ -26,14 +25,9 @@ export const LONG = "long";
 
 export const keyspaceMachine: BuiltInMachine = {
   init: emptyKeyspace,
-  run(state, text, room, version) {
+  run(state, text, room) {
     const { asker, command } = JSON.parse(text) as AskedCommand;
-    const { response, change } = applyCommand(
-      state as Keyspace,
-      command,
-      room,
-      isTrimmed({ version }) ? trim : compact,
-    );
+    const { response, change } = applyCommand(state as Keyspace, command, room);
     const result = JSON.stringify(response);
     const isLong = utf8BytesOf(result) > MAX_OPERATION_BYTES;
     const told: KeyspaceTold = { change, long: isLong ? { asker, response } : null };

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { keyspaceMachine } from "./built-in.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest, RequestOp } from "./words.ts";
+import type {
+  Compare,
+  KeyspaceCommand,
+  KeyspaceQuestion,
+  KeyspaceResponse,
+  RangeRequest,
+  RequestOp,
+} from "./vocabulary.ts";
 
 const ROOM = 1_000_000;
 
@@ -123,19 +129,6 @@ describe("a keyspace", () => {
     expect(space).toMatchObject({ compacted: 4_000, trimmed: 5_002 });
     does({ type: "compact", revision: 6_000 });
     expect(space).not.toHaveProperty("trimmed");
-  });
-
-  it("compacts its history up to version 6 of the state machine, and trims it from version 7 on", () => {
-    const kept = [6, 7].map((version) => {
-      const state = keyspaceMachine.init() as Keyspace;
-      const command = JSON.stringify({ asker: "", command: putOf("a", "1") });
-      for (let times = 0; times < 10_001; times++) keyspaceMachine.run(state, command, ROOM, version);
-      return [state.compacted, state.trimmed];
-    });
-    expect(kept).toEqual([
-      [5_002, undefined],
-      [0, 5_002],
-    ]);
   });
 
   it("is watched and read in quiet ranges from revisions before its history, until a client compacts it", () => {

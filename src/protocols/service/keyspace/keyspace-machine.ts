@@ -27,7 +27,7 @@ import type {
   KeyspaceResponse,
   LeaseId,
   RequestOp,
-} from "./words.ts";
+} from "./vocabulary.ts";
 
 /** Seconds. */
 const MIN_TTL = 2;
@@ -49,13 +49,12 @@ export { emptyKeyspace, type Keyspace };
 /**
  * Changes the keyspace in place. @throws Error for what is no command; then nothing has changed
  * @param room for what is put, in bytes.
- * @param bound drops the changes before a revision. Up to version 6 of the state machine that was `compact`.
  */
-export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number, bound = trim): Applied {
+export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
   const fault = problem(keyspaceCommandShape, command, "command");
   if (fault !== null) throw new Error(fault);
   const applied = apply(space, command, room);
-  if (space.history.length > MAX_HISTORY) bound(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
+  if (space.history.length > MAX_HISTORY) trim(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
   return applied;
 }
 

@@ -5,7 +5,7 @@ import { bytesOf } from "../coordination-service/state.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
 import { covers, NO_LEASE, trim } from "./versions.ts";
-import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./words.ts";
+import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./vocabulary.ts";
 
 const ROOM = 1_000_000;
 const KEYS = ["a", "b", "c", "ÿ"];

@@ -8,7 +8,7 @@ import type {
   RangeRequest,
   RequestOp,
   TxnRequest,
-} from "./words.ts";
+} from "./vocabulary.ts";
 
 export const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {}): RangeRequest => ({
   type: "range",

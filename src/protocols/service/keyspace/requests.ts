@@ -28,7 +28,7 @@ import type {
   ResponseOp,
   TxnRequest,
   TxnResponse,
-} from "./words.ts";
+} from "./vocabulary.ts";
 
 /** A command that is being applied: what it has changed so far. All its changes have one revision. */
 export interface Changing {

@@ -1,6 +1,6 @@
 /** The shapes of what may be asked of a keyspace. */
 import { boolean, list, natural, oneOf, type Shape, text, variants } from "../../../core/shape.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./words.ts";
+import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./vocabulary.ts";
 
 /** Of a request as a whole: no part of it is longer. */
 const MAX_BYTES = 1_048_576;

@@ -5,7 +5,7 @@
  */
 import { bytesOf } from "../coordination-service/state.ts";
 import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "../coordination-service/table.ts";
-import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./words.ts";
+import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
 
 export interface Keyspace {
   /** Of the last change. An empty keyspace begins at 1, as etcd's does. */

@@ -37,13 +37,20 @@ export interface OptionField {
   /** Of a choice. */
   readonly values: readonly string[];
   readonly preset: unknown;
+  /** What it sets; names of options are code spans of Markdown. */
+  readonly help: string;
+  /** Of a number. */
+  readonly min: number | null;
+  readonly max: number | null;
 }
 
 export interface Field {
   readonly word: string;
-  readonly about: string;
+  readonly help: string;
   /** How its value is written; null for a switch. */
   readonly value: string | null;
+  /** Of a choice; otherwise empty. */
+  readonly values: readonly string[];
 }
 
 export interface ShownStep {

@@ -1,6 +1,6 @@
 /** The checker in the worker: what came of an exploration, in words. Loaded when somebody checks. */
 import { requestFrom } from "../../../../src/experiment/check-request.ts";
-import { type Experiment, requireWordsOf } from "../../../../src/experiment/experiment.ts";
+import { type Experiment, requireOptionsFor } from "../../../../src/experiment/experiment.ts";
 import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";
 import { answerTo } from "../../../../src/experiment/explore.ts";
 import { ownRuns } from "../../../../src/experiment/shared-runs.ts";
@@ -11,7 +11,7 @@ export function checked(
   experiment: Experiment,
   onProgress: (progress: Progress) => void,
 ): { readonly shown: CheckShown; readonly trace: Trace | null } {
-  requireWordsOf("explore", experiment);
+  requireOptionsFor("explore", experiment);
   const request = requestFrom(experiment);
   const answer = answerTo({ request, shared: ownRuns() }, (progress) => {
     onProgress({ ...progress, events: 0 });

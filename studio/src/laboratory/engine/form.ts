@@ -1,26 +1,31 @@
-/** What can be said of a run or a check of an algorithm: the words of the command line, and the options that it declares. */
+/** The form of a run or a check of an algorithm: the options of the command line, and the options that the algorithm declares. */
 import type { ShapeNode } from "../../../../src/core/shape.ts";
-import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
+import { optionsFor, workloadOptions } from "../../../../src/experiment/options.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { type DeclaredOption, declaredOptions } from "../../../../src/protocols/options.ts";
 import type { Field, Form, OptionField } from "./answers.ts";
 
-/** Words that the form has a place of its own for, and those of threads and files. */
+/** Options with a field of their own in the form, and options of threads and files. */
 const elsewhere = new Set(["variant", "for", "workers", "maxMemory", "coverage", "options"]);
 
 export function formOf(protocol: string, variant: string): Form {
   const { variants, family, onRing, model } = protocolNamed(protocol);
   const ofFamily = new Set<string>([family.verb ?? "", family.count ?? ""]);
-  const others = new Set(Object.keys(workloadWords));
+  const others = new Set(Object.keys(workloadOptions));
   if (family.count === "commands") ofFamily.add("machine");
   if (family.refuse !== undefined) ofFamily.add("voteNo");
   if (protocol === "byzantine-generals") ofFamily.add("traitors").add("order");
   const isOffered = (word: string): boolean =>
     !elsewhere.has(word) && (word !== "ring" || onRing !== null) && (!others.has(word) || ofFamily.has(word));
   const fields = (use: "simulate" | "explore"): Field[] =>
-    Object.entries(wordsOf[use])
+    Object.entries(optionsFor[use])
       .filter(([word]) => isOffered(word))
-      .map(([word, { about, value }]) => ({ word, value, about: typeof about === "string" ? about : about[use] }));
+      .map(([word, { help, value, values }]) => ({
+        word,
+        value,
+        values: values ?? [],
+        help: typeof help === "string" ? help : help[use],
+      }));
   return {
     run: fields("simulate"),
     check: fields("explore"),
@@ -29,8 +34,10 @@ export function formOf(protocol: string, variant: string): Form {
   };
 }
 
-function optionField({ path, name, shape, preset }: DeclaredOption): OptionField {
-  return { path: [...path, name], preset, ...kindOf(shape) };
+function optionField({ path, name, shape, default: preset, help, range }: DeclaredOption): OptionField {
+  const least = shape.kind === "natural" ? 0 : null;
+  const [min, max] = [range.min ?? range.above ?? least, range.max ?? range.below ?? null];
+  return { path: [...path, name], preset, help, min, max, ...kindOf(shape) };
 }
 
 function kindOf(shape: ShapeNode): Pick<OptionField, "kind" | "values"> {

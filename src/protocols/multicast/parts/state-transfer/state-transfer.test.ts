@@ -14,7 +14,7 @@ describe("state transfer: whatever happens", () => {
   const orders = Object.entries(stacksWithState);
   const title = "%s: one state at each place, nothing twice, nothing left out, and in the end everybody has it";
   it.each(orders)(title, (_name, order) => keepsOneState(order, misfortune(3, 15), 1));
-  it.each(orders)(`${title}: longer`, { tags: ["long"], timeout: 600_000 }, (_name, order) =>
+  it.each(orders)(`${title}: longer`, { tags: ["larger"] }, (_name, order) =>
     keepsOneState(order, misfortune(5, 40), 40),
   );
 

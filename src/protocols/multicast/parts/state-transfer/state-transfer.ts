@@ -20,13 +20,10 @@
  */
 import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
 import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../../core/protocol.ts";
-import { type Shape, text } from "../../../../core/shape.ts";
-import type { ViewSynchronyOptions } from "../../view-synchrony.ts";
+import type { Shape } from "../../../../core/shape.ts";
 import { asLayer, to } from "../as-layer.ts";
-import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis, type ViewCarrier } from "../flush.ts";
-import { MAX_PAYLOAD_BYTES } from "../group.ts";
 import type { GroupEvent } from "../layers.ts";
-import { type TransferOptions, transfer } from "./transfer.ts";
+import { transfer } from "./transfer.ts";
 import { type Entry, entryShape, type StateCommand, type StateEvent, type Transfer } from "./vocabulary.ts";
 
 /** The type bag of `stateTransfer(order)`: what the order has, and what is said of states. */
@@ -44,16 +41,9 @@ export type StateTransfer<P, O extends Vocabulary> = {
 };
 type Whole<P, O extends Vocabulary> = Assembly<{ transfer: Transfer<P>; order: O }>;
 
-export interface StateTransferOptions extends TransferOptions {
-  /** As its order does. */
-  readonly begin: "inside" | "outside";
-}
-
 // Inside, orders are any; the type above keeps callers honest.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
-
-const REQUEST_MS = 200;
 
 const told: { readonly [K in GroupEvent["type"] | "delivered"]: Transfer<Any>["command"]["type"] } = {
   delivered: "deliver",
@@ -65,11 +55,14 @@ const told: { readonly [K in GroupEvent["type"] | "delivered"]: Transfer<Any>["c
 /** What else the order says of its group, and what the user is to hear in its place among the others. */
 const passed = ["stable", "left", "stalled", "resumed"];
 
-/** @param orderOf makes a total order for payloads of that shape. */
+/**
+ * @param orderOf makes a total order for payloads of that shape.
+ * @param begin as the order does.
+ */
 export function stateTransfer<P, O extends Vocabulary>(
   orderOf: (payload: Shape<Entry<P>>) => Protocol<O>,
   payload: Shape<P>,
-  { begin = "outside", requestMs = REQUEST_MS }: Partial<StateTransferOptions> = {},
+  begin: "inside" | "outside" = "outside",
 ): Protocol<StateTransfer<P, O>> {
   const order = orderOf(entryShape(payload)) as Any;
   const wires: Wires<Any> = {
@@ -89,7 +82,7 @@ export function stateTransfer<P, O extends Vocabulary>(
       },
     },
   };
-  const parts: { transfer: Any; order: Any } = { transfer: transfer<P>({ requestMs }, begin), order };
+  const parts: { transfer: Any; order: Any } = { transfer: transfer<P>(begin), order };
   const whole = assemble<Any>(order.name, parts, wires, { face: "order" });
   const { send: _entries, ...others } = order.shapes.command;
   const { seek, lack, snapshot } = parts.transfer.shapes.command;
@@ -116,22 +109,3 @@ function outward(part: string, body: Any): Tagged | null {
     return body.payload.type === "message" ? { ...body, payload: body.payload.payload } : null;
   return Object.hasOwn(told, body.type) || passed.includes(body.type) ? null : body;
 }
-
-const anyText = text(MAX_PAYLOAD_BYTES);
-
-export type IsisWithState<P = string> = StateTransfer<P, FlushIsis<Entry<P>>>;
-export type CausalTotalWithState<P = string> = StateTransfer<P, FlushCausalTotal<Entry<P>>>;
-
-/** Over total order by agreement, in views. */
-export const isisWithState = <P = string>(
-  options?: ViewSynchronyOptions,
-  payload: Shape<P> = anyText as Shape<never>,
-  carrier?: ViewCarrier,
-): Protocol<IsisWithState<P>> => stateTransfer((entry) => flushIsis(options, entry, carrier), payload);
-
-/** Over causal-total order, in views. */
-export const causalTotalWithState = <P = string>(
-  options?: ViewSynchronyOptions,
-  payload: Shape<P> = anyText as Shape<never>,
-  carrier?: ViewCarrier,
-): Protocol<CausalTotalWithState<P>> => stateTransfer((entry) => flushCausalTotal(options, entry, carrier), payload);

@@ -6,7 +6,7 @@ import { beforeWordsOf, type Standing, type Transfer } from "./vocabulary.ts";
 
 /** Node 4 by itself: what the order would deliver is delivered by the test. */
 function member() {
-  const protocol = transfer<string>({ requestMs: 200 }, "outside");
+  const protocol = transfer<string>("outside");
   const state = protocol.init(4, [1]);
   const events: EventOf<Transfer<string>>[] = [];
   const ctx = {

@@ -13,7 +13,6 @@
  *   (5) where the source is known to hold no more, or the view changes, it begins anew.
  */
 import type { Context, NodeId, Protocol } from "../../../../core/protocol.ts";
-import { requirePositive } from "../../../options.ts";
 import {
   beforeWordsOf,
   commandShapes,
@@ -25,10 +24,8 @@ import {
   type Transfer,
 } from "./vocabulary.ts";
 
-export interface TransferOptions {
-  /** After so long, parts that have not come are asked for again. */
-  readonly requestMs: number;
-}
+/** Parts that have not arrived after this time are requested again. */
+const REQUEST_MS = 200;
 
 /** So many parts come at once. */
 const BURST = 8;
@@ -66,8 +63,7 @@ function forgetGiven(state: State, self: NodeId): void {
   state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
 }
 
-export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "outside"): Protocol<Transfer<P>> {
-  requirePositive("transfer.requestMs", requestMs);
+export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> {
   type Ctx = Context<Transfer<P>>;
 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
@@ -153,7 +149,7 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
     if (source === undefined) return;
     const { view, parts } = state;
     ctx.send(source.from, { type: "request", view, place: source.place, part: parts.length });
-    ctx.setTimer("request", requestMs);
+    ctx.setTimer("request", REQUEST_MS);
   }
 
   const groupHandlers: Pick<Protocol<Transfer<P>>["command"], "block" | "install" | "eject"> = {
@@ -223,7 +219,7 @@ export function transfer<P>({ requestMs }: TransferOptions, begin: "inside" | "o
       ...groupHandlers,
       pass: (_state, { event }, ctx) => ctx.emit(event),
       refuse(_state, _command, ctx) {
-        ctx.setTimer("repeat", requestMs);
+        ctx.setTimer("repeat", REQUEST_MS);
       },
       seek(state, _command, ctx) {
         if (state.standing !== "lacking") return;

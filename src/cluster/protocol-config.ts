@@ -1,0 +1,42 @@
+/** The file of a cluster that runs one protocol of the registry. */
+import { resolve } from "node:path";
+import { protocolNamed } from "../protocols/index.ts";
+import { type ClusterPlaces, parsePlaces, readWith, refusal, requireFields, requirePath, wrong } from "./config.ts";
+import { type Fields, isFields } from "./fields.ts";
+import { type KeyFiles, needsKeys } from "../runtime/member-keys.ts";
+
+export interface ClusterConfig extends ClusterPlaces {
+  /** A name of the registry. */
+  readonly protocol: string;
+  /** The protocol's own options. */
+  readonly options: object;
+  /** What members sign with, where what they run signs; absent: nothing. */
+  readonly keys?: KeyFiles;
+}
+
+/** @throws UsageError that names the file and the field. */
+export const readConfig = (file: string): ClusterConfig => readWith(parseConfig, file);
+
+/**
+ * Checks what a config file has. Paths in it are relative to `folder`.
+ * @throws UsageError that names the field.
+ */
+export function parseConfig(value: unknown, folder: string): ClusterConfig {
+  const config = parsePlaces(value, folder, ["protocol", "options", "keys"]);
+  const { protocol, options = {}, keys: given } = value as Fields;
+  if (typeof protocol !== "string") throw wrong("protocol", "the name of a protocol", protocol);
+  if (!isFields(options)) throw wrong("options", "an object", options);
+  const keys = keysOf(given, folder);
+  const made = protocolNamed(protocol).node(options); // Which refuses options that it does not know.
+  if (keys === undefined && needsKeys(made))
+    throw refusal(
+      `expected keys to be set, since ${protocol} signs its messages: { "own": "{id}.key", "all": "{id}.pub" }, PEM files with Ed25519 keys`,
+    );
+  return { ...config, protocol, options, ...(keys && { keys }) };
+}
+
+function keysOf(value: unknown, folder: string): KeyFiles | undefined {
+  if (value === undefined) return undefined;
+  const { own, all } = requireFields(value, "keys", "an object with own and all", ["own", "all"]);
+  return { own: resolve(folder, requirePath(own, "keys.own")), all: resolve(folder, requirePath(all, "keys.all")) };
+}

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { requestFrom } from "./check-request.ts";
+import type { Experiment } from "./experiment.ts";
+import { assumptionsOf, breakingFaults, deadlocks, scopeOf, whatNext } from "./exploration-report.ts";
+import { explore } from "./explore.ts";
+
+const answered = (experiment: Experiment) => {
+  return { request: requestFrom(experiment), answer: explore(experiment) };
+};
+
+test("which runs were looked at, and under which assumptions", () => {
+  const { request, answer } = answered({
+    protocol: "ricart-agrawala",
+    nodes: 2,
+    crashes: 1,
+    failureDetector: "last",
+    maxDepth: 6,
+  });
+  expect(scopeOf(request)).toBe("every run within the bounds, the shortest first");
+  expect(assumptionsOf(request, answer)).toEqual([
+    "nodes have been running quietly; every node may request 1 entry",
+    "every link keeps its order",
+    "timers may run out at any time, however fast messages are",
+    "at most 1 crash; everybody is told of a crash, after all that the crashed node sent to it",
+    "runs with more than 6 moves are left out",
+  ]);
+  const random = requestFrom({ protocol: "paxos", strategy: "swarm", runs: 2_000, seed: 7 });
+  expect(scopeOf(random)).toBe("2,000 random runs of a swarm of at most 500 moves, seed 7");
+});
+
+test("nodes that wait for each other are a deadlock where nothing else happens, and not where something went wrong", () => {
+  const { answer } = answered({ protocol: "maekawa", nodes: 3 });
+  expect(answer.property?.name).toBe("ME2 liveness");
+  expect(deadlocks(answer)).toEqual(["Deadlock: node 0 waits for 1, 1 for 2, 2 for 0"]);
+  const safety = { name: "ME1 safety", claim: "at most one node is inside", when: "always" } as const;
+  expect(deadlocks({ ...answer, property: safety })).toEqual([]);
+  expect(deadlocks({ ...answer, loop: 0 })).toEqual([]);
+});
+
+test("who waits for a node that is down is named", () => {
+  const { answer } = answered({ protocol: "ricart-agrawala", nodes: 2, request: [0], crashes: 1 });
+  expect(answer.verdict).toBe("violated");
+  expect(deadlocks(answer)).toEqual(["Node 0 waits for node 1, which is down"]);
+});
+
+test("the fewest faults that break it, and how many are proven harmless", () => {
+  const { answer } = answered({
+    protocol: "ricart-agrawala",
+    nodes: 2,
+    request: [0],
+    crashes: 1,
+    losses: 1,
+    fewestFaults: true,
+  });
+  expect(breakingFaults(answer)).toEqual(["1 fault breaks it; without any it holds"]);
+  const of = (breaking: number | null, harmless: number) =>
+    breakingFaults({ ...answer, faults: { breaking, harmless } });
+  expect(of(0, -1)).toEqual(["it breaks without any fault"]);
+  expect(of(3, 2)).toEqual(["3 faults break it; with up to 2 faults it holds"]);
+  expect(of(null, 1)).toEqual(["with up to 1 fault of these kinds it holds"]);
+  expect(breakingFaults({ ...answer, faults: null })).toEqual([]);
+});
+
+test("what to try next depends on what left something out", () => {
+  const deep = answered({ protocol: "paxos", nodes: 3, maxDepth: 3 });
+  expect(deep.answer.verdict).toBe("unknown");
+  expect(whatNext(deep.request, deep.answer)).toMatch(/^higher bounds leave less out/);
+  const few = answered({ protocol: "paxos", nodes: 3, maxStates: 20 });
+  expect(whatNext(few.request, few.answer)).toMatch(/^with fewer nodes or faults/);
+  const random = answered({ protocol: "paxos", nodes: 3, strategy: "pct", runs: 3, workers: 1 });
+  expect(whatNext(random.request, random.answer)).toMatch(/^more --runs or another --seed/);
+});

@@ -1,0 +1,57 @@
+/** What runs under the channels of `join()`: every order over messages between members, in views that are entries of the log. */
+import type { Protocol, Vocabulary } from "../../core/protocol.ts";
+import { text } from "../../core/shape.ts";
+import { watching } from "../membership/family/watching.ts";
+import { heartbeat } from "../membership/heartbeat.ts";
+import { withService } from "../service/coordination-service/coordination-service.ts";
+import { type AnyMaker, joined, type System } from "../system.ts";
+import { logWires } from "./log-multicast.ts";
+import { type LogViewSynchronyOptions, logViewSynchrony } from "./log-view-synchrony.ts";
+import { MAX_PAYLOAD_BYTES } from "./parts/group.ts";
+import { ordersOver, type ViewCarrier } from "./parts/in-views.ts";
+import { stateTransfer } from "./parts/state-transfer/state-transfer.ts";
+
+/** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
+export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
+
+/** An algorithm of channels, as members run it: on the wire it has this name. */
+export interface ChannelStack {
+  readonly algorithm: string;
+  readonly make: (options?: LogViewSynchronyOptions) => Protocol<Vocabulary>;
+}
+
+const carrier = logViewSynchrony as unknown as ViewCarrier<LogViewSynchronyOptions>;
+const anyText = text(MAX_PAYLOAD_BYTES);
+
+/** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
+const prompt = ({ multicast, ...others }: LogViewSynchronyOptions): LogViewSynchronyOptions => ({
+  ...others,
+  multicast: { promptAcks: true, ...multicast },
+});
+
+const stack = (algorithm: string, make: (options: LogViewSynchronyOptions) => unknown): ChannelStack => ({
+  algorithm,
+  make: (options = {}) => make(options) as Protocol<Vocabulary>,
+});
+
+export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
+  none: stack("log-view-synchrony", (given) => carrier(prompt(given), anyText)),
+  fifo: stack("fifo over log-view-synchrony", (given) => ordersOver(carrier, prompt(given)).fifo(anyText)),
+  causal: stack("causal over log-view-synchrony", (given) => ordersOver(carrier, prompt(given)).causal(anyText)),
+  total: stack("isis over log-view-synchrony", (given) =>
+    stateTransfer((entry) => ordersOver(carrier, given).total(entry), anyText),
+  ),
+  "causal-total": stack("causal-total over log-view-synchrony", (given) =>
+    stateTransfer((entry) => ordersOver(carrier, given).causalTotal(entry), anyText),
+  ),
+};
+
+/** The same with the service, and a failure detector. @param log may be another form of Raft. */
+export const channelSystem = (order: Order, log?: AnyMaker): System => ({
+  ...withService(
+    { detector: heartbeat, multicast: channelStacks[order].make as AnyMaker },
+    joined(logWires, watching("multicast")),
+    log,
+  ),
+  algorithm: "multicast",
+});

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Authority, authority } from "../../test/network/certificates.ts";
+import { PATIENCE } from "../../test/patience.ts";
+import { createLog } from "./log.ts";
+import type { Counts } from "./metrics.ts";
+import type { TlsMaterial } from "./platform/platform.ts";
+import { realPlatform } from "./platform/real.ts";
+import { CertificateRenewal } from "./certificate-files.ts";
+
+let ours: Authority;
+beforeAll(async () => {
+  ours = await authority("ours");
+});
+
+let folder = "";
+let lines: string[];
+let renewed: TlsMaterial[];
+let renewal: CertificateRenewal<TlsMaterial>;
+let counts: Pick<Counts, "certificateDays">;
+/** What the member does every half minute. */
+let look: () => void;
+/** Looks that have come to their end, which read the time of it: files are not to change in the middle of one. */
+let looks: number;
+
+function write({ ca, cert, key }: TlsMaterial): void {
+  for (const [name, text] of Object.entries({ "ca.pem": ca, "node-2.pem": cert, "node-2.key": key }))
+    writeFileSync(join(folder, name), text);
+}
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coterie-renewal-"));
+  const [said, used]: [string[], TlsMaterial[]] = [[], []]; // A look that is under way as a test ends is not the next one's.
+  [lines, renewed] = [said, used];
+  write(await ours.issueFor(40, "node-2"));
+  const timers = {
+    ...realPlatform.timers,
+    every: (_ms: number, then: () => void) => {
+      look = then;
+      const timer = { unref: () => timer };
+      return timer;
+    },
+    cancel: vi.fn(),
+  };
+  counts = { certificateDays: {} };
+  looks = 0;
+  const wall = (): number => {
+    looks += 1;
+    return Date.now();
+  };
+  renewal = new CertificateRenewal({
+    platform: { timers, clock: { wall } },
+    id: 2,
+    use: "members",
+    counts,
+    files: { ca: join(folder, "ca.pem"), cert: join(folder, "node-{id}.pem"), key: join(folder, "node-{id}.key") },
+    log: createLog((level, line) => said.push(`${level} ${line}`)),
+    renew: (tls) => used.push(tls),
+  });
+  look();
+  await vi.waitFor(() => expect(renewed).toHaveLength(1), PATIENCE);
+});
+afterEach(() => {
+  renewal.stop();
+  rmSync(folder, { recursive: true });
+});
+
+describe("certificate files of a member that runs", () => {
+  test("are used again once they have changed, and not before", async () => {
+    look();
+    await vi.waitFor(() => expect(looks).toBe(2), PATIENCE);
+    const next = await ours.issueFor(40, "node-2");
+    write(next);
+    await vi.waitFor(() => {
+      look();
+      expect(renewed.at(-1)).toEqual(next);
+    }, PATIENCE);
+    expect(renewed).toHaveLength(2);
+    expect(lines).toEqual([expect.stringContaining("info new connections use the renewed certificate")]);
+  });
+
+  test("are said to run out, and until when; and that they have, with what is to be done", async () => {
+    expect(counts.certificateDays.members).toBeGreaterThan(39);
+    write(await ours.issueFor(3, "node-2"));
+    await vi.waitFor(() => {
+      look();
+      expect(lines.at(-1)).toContain(
+        "the certificate that this member shows to other members expires in 2 days: it is",
+      );
+    }, PATIENCE);
+    write(await ours.issueEarlier(3, "node-2"));
+    await vi.waitFor(() => {
+      look();
+      expect(lines.at(-1)).toMatch(
+        /shows to other members has expired: .*; put a new one, and its key, in place of .*node-2.pem/,
+      );
+    }, PATIENCE);
+    expect(counts.certificateDays.members).toBeLessThan(-1);
+  });
+
+  test("change nothing while only one of a pair is written, or one is missing; the log says so once", async () => {
+    const next = await ours.issueFor(40, "node-2");
+    writeFileSync(join(folder, "node-2.pem"), next.cert);
+    await vi.waitFor(() => {
+      look();
+      expect(lines).toHaveLength(1);
+    }, PATIENCE);
+    expect(lines[0]).toContain("warn the certificate files cannot be used, and the certificate of before goes on:");
+    rmSync(join(folder, "node-2.pem"));
+    look();
+    write(next);
+    await vi.waitFor(() => {
+      look();
+      expect(renewed).toHaveLength(2);
+    }, PATIENCE);
+    expect(lines.filter((line) => line.startsWith("warn"))).toEqual([lines[0]]);
+  });
+});

@@ -1,0 +1,129 @@
+/** Certificates as files: a member reads its own when it starts, and again while it runs. */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
+import { EnvironmentError } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { Log } from "./log.ts";
+import type { CertificateUse, Counts } from "./metrics.ts";
+import type { Platform, Timer, TlsMaterial } from "./platform/platform.ts";
+
+/** A renewal has days of time. */
+const LOOK_EVERY_MS = 30_000;
+const DAY_MS = 86_400_000;
+const SOON_MS = 14 * DAY_MS;
+
+/** Paths of a member's certificate, its key and the authority of all members; `{id}` is replaced by the id. */
+export interface TlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Paths, or the PEM texts that are there. */
+export interface Pems {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}
+
+export interface RenewalOptions<P extends Pems> {
+  readonly platform: { readonly timers: Platform["timers"]; readonly clock: Pick<Platform["clock"], "wall"> };
+  readonly id: NodeId;
+  readonly use: CertificateUse;
+  /** Where the files are; null: there is no TLS. */
+  readonly files: P | null;
+  readonly counts: Pick<Counts, "certificateDays">;
+  readonly log: Log;
+  renew(tls: P): void;
+}
+
+/**
+ * Reads the files again now and then, until `stop` is called: what has changed is used for new connections, and those that are open
+ * stay. Files that cannot be used change nothing, and the log says so once. It also says when a certificate runs out soon, or has.
+ */
+export class CertificateRenewal<P extends Pems> {
+  readonly #options: RenewalOptions<P>;
+  readonly #timer: Timer | null;
+  /** Null before the first look, which may already find others than those that the member has started with. */
+  #used: P | null = null;
+  #isLooking = false;
+
+  constructor(options: RenewalOptions<P>) {
+    const { platform, files } = options;
+    this.#options = options;
+    this.#timer = files === null ? null : platform.timers.every(LOOK_EVERY_MS, () => void this.#look()).unref();
+    if (files !== null) void this.#look();
+  }
+
+  stop(): void {
+    this.#options.platform.timers.cancel(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const { files, id, log, renew } = this.#options;
+    try {
+      if (files === null) return;
+      const found = await readPems(files, id);
+      if (this.#used === null || !isSame(found, this.#used)) {
+        createSecureContext(found); // A certificate and a key of which only one has been written yet do not fit together.
+        renew(found);
+        const isNew = this.#used !== null;
+        this.#used = found;
+        if (isNew) log.info("new connections use the renewed certificate", { event: "certificate-renewed" });
+      }
+      this.#noteEnd(found);
+    } catch (error) {
+      const text = `the certificate files cannot be used, and the certificate of before goes on: ${(error as Error).message}`;
+      log.once("certificate-not-renewed", text, { event: "certificate-not-renewed" });
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  #noteEnd({ cert }: P): void {
+    const { files, id, use, counts, log, platform } = this.#options;
+    const { validTo } = new X509Certificate(cert);
+    const leftMs = Date.parse(validTo) - platform.clock.wall();
+    counts.certificateDays[use] = leftMs / DAY_MS;
+    if (leftMs > SOON_MS) return;
+    const when =
+      leftMs < 0 ? "has expired: it was valid" : `expires in ${Math.floor(leftMs / DAY_MS)} days: it is valid`;
+    const file = files?.cert.replaceAll("{id}", String(id));
+    const text = `the certificate that this member shows to ${SHOWN_TO[use]} ${when} until ${validTo}; put a new one, and its key, in place of ${file}, which is read while the member runs`;
+    log.once(`certificate ${use} ${leftMs < 0}`, text, {
+      event: leftMs < 0 ? "certificate-expired" : "certificate-expires",
+    });
+  }
+}
+
+const SHOWN_TO: Readonly<Record<CertificateUse, string>> = {
+  members: "other members",
+  clients: "clients",
+  admin: "readers of its admin pages",
+};
+
+const isSame = (one: Pems, other: Pems): boolean =>
+  one.ca === other.ca && one.cert === other.cert && one.key === other.key;
+
+export async function readTls(tls: TlsFiles | null, id: NodeId): Promise<TlsMaterial | null> {
+  return tls && readPems(tls, id);
+}
+
+/** `{id}` in a path stands for the member's id. @throws EnvironmentError if a file cannot be read */
+export async function readPems<P extends Pems>(files: P, id: NodeId): Promise<P> {
+  const { cert, key, ca } = files;
+  const texts = { cert: await readPem(cert, id), key: await readPem(key, id) };
+  return (ca === undefined ? texts : { ...texts, ca: await readPem(ca, id) }) as P;
+}
+
+async function readPem(path: string, id: NodeId): Promise<string> {
+  const file = path.replaceAll("{id}", String(id));
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new EnvironmentError("cannot-read", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
+  }
+}

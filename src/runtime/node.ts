@@ -1,0 +1,280 @@
+/** A protocol on real processes: this process is one of its nodes, with a journal, links to the other nodes, and the host between them. */
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { canonical, clone } from "../core/plain.ts";
+import type {
+  CommandOf,
+  EventOf,
+  NodeId,
+  Protocol,
+  ReplyOf,
+  Signatures,
+  StateOf,
+  Tagged,
+  View,
+  Vocabulary,
+} from "../core/protocol.ts";
+import { type Shapes, variants } from "../core/shape.ts";
+import { bodyOf } from "../core/wrapping.ts";
+import type { Unnumbered } from "../driver/requests.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import type { PeerStatus } from "./admin-pages.ts";
+import { type Broadcast, broadcast } from "./broadcast.ts";
+import { CertificateRenewal, readTls, type TlsFiles } from "./certificate-files.ts";
+import { type FaultInjector, faultInjector } from "./fault-injector.ts";
+import { Host, keepsJournal } from "./host.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "./host-port.ts";
+import { openJournal } from "./journal/disk-journal.ts";
+import { groupMemory } from "./journal/group-memory.ts";
+import { protocolSlot } from "./journal/protocol-slot.ts";
+import { createLog, type Log, type Logger, logThrough } from "./log.ts";
+import { type KeyFiles, readKeys } from "./member-keys.ts";
+import { type Counts, count, countReceived, newCounts } from "./metrics.ts";
+import type { Platform } from "./platform/platform.ts";
+import { realPlatform } from "./platform/real.ts";
+import { sleep } from "./platform/sleep.ts";
+import { GroupIdentity } from "./transport/identity.ts";
+import type { Limits } from "./transport/limits.ts";
+import { type TcpTransport, tcpTransport } from "./transport/tcp.ts";
+import { wrongSignatures } from "./wrong-signatures.ts";
+
+export interface HostingOptions<V extends Vocabulary> {
+  /** This node's id, one of `members`. */
+  readonly id: NodeId;
+  /** Every node with the address at which the others reach it, `host:port`. The same for all nodes. */
+  readonly members: Readonly<Record<NodeId, string>>;
+  /** The folder of this node's journal; `{id}` is replaced by the id. Required of a protocol that persists records. */
+  readonly dataDir?: string | undefined;
+  /** Nodes of another cluster are refused. Default `coterie`. */
+  readonly cluster?: string | undefined;
+  /** PEM files, `{id}` in a path is replaced by the id; `"off"` on a trusted network. Required off loopback. */
+  readonly tls?: "off" | TlsFiles | undefined;
+  /** Required of a protocol that signs: this node's private key and the public keys of all, PEM files with Ed25519 keys. */
+  readonly keys?: KeyFiles | undefined;
+  /** Called with each event that the protocol emits, once the records that it depends on are durable. */
+  readonly onEvent?: ((event: EventOf<V>) => void) | undefined;
+  /** Called when the protocol violates its own invariants, or the disk fails: the node has stopped. Default: throws, uncaught. */
+  readonly onFatal?: ((error: Error) => void) | undefined;
+  /** Takes the log's lines. Default: warnings and errors go to stderr. */
+  readonly log?: Logger | undefined;
+}
+
+export interface HostedNode<V extends Vocabulary> extends AsyncDisposable {
+  readonly id: NodeId;
+  /** Where the other nodes reach this one, `host:port`. */
+  readonly address: string;
+  /** A copy of the protocol's state. */
+  readonly state: StateOf<V>;
+  /** The state as the protocol shows it: role, leader, term. */
+  readonly view: View;
+  readonly peers: readonly PeerStatus[];
+  /** @throws UsageError if it is not one of the protocol's commands */
+  command(command: CommandOf<V>): void;
+  /** Gives a command that the protocol answers; without its field `request`. Rejects if the node stops first. */
+  request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>>;
+  /** Closes the links and the journal. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a protocol on this process, as one node among those of `members`.
+ *
+ * @example
+ * const node = await host(bully(), {
+ *   id: 2,
+ *   members: { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102", 3: "127.0.0.1:7103" },
+ *   onEvent: (event) => console.log(event),
+ * });
+ * node.command({ type: "call" });
+ * @throws UsageError for options that cannot be; EnvironmentError if the address or the folder is in use
+ */
+export async function host<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  options: HostingOptions<V>,
+): Promise<HostedNode<V>> {
+  const { id, dataDir, cluster = "coterie", tls, keys, onEvent, onFatal = rethrow } = options;
+  const log = options.log === undefined ? createLog(toStderr) : logThrough(options.log, realPlatform.clock.wall);
+  const members = addressesOf(options);
+  const files = typeof tls === "object" ? tls : null;
+  const node = await openNode<V>(protocol, {
+    ...{ id, cluster, members, log, tls: files, agreement: canonical([protocol.name]) },
+    folder: dataDir?.replaceAll("{id}", String(id)) ?? null,
+    signatures: keys === undefined ? null : readKeys(keys, id, Object.keys(members).map(Number)),
+    onEvent: (event) => onEvent?.(event),
+    onFatal,
+  });
+  await node.start();
+  return {
+    id,
+    address: formatHostPort(members[id] as HostPort),
+    get state() {
+      return node.host.state;
+    },
+    get view() {
+      return node.host.view;
+    },
+    get peers() {
+      return node.transport.peers;
+    },
+    command: (command) => node.host.command(command),
+    request: (command) => node.host.request(command),
+    stop: () => node.close(),
+    [Symbol.asyncDispose]: () => node.close(),
+  };
+}
+
+const toStderr = (level: string, text: string): void => {
+  if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
+};
+
+function rethrow(error: Error): never {
+  throw error;
+}
+
+/** @throws UsageError that names the option */
+function addressesOf({
+  id,
+  members,
+  tls,
+}: Pick<HostingOptions<never>, "id" | "members" | "tls">): Readonly<Record<NodeId, HostPort>> {
+  const wrong = (what: string, wanted: string, got: unknown): UsageError =>
+    new UsageError("bad-option", unexpected(`${what} of host()`, wanted, got));
+  const addresses: Record<NodeId, HostPort> = {};
+  for (const [node, text] of Object.entries(members)) {
+    const address = parseHostPort(text);
+    if (address === null) throw wrong(`members.${node}`, "host:port", text);
+    if (tls === undefined && !isLoopback(address.host))
+      throw wrong("tls", `certificates or "off", since members.${node} is reachable from other machines`, tls);
+    addresses[Number(node)] = address;
+  }
+  if (!Object.hasOwn(addresses, id)) throw wrong("id", `one of ${Object.keys(members).join(", ")}`, id);
+  return addresses;
+}
+
+/** What one node is made of. */
+export interface NodeSetup<V extends Vocabulary> {
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly members: Readonly<Record<NodeId, HostPort>>;
+  readonly listen?: HostPort | undefined;
+  readonly limits?: Partial<Limits>;
+  /** The protocol and its options, as all nodes have them: a node that differs is refused. */
+  readonly agreement: string;
+  /** The name of its records in the journal. Default: that of the protocol. */
+  readonly slot?: string;
+  /** Of its journal; null: none. */
+  readonly folder: string | null;
+  readonly tls: TlsFiles | null;
+  readonly log: Log;
+  readonly signatures?: Signatures | null;
+  /** Of the host: default the real one. */
+  readonly platform?: Pick<Platform, "clock" | "timers" | "random">;
+  onEvent(event: EventOf<V>): void;
+  onFatal(error: Error): void;
+}
+
+export interface OpenNode<V extends Vocabulary> {
+  readonly host: Host<V>;
+  readonly transport: TcpTransport<never>;
+  readonly identity: GroupIdentity;
+  readonly counts: Counts;
+  readonly trace: Broadcast<TraceEntry>;
+  readonly injector: FaultInjector;
+  /** The other nodes have been called once, or a moment has passed. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How many entries a slow listener may fall behind before it loses some. */
+const TRACE_CAPACITY = 20_000;
+/** How long a starting node waits for its peers at most. */
+const FIRST_CONTACT_MS = 250;
+
+/** @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened. */
+export async function openNode<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  setup: NodeSetup<V>,
+): Promise<OpenNode<V>> {
+  const { id, cluster, members, folder, log, onFatal } = setup;
+  const ids = Object.keys(members).map(Number);
+  const isKept = keepsJournal(protocol as never);
+  if (isKept && folder === null)
+    throw new UsageError(
+      "no-data-directory",
+      `expected a directory for the journal of ${protocol.name}, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file`,
+    );
+  const journal = isKept
+    ? await openJournal(folder as string, {
+        ...{ platform: realPlatform, owner: `member ${id} of ${cluster}`, log },
+        onFailure: (error: EnvironmentError) => onFatal(error),
+      })
+    : null;
+  try {
+    const slot = journal && protocolSlot<V>(journal, setup.slot ?? protocol.name, protocol);
+    const memory = journal && (await groupMemory(journal, ids, folder as string, realPlatform.random));
+    const identity = new GroupIdentity({ self: id, members: ids, log, memory });
+    const [counts, trace, injector] = [
+      newCounts(),
+      broadcast<TraceEntry>(TRACE_CAPACITY),
+      faultInjector(realPlatform.random),
+    ];
+    const node: Host<V> = new Host<V>({
+      platform: setup.platform ?? realPlatform,
+      ...{ protocol, slot, self: id, peers: ids.filter((member) => member !== id), onFatal },
+      ...(setup.signatures && { signatures: setup.signatures }),
+      send(to, message) {
+        count(counts.messagesSent, typeOf(message));
+        return transport.send(to, message as never);
+      },
+      trace: {
+        get wanted() {
+          return trace.wanted;
+        },
+        record: (entry) => trace.publish(entry as TraceEntry),
+      },
+      onWrongSignature: wrongSignatures(id, counts, log),
+      onEvent: (event) => setup.onEvent(event),
+    });
+    const transport = tcpTransport<never>({
+      ...{ platform: realPlatform, cluster, self: id, members, identity, injector, counts, log, onFatal },
+      ...{ listen: setup.listen, limits: setup.limits ?? {}, tls: await readTls(setup.tls, id) },
+      protocol: setup.agreement,
+      shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
+      deliver(from, message, messageId) {
+        countReceived(counts, from, typeOf(message));
+        node.receive(from, message, messageId);
+      },
+      onLost(to, lost, why) {
+        if (!trace.wanted) return;
+        const at = realPlatform.clock.stamp();
+        for (const each of lost()) trace.publish({ at, node: id, kind: "lost", id: each, to, why });
+      },
+    });
+    await transport.open();
+    const renewal = new CertificateRenewal<TlsFiles>({
+      ...{ platform: realPlatform, id, use: "members", counts, log, files: setup.tls },
+      renew: (tls) => transport.renew(tls),
+    } as const);
+    return {
+      ...{ host: node, transport, identity, counts, trace, injector },
+      async start() {
+        await Promise.race([transport.tried(), sleep(realPlatform.timers, FIRST_CONTACT_MS, { ref: false })]);
+        node.start();
+      },
+      async close() {
+        renewal.stop();
+        node.stop();
+        await transport.close();
+        await journal?.close();
+      },
+    };
+  } catch (error) {
+    await journal?.close();
+    throw error;
+  }
+}
+
+/** As declared: with the name of the part of an assembly that sends it. */
+function typeOf(message: Tagged): string {
+  const body = bodyOf(message);
+  return body === null ? message.type : `${message.type}.${body.type}`;
+}
