@@ -13,7 +13,6 @@ import { Group } from "./multicast/group.ts";
 const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 /** With these every member delivers the same sequence. */
 const TOTAL: readonly Order[] = ["total", "causal-total"];
-const KINDS = ["textbook", "reliable"];
 const TRANSPORTS: readonly Transport[] = ["tcp", "udp"];
 const SENDERS: readonly Cell["senders"][] = ["one", "all"];
 const MAX_PROCESSES = 32;
@@ -26,7 +25,6 @@ const { values, amount, someOf, whole, wholes } = commandLine(
   {
     processes: { such: "3,5", default: "3,5,7", help: "how many members (default: 3,5,7)" },
     order: { such: "total", default: ORDERS.join(), help: `some of ${ORDERS.join(", ")} (default: all)` },
-    kind: { such: "reliable", default: KINDS.join(), help: "textbook, or reliable, or both (default)" },
     transport: { such: "udp", default: TRANSPORTS.join(), help: "tcp, or udp, or both (default)" },
     bytes: { such: "100,1024", default: "100,1024", help: "length of a payload (default: 100,1024)" },
     senders: { such: "one", default: SENDERS.join(), help: "one, or all, or both (default)" },
@@ -35,7 +33,7 @@ const { values, amount, someOf, whole, wholes } = commandLine(
     json: { help: "one object for each figure, as a list" },
   },
   {
-    note: `With its defaults it takes about 40 minutes; shorter, two or three:
+    note: `With its defaults it takes about 20 minutes; shorter, two:
   coterie bench multicast --processes 3 --order total --transport tcp`,
   },
 );
@@ -47,23 +45,16 @@ const lengths = wholes("bytes", values.bytes, 32, MAX_BYTES);
 const senders = someOf("senders", values.senders, SENDERS);
 
 function channels(): Named[] {
-  const [orders, kinds, transports] = [
+  const [orders, transports] = [
     someOf("order", values.order, ORDERS),
-    someOf("kind", values.kind, KINDS),
     someOf("transport", values.transport, TRANSPORTS),
   ];
   return orders.flatMap((order) =>
-    kinds.flatMap((kind) =>
-      transports.map((transport) => ({
-        name: `${order} ${kind} ${transport}`,
-        isTotal: TOTAL.includes(order),
-        way: {
-          kind: "channel" as const,
-          name: `${order}-${kind}-${transport}`,
-          options: { order, reliable: kind === "reliable", transport },
-        },
-      })),
-    ),
+    transports.map((transport) => ({
+      name: `${order} ${transport}`,
+      isTotal: TOTAL.includes(order),
+      way: { kind: "channel" as const, name: `${order}-${transport}`, options: { order, transport } },
+    })),
   );
 }
 

@@ -9,7 +9,6 @@ import {
   type Ask,
   type Being,
   type ChannelKind,
-  type LockAlgorithm,
   type Note,
   optionsOf,
   ROOM,
@@ -58,20 +57,14 @@ async function tellViews(channel: Channel<string>): Promise<void> {
     if (view.state === "member") tell({ note: "view", members: view.members, atMs: sharedNowMs() });
 }
 
-let leasedServer: number | null = null;
-async function followServer(): Promise<void> {
-  for await (const event of member.events()) if (event.type === "server-changed") leasedServer = event.server;
-}
-
 function standing(): Standing {
-  const { reachable, lockServer, shared } = member.status();
+  const { reachable, leader } = member.status();
   const { view, members: viewMembers, state } = open(ROOM, "total").status;
-  const logLeader = shared?.leader ?? null;
-  return { reachable, lockServer, leasedServer, view, viewMembers, isInView: state === "member", logLeader };
+  return { reachable, leader, view, viewMembers, isInView: state === "member" };
 }
 
-async function pairs(algorithm: LockAlgorithm, clients: number, ms: number): Promise<number> {
-  const mutex = member.mutex(`lock of ${algorithm}`, { algorithm });
+async function pairs(clients: number, ms: number): Promise<number> {
+  const mutex = member.mutex("pairs");
   const deadline = performance.now() + ms;
   let done = 0;
   const client = async (): Promise<void> => {
@@ -183,7 +176,7 @@ const VALUE = "x".repeat(64);
 const KEYS = 100;
 
 function load(work: Exclude<Work, "watch">, inFlight: number, ms: number): Promise<Throughput> {
-  const [map, lock] = [member.map<string>("bench"), member.mutex("bench", { algorithm: "raft" })];
+  const [map, lock] = [member.map<string>("bench"), member.mutex("bench")];
   const deeds: Readonly<Record<typeof work, (client: number, turn: number) => Promise<unknown>>> = {
     write: (client, turn) => map.put(`key-${client}-${turn % KEYS}`, VALUE),
     read: (client, turn) => map.get(`key-${client}-${turn % KEYS}`),
@@ -242,7 +235,7 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
     case "standing":
       return standing();
     case "pairs":
-      return { pairs: await pairs(ask.algorithm, ask.clients, ask.ms) };
+      return { pairs: await pairs(ask.clients, ask.ms) };
     case "open":
       open(ask.name, ask.kind);
       return null;
@@ -304,5 +297,4 @@ process.on("message", ({ number, ask }: { number: number; ask: Ask }) => {
   );
 });
 process.on("disconnect", () => process.exit(0));
-void followServer();
 void tellViews(open(ROOM, "total"));

@@ -43,9 +43,8 @@ const run: Run = { rounds, ms, progress };
 beforeSignalsEnd(() => Group.endAll());
 
 const titles: Readonly<Record<(typeof SECTIONS)[number], string>> = {
-  locks:
-    "Locks, taken and given back: of the replicated log, with a journal at each member; and of a leased server, in memory",
-  sends: "Reliable channels over TCP, payloads of 100 bytes",
+  locks: "Locks, acquired and released",
+  sends: "Channels over TCP, and one on the log, payloads of 100 bytes",
   "fail-over": "From what happens to a member until another is in its place",
   stalls: "What survives while its member is stopped; what a crash costs",
 };

@@ -30,8 +30,8 @@ export class Coterie implements Subject {
   leader(among: readonly string[] = this.members): Promise<string> {
     return untilLed(this.name, async () => {
       for (const member of among) {
-        const { logLeader } = await this.#group.ask(Number(member), { ask: "standing" });
-        if (String(logLeader) === member) return member;
+        const { leader } = await this.#group.ask(Number(member), { ask: "standing" });
+        if (String(leader) === member) return member;
       }
       return null;
     });

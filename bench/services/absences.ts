@@ -11,7 +11,7 @@ export const STALLS_MS: readonly number[] = [100, 200, 400, 700, 1_000, 2_000];
 const CALM_MS: readonly number[] = [300, 340, 380, 320, 360];
 /** After a pause, until what it leads to has begun. */
 const AFTERMATH_MS = 1_000;
-/** The new server's first grants count as well. */
+/** The first grants under the new leader count as well. */
 const TURNS_GO_ON_MS = 300;
 
 const words: Readonly<Record<Deed, string>> = { kill: "SIGKILL", stop: "SIGSTOP", leave: "leave()" };
@@ -42,8 +42,8 @@ async function failOver(
   round: number,
   note: (what: string, ms: number) => void,
 ): Promise<void> {
-  const { lockServer: server } = await group.settled();
-  const victim = group.ids.find((id) => id !== server) as number;
+  const { leader } = await group.settled();
+  const victim = group.ids.find((id) => id !== leader) as number;
   const name = `${deed}-${round}`;
   const others = await occupied(group, name, victim, round);
   const isOther = (from: number): boolean => from !== victim;
@@ -64,23 +64,22 @@ async function failOver(
 }
 
 /** The longest that another member waits for a lock, which it takes and gives back all the time. */
-async function serverFailOver(group: Group, deed: Deed, round: number): Promise<number> {
-  const { lockServer } = await group.settled();
-  const server = lockServer as number;
-  const client = group.ids.find((id) => id !== server) as number;
-  const name = `served-${deed}-${round}`;
+async function leaderFailOver(group: Group, deed: Deed, round: number): Promise<number> {
+  const leader = (await group.settled()).leader as number;
+  const client = group.ids.find((id) => id !== leader) as number;
+  const name = `led-${deed}-${round}`;
   await group.ask(client, { ask: "begin-turns", name });
   await sleep(CALM_MS[round % CALM_MS.length]);
-  const { over } = group.do(deed, server);
+  const { over } = group.do(deed, leader);
   for (;;) {
-    const { lockServer: next } = await group.ask(client, { ask: "standing" });
-    if (next !== null && next !== server) break;
+    const { leader: next } = await group.ask(client, { ask: "standing" });
+    if (next !== null && next !== leader) break;
     await sleep(10);
   }
   await sleep(TURNS_GO_ON_MS);
   const { longestGapMs } = await group.ask(client, { ask: "end-turns", name });
   await over;
-  await group.undo(deed, server);
+  await group.undo(deed, leader);
   return longestGapMs;
 }
 
@@ -96,8 +95,12 @@ export async function failOvers(timing: Timing, { rounds, progress }: Omit<Run, 
     }
     for (let round = 0; round < rounds; round++) {
       const group = await Group.of(timing);
-      progress(`fail-over of the server of locks, ${words[deed]}, round ${round + 1} of ${rounds}`);
-      rows.add(`${words[deed]}: server of locks`, "ms", await serverFailOver(group, deed, round));
+      progress(`fail-over of the leader of the log, ${words[deed]}, round ${round + 1} of ${rounds}`);
+      rows.add(
+        `${words[deed]}: leader of the log, until the next grant`,
+        "ms",
+        await leaderFailOver(group, deed, round),
+      );
       group.end();
     }
   }
@@ -124,7 +127,7 @@ async function survival(group: Group, victim: number, stallMs: number, round: nu
   return { leadership: leads, lock: holds, place: viewThen === view };
 }
 
-/** Both members that do not serve stand still once, then a new group begins: a detector that has been wrong waits longer. */
+/** Both followers of the log are paused once, then a new group begins: a detector that has been wrong waits longer. */
 export async function stalls(
   timing: Timing,
   stallsMs: readonly number[],
@@ -135,8 +138,8 @@ export async function stalls(
     let round = 0;
     while (round < rounds) {
       const group = await Group.of(timing);
-      const { lockServer: server } = await group.settled();
-      for (const victim of group.ids.filter((id) => id !== server)) {
+      const { leader } = await group.settled();
+      for (const victim of group.ids.filter((id) => id !== leader)) {
         if (round === rounds) break;
         progress(`stalls, ${timing}: ${stallMs} ms, round ${round + 1} of ${rounds}`);
         const { leadership, lock, place } = await survival(group, victim, stallMs, round);
@@ -155,7 +158,7 @@ export async function stalls(
     progress(`stalls, ${timing}: crashes, round ${round + 1} of ${rounds}`);
     await failOver(group, "kill", round, (what, ms) => rows.add(`crash: ${what}`, "ms", ms));
     await group.settled();
-    rows.add("crash: server of locks", "ms", await serverFailOver(group, "kill", round));
+    rows.add("crash: leader of the log, until the next grant", "ms", await leaderFailOver(group, "kill", round));
     group.end();
   }
   return rows;

@@ -11,10 +11,6 @@ export interface Being {
   readonly timing: Timing;
 }
 
-/** Of the replicated log, which is what a lock has by default, and of a leased server in memory. */
-export const lockAlgorithms = ["raft", "elected-server"] as const;
-export type LockAlgorithm = (typeof lockAlgorithms)[number];
-
 /** The channel whose views are looked at. */
 export const ROOM = "room";
 
@@ -28,7 +24,7 @@ export const optionsOf = (kind: ChannelKind): ChannelOptions =>
 export type Ask =
   | { ask: "standing" }
   /** So many clients take one lock in turn and give it back, for so long. */
-  | { ask: "pairs"; algorithm: LockAlgorithm; clients: number; ms: number }
+  | { ask: "pairs"; clients: number; ms: number }
   | { ask: "open" | "close"; name: string; kind: ChannelKind }
   /** Sends for so long, and waits for each message before the next one is sent. */
   | { ask: "send-one-by-one"; name: string; kind: ChannelKind; ms: number }
@@ -54,16 +50,12 @@ export type Ask =
 
 export interface Standing {
   readonly reachable: number;
-  /** Of the default locks. */
-  readonly lockServer: number | null;
-  /** Of those of `elected-server`. */
-  readonly leasedServer: number | null;
+  /** The leader of the replicated log. */
+  readonly leader: number | null;
   /** Of the channel `ROOM`. */
   readonly view: number | null;
   readonly viewMembers: readonly number[];
   readonly isInView: boolean;
-  /** Who leads the replicated log. */
-  readonly logLeader: number | null;
 }
 
 export interface Answers {

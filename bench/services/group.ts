@@ -50,7 +50,7 @@ export class Group {
   }
 
   /**
-   * Starts the members and waits until locks are served and the channel has a view of all. A port that was free may be taken
+   * Starts the members and waits until the log has a leader and the channel has a view of all. A port that was free may be taken
    * before its member listens: then others are tried.
    */
   static async of(timing: Timing, attempts = 3): Promise<Group> {
@@ -120,18 +120,16 @@ export class Group {
     });
   }
 
-  /** Resolves once all hear each other, agree on who serves the locks, and are in the same view. */
+  /** Resolves once all members reach each other, agree on the leader of the log, and are in the same view. */
   async settled(): Promise<Standing> {
     const until = performance.now() + PATIENCE_MS;
     while (performance.now() < until) {
       const [first, ...others] = await this.all({ ask: "standing" });
       const isWhole = (one: Standing): boolean =>
         one.reachable === IDS.length && one.isInView && one.viewMembers.length === IDS.length;
-      const servers = ({ lockServer, leasedServer }: Standing): unknown[] => [lockServer, leasedServer];
-      const agrees = (one: Standing): boolean =>
-        one.view === first?.view && servers(one).every((server, at) => server === servers(first)[at]);
-      const isServed = first !== undefined && !servers(first).includes(null);
-      if (isServed && [first, ...others].every(isWhole) && others.every(agrees)) return first;
+      const agrees = ({ view, leader }: Standing): boolean => view === first?.view && leader === first.leader;
+      const isLed = first !== undefined && first.leader !== null;
+      if (isLed && [first, ...others].every(isWhole) && others.every(agrees)) return first;
       await sleep(LOOK_EVERY_MS);
     }
     throw new Error(`the members have not come together within ${PATIENCE_MS} ms`);

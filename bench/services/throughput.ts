@@ -1,5 +1,5 @@
 /** Sections `locks` and `sends`: how many a second, and how long one takes. */
-import { channelKinds, lockAlgorithms } from "./asks.ts";
+import { channelKinds } from "./asks.ts";
 import { quantile, Rows } from "./figures.ts";
 import type { Group } from "./group.ts";
 import type { Run } from "./run.ts";
@@ -9,37 +9,33 @@ const FIRST_SENDS = 5;
 
 export async function locks(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
   const rows = new Rows("locks");
-  for (const algorithm of lockAlgorithms) {
-    const { lockServer, leasedServer } = await group.settled();
-    const server = (algorithm === "raft" ? lockServer : leasedServer) as number;
-    const others = group.ids.filter((id) => id !== server);
-    const perSecond = async (places: readonly number[], clientsOf: (at: number) => number): Promise<number> => {
-      const asks = places.map((id, at) => group.ask(id, { ask: "pairs", algorithm, clients: clientsOf(at), ms }));
-      return (await Promise.all(asks)).reduce((sum, { pairs }) => sum + pairs, 0) / (ms / 1_000);
-    };
-    const ways: readonly [string, readonly number[], (at: number) => number][] = [
-      ["one client, where it is served", [server], () => 1],
-      ["one client, in another process", others.slice(0, 1), () => 1],
-      [`${CLIENTS} clients, in another process`, others.slice(0, 1), () => CLIENTS],
-      [
-        `${CLIENTS} clients, over three processes`,
-        group.ids,
-        (at) => Math.floor(CLIENTS / 3) + (at < CLIENTS % 3 ? 1 : 0),
-      ],
-    ];
-    for (let round = 0; round <= rounds; round++) {
-      for (const [way, places, clientsOf] of ways) {
-        const what = `${algorithm}, ${way}`;
-        progress(`locks, round ${round} of ${rounds}: ${what}`);
-        const figure = await perSecond(places, clientsOf);
-        if (round > 0) rows.add(what, "pairs/s", figure); // The first warms up.
-      }
+  const leader = (await group.settled()).leader as number;
+  const others = group.ids.filter((id) => id !== leader);
+  const perSecond = async (places: readonly number[], clientsOf: (at: number) => number): Promise<number> => {
+    const asks = places.map((id, at) => group.ask(id, { ask: "pairs", clients: clientsOf(at), ms }));
+    return (await Promise.all(asks)).reduce((sum, { pairs }) => sum + pairs, 0) / (ms / 1_000);
+  };
+  const ways: readonly [string, readonly number[], (at: number) => number][] = [
+    ["one client, at the leader of the log", [leader], () => 1],
+    ["one client, in another process", others.slice(0, 1), () => 1],
+    [`${CLIENTS} clients, in another process`, others.slice(0, 1), () => CLIENTS],
+    [
+      `${CLIENTS} clients, over three processes`,
+      group.ids,
+      (at) => Math.floor(CLIENTS / 3) + (at < CLIENTS % 3 ? 1 : 0),
+    ],
+  ];
+  for (let round = 0; round <= rounds; round++) {
+    for (const [way, places, clientsOf] of ways) {
+      progress(`locks, round ${round} of ${rounds}: ${way}`);
+      const figure = await perSecond(places, clientsOf);
+      if (round > 0) rows.add(way, "pairs/s", figure); // The first warms up.
     }
   }
   return rows;
 }
 
-/** Reliable channels. The sender is another member in each round, since in some orders one of them decides. */
+/** The sender is another member in each round, since in some orders one member decides. */
 export async function sends(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
   const rows = new Rows("sends");
   for (let round = 0; round <= rounds; round++) {

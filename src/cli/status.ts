@@ -51,26 +51,25 @@ Members that have no link since their lists of members differ, or since one has 
   node 3 has no link with node 1: lost-journal: this node has come with a new journal, and node 1 remembers another: …
 With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each node.
 
-A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
-serves the default locks, as each of them has it, whether a majority can be heard of, which member holds which names, and which are in which channel:
-  NODE  PID   STATE    LOCK SERVER  MAJORITY
-  1     4711  running  1            yes
-  2     4712  running  1            yes
-  3     4713  running  1            yes
+A config that names no protocol is for members that run elections, locks and channels. Their table shows the leader of the log
+that each member knows and whether it reaches a majority. Further tables show the holders of names, and the members of channels:
+  NODE  PID   STATE    LEADER  MAJORITY
+  1     4711  running  1       yes
+  2     4712  running  1       yes
+  3     4713  running  1       yes
 
-  KIND      NAME            ALGORITHM  HOLDER  TOKEN  WAITING
-  election  nightly-report  raft       1       5      0
-  lock      nightly-backup  raft       1       6      2
+  KIND      NAME            HOLDER  TOKEN  WAITING
+  election  nightly-report  1       5      0
+  lock      nightly-backup  1       6      2
 
-  CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
-  room     causal over view-synchrony  1     1, 2, 3  0
+  CHANNEL  VIEW  MEMBERS  WAITING
+  room     1     1, 2, 3  0
 
 With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well;
-"hasLeaders" is false of members without a dataDir, who keep no log that somebody leads.
+"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
 
-Exit codes: 0 ok; 1 if nobody answers, if those alive do not name the same leader or lock server, or if they know of none, as where
-no majority runs (members of protocols without leaders, and those without a dataDir, need none); 2 wrong arguments.`;
+Exit codes: 0 ok; 1 if no member answers, if the running members name different leaders, or if they know of none, for example
+because no majority runs (members of protocols without leaders need none); 2 wrong arguments.`;
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)

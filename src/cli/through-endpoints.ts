@@ -3,7 +3,6 @@ import type { Client } from "../client/client.ts";
 import type { AcquireOptions, LeadOptions } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
-import { UsageError } from "../core/errors.ts";
 import { type Access, explainWaiting } from "./access.ts";
 import { connectTo, type EndpointOptions, forCaller, placesFor } from "./endpoints.ts";
 

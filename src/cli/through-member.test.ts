@@ -52,7 +52,7 @@ const granted = (answer: ServerResponse, token: number, forMs: number): void =>
   say(answer, { event: "granted", token, untilMs: forMs, monotonicNs: toMonotonicNs(performance.now() + forMs) });
 
 async function held(forMs = FAR_MS) {
-  const acquiring = access.mutex("a/b", { algorithm: "token-ring" }).acquire();
+  const acquiring = access.mutex("a/b").acquire();
   const answer = await answerAt(1);
   waiting(answer);
   granted(answer, 3, forMs);
@@ -66,7 +66,7 @@ describe("a lock", () => {
   test("is held up to its deadline, which moves, and given back with a word", async () => {
     const { grant, answer } = await held(10_000);
     expect(asked).toEqual(["POST /locks/a%2Fb"]);
-    expect(bodies).toEqual([{ algorithm: "token-ring", silenceMs: 5_000 }]);
+    expect(bodies).toEqual([{ silenceMs: 5_000 }]);
     expect(grant).toMatchObject({ token: 3, isHeld: true });
     const deadline = grant.deadline as number;
     say(answer, { event: "certain", untilMs: 1, monotonicNs: toMonotonicNs(deadline + 500) });
@@ -109,7 +109,7 @@ describe("a lock", () => {
 describe("who waits", () => {
   const outcome = (options = {}) =>
     access
-      .mutex("x", {})
+      .mutex("x")
       .acquire(options)
       .catch((error: unknown) => error);
 
@@ -152,7 +152,7 @@ describe("who waits", () => {
   });
 
   test.each(["", "..", "a\nb"])("is told that there is no such name as %j", async (name) => {
-    const failing = access.mutex(name, {}).acquire();
+    const failing = access.mutex(name).acquire();
     await expect(failing).rejects.toMatchObject({ code: "bad-name" });
     expect(asked).toEqual([]);
   });
@@ -172,7 +172,7 @@ describe("who waits", () => {
 describe("a campaign", () => {
   test("goes on after a loss, once the work has ended, and ends with work that ends while it leads", async () => {
     const tokens: (number | null)[] = [];
-    const leading = access.election("x", {}).lead(async (leadership) => {
+    const leading = access.election("x").lead(async (leadership) => {
       tokens.push(leadership.token);
       if (tokens.length === 1) await lossOf(leadership);
       return `done under ${leadership.token}`;
@@ -190,7 +190,7 @@ describe("a campaign", () => {
 
   test("hands on what the work throws, and steps down", async () => {
     const leading = access
-      .election("x", {})
+      .election("x")
       .lead(() => Promise.reject(new Error("out of paper")))
       .catch((error: unknown) => (error as Error).message);
     const answer = await answerAt(1);

@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { askServiceStatus, complaint } from "../cluster/admin-client.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import { eachLine } from "../cluster/local/lines.ts";
-import type { AcquireOptions, Grant, Leadership, LeadOptions } from "../cluster/services/api.ts";
+import type { AcquireOptions, Leadership, LeadOptions } from "../cluster/services/api.ts";
 import { type CoordinationCode, CoordinationError } from "../cluster/services/coordination-error.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
 import { fromMonotonicNs } from "../cluster/services/session-clock.ts";
@@ -24,13 +24,12 @@ const SILENCE_MS = 5_000;
 const EXCHANGE_MS = 1_000;
 const MAX_LINE_LENGTH = 16_384;
 
-
 /** @param member the base URL of its admin pages */
 export function throughMember(member: string): Access {
   return {
     mutex: (name) => ({
       name,
-      acquire: (options = {}) => acquired({ member, page: "locks", name }, options) as Promise<Grant>,
+      acquire: (options = {}) => acquired({ member, page: "locks", name }, options),
     }),
     election: (name) => ({
       lead: (work, options = {}) => lead({ member, page: "elections", name }, work, options),

@@ -108,7 +108,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
     const open = (): LocalElection => this.#election(name).local;
     const find = (): LocalElection | null => this.#elections.get(name)?.local ?? null;
-    return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election;
+    return new ElectionHandle(open, find, () => this.#election(name).announce(note));
   }
 
   /** @param why for those who hold something or call afterwards */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { type Cluster, cluster, startAll } from "../../test/network/joined.ts";
 import { PATIENCE } from "../../test/patience.ts";
+import { joined } from "../../test/services/channel-members.ts";
 import { recordingHeader } from "../experiment/recording-header.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { nameOf } from "../trace/naming.ts";
@@ -37,11 +38,11 @@ const events = (): string[] =>
   entries().flatMap((entry) => (entry.kind === "event" ? [`${entry.node} ${nameOf(entry.event).full}`] : []));
 
 describe("members of join()", () => {
-  test("who serves the locks is the leader in everybody's picture", async () => {
+  test("the leader of the log is the leader at every member", async () => {
     await vi.waitFor(() => {
-      const server = members[0]?.status().leader; // Another one, where this process stood still.
-      expect(server).not.toBeNull();
-      expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([server, server, server]);
+      const leader = members[0]?.status().leader; // It changes if this process is paused.
+      expect(leader).not.toBeNull();
+      expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([leader, leader, leader]);
     }, PATIENCE);
     expect(attached.picture).toMatchObject({
       name: "reports",
@@ -52,21 +53,21 @@ describe("members of join()", () => {
     expect(attached.picture.nodes).toMatchObject([{ id: 1, process: "running", commands: [] }, { id: 2 }, { id: 3 }]);
   });
 
-  test("a lock's entry stands under its name, and its messages have both ends", async () => {
-    const lock = await (members[0] as Member)
-      .mutex("invoice-42", { algorithm: "ricart-agrawala" })
-      .acquire({ timeoutMs: 60_000 });
-    await lock.release();
-    await vi.waitFor(() => expect(events()).toContain("1 mutex.invoice-42.exited"), PATIENCE);
-    expect(events()).toContain("1 mutex.invoice-42.entered");
-    // Each member tells what it did by itself, so a message may be heard of at its receiver first.
+  test("events and messages of a channel have its name, and each message has both ends", async () => {
+    const rooms = members.map((member) => member.channel<string>("room", { order: "none" }));
+    await Promise.all(rooms.map((room) => joined(room, 3)));
+    await rooms[0]?.send("hello");
+    const named = (): string[] => events().filter((event) => event.startsWith("1 channel.room."));
+    await vi.waitFor(() => expect(named()).toContain("1 channel.room.delivered"), PATIENCE);
+    // Each member reports its own steps, so a message may be known at its receiver first.
     const idsOf = (kind: "send" | "receive"): string[] =>
       entries().flatMap((entry) =>
-        entry.kind === kind && nameOf(entry.message).full.startsWith("mutex.invoice-42.") ? [entry.id] : [],
+        entry.kind === kind && nameOf(entry.message).full.startsWith("channel.room.") ? [entry.id] : [],
       );
     const received = idsOf("receive");
     await vi.waitFor(() => expect(idsOf("send")).toEqual(expect.arrayContaining(received)), PATIENCE);
     expect(received.length).toBeGreaterThan(0);
+    await Promise.all(rooms.map((room) => room.close()));
   });
 
   test("links are cut and mended, and messages are lost meanwhile", async () => {

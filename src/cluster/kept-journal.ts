@@ -39,10 +39,7 @@ export function readKept(folder: string, code: string): KeptJournal {
   const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
   const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
   if (group === undefined || owner === null || !slots.has("members"))
-    throw new UsageError(
-      code,
-      `expected ${folder} to be the dataDir of a member of join(), and it is not`,
-    );
+    throw new UsageError(code, `expected ${folder} to be the dataDir of a member of join(), and it is not`);
   return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
 }
 

@@ -6,8 +6,11 @@ import { join as path } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { PATIENCE } from "../../test/patience.ts";
+import { type Shape, type ShapeNode, variants } from "../core/shape.ts";
+import { coordinationService } from "../protocols/service/coordination-service/coordination-service.ts";
 import { type MemberList, memberListShape } from "../protocols/service/coordination-service/member-words.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
+import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import { createLog } from "../runtime/log.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { join } from "./join.ts";
@@ -110,5 +113,65 @@ describe("a member whose folder is lost", () => {
       "lost-journal",
       "lost-journal",
     ]);
+  });
+});
+
+const open = (id: number) =>
+  openJournal(folderOf(id), { platform: realPlatform, owner: `member ${id} of tests`, log, onFailure() {} });
+
+/** What a member's journal holds besides its group, by slot. */
+type Slots = Readonly<Record<string, readonly [shape: ShapeNode, ...records: readonly object[]]>>;
+
+async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) => node !== id)): Promise<void> {
+  const journal = await open(id);
+  const known = others.map((node) => ({ node, journal: `journal-${node}` }));
+  const group = journal.slot<GroupRecord>("group", groupShape);
+  group.append({ journal: `journal-${id}`, members: [0, 1, 2], others: known });
+  journal.slot<MemberList>("members", memberListShape);
+  for (const [name, [shape, ...records]] of Object.entries(slots)) {
+    const slot = journal.slot<never>(name, shape);
+    for (const record of records) slot.append(record as never);
+  }
+  await journal.close();
+}
+
+const replaceTwo = (): Promise<void> =>
+  replaceMember({ id: 2, folder: folderOf(2), from: [folderOf(0), folderOf(1)], log });
+
+/** The records of one slot of the folder that was made. */
+async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
+  const journal = await open(2);
+  const { records } = journal.slot(name, shape);
+  await journal.close();
+  return records;
+}
+
+describe("a folder that is made of others", () => {
+  test("has the longest log, votes in no term in which its member may have voted, and opens sessions of a life of its own", async () => {
+    const record = variants<{ type: string; body: object }>(coordinationService().shapes.record ?? {});
+    const log = (body: object) => ({ type: "log", body });
+    const noops = (...terms: number[]) =>
+      log({ type: "appended", entries: terms.map((term) => ({ type: "noop", term })) });
+    const voted = (term: number) => log({ type: "voted", term, votedFor: 0 });
+    await keep(0, { "service/log": [record, voted(2), noops(1, 1, 2), voted(5)] });
+    const cut = log({ type: "truncated", lastIndex: 2 });
+    await keep(1, { "service/log": [record, noops(1, 1, 1, 1), cut, voted(3), noops(3)] });
+    const now = Date.now();
+    await replaceTwo();
+    expect(await made("service/log", record)).toEqual([
+      ...[noops(1, 1, 1, 1), cut, voted(3), noops(3)],
+      log({ type: "voted", term: 1_005, votedFor: 2 }),
+    ]);
+    const [life] = await made("service/session", record);
+    expect(life).toMatchObject({ type: "session", body: { type: "life", run: Math.floor(now / 86_400_000) } });
+    expect((life as { body: { life: number } }).body.life).toBeGreaterThanOrEqual(now);
+  });
+
+  test("needs others that have met all members, and its error names what to do", async () => {
+    await keep(0, {});
+    await keep(1, {}, []);
+    await expect(replaceTwo()).rejects.toThrow(
+      `expected the journal in ${folderOf(1)} to know the others, and it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+    );
   });
 });

@@ -342,7 +342,7 @@ function variantsCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec 
 }
 
 /** Of a variant's name and shape, in 32 bits: equal where two releases mean the same bytes by it. */
-export const formOf = (type: string, shape: ShapeNode): number => hash([type, JSON.stringify(shape)]) >>> 0;
+const formOf = (type: string, shape: ShapeNode): number => hash([type, JSON.stringify(shape)]) >>> 0;
 
 /** Four bytes of each. */
 const FORM_BYTES = 4;

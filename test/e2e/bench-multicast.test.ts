@@ -26,9 +26,7 @@ test("coterie bench multicast: members deliver all that was sent, in the same or
     "bare net",
     "bare net in batches",
     "bare dgram",
-    ...["fifo", "total"].flatMap((order) =>
-      ["textbook", "reliable"].flatMap((kind) => ["tcp", "udp"].map((transport) => `${order} ${kind} ${transport}`)),
-    ),
+    ...["fifo", "total"].flatMap((order) => ["tcp", "udp"].map((transport) => `${order} ${transport}`)),
   ]);
   for (const { name, perSecond, lost, agrees, delayMs } of rows) {
     expect(perSecond[0], name).toBeGreaterThan(0);
@@ -71,7 +69,7 @@ test("members that miss some agree only if what they have is in the same order",
 });
 
 test("for people: a row for each way, its rate beside that of a bare fan-out", async () => {
-  const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "none", "--kind", "textbook", ...few);
+  const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "none", ...few);
   expect(code, stderr).toBe(0);
   expect(stdout).toContain("3 processes, payloads of 100 bytes, all send");
   expect(stdout).toContain("delay ms: median, p99");

@@ -7,21 +7,19 @@ import { expect, test } from "vitest";
 import { type Row, shown } from "../../bench/services/figures.ts";
 import { coterie } from "./cluster-under-test.ts";
 
-test("coterie bench services --only locks: of both kinds, a rate for one client and for many, in one process and in three", async () => {
+test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", async () => {
   // Long enough for one pair of each client on a busy machine.
   const few = ["--only", "locks", "--quick", "--seconds", "3", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "services", ...few);
   expect(code, stderr).toBe(0);
   const rows = JSON.parse(stdout) as Row[];
   const ways = [
-    "one client, where it is served",
+    "one client, at the leader of the log",
     "one client, in another process",
     "16 clients, in another process",
     "16 clients, over three processes",
   ];
-  expect(rows.map(({ what }) => what)).toEqual(
-    ["raft", "elected-server"].flatMap((algorithm) => ways.map((way) => `${algorithm}, ${way}`)),
-  );
+  expect(rows.map(({ what }) => what)).toEqual(ways);
   for (const { what, figures } of rows) {
     expect(figures, what).toHaveLength(1);
     expect(figures[0], what).toBeGreaterThan(0);
@@ -43,7 +41,7 @@ test("coterie bench services --only stalls: a member that is stopped for longer 
     "crash: leader",
     "crash: holder of a lock",
     "crash: member of a channel's view",
-    "crash: server of locks",
+    "crash: leader of the log, until the next grant",
   ]);
   for (const { what, figures } of crashes) expect(figures[0], what).toBeGreaterThan(0);
 });

@@ -16,11 +16,10 @@ async function group(size: number, options: ChannelOptions): Promise<ChannelMemb
   open.push(members);
   await members.startAll();
   for (const id of members.ids) members.at(id).order({ do: "open", name: "room", options });
-  if (options.reliable !== false)
-    await together(
-      members.ids.map((id) => members.at(id)),
-      "room",
-    );
+  await together(
+    members.ids.map((id) => members.at(id)),
+    "room",
+  );
   return members;
 }
 
@@ -60,20 +59,6 @@ async function isSettled(member: ChannelMember, prefix: string): Promise<void> {
 
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index + 1}`);
-
-test("a textbook causal channel: everybody delivers everything, each sender's in order", async () => {
-  const members = await group(3, { order: "causal", reliable: false });
-  for (const id of members.ids) send(members.at(id), `of ${id}:`, 1_000);
-  for (const id of members.ids) {
-    await has(members.at(id), 3_000);
-    const heard = members.at(id).payloads("room");
-    expect(heard).toHaveLength(3_000);
-    for (const sender of members.ids) {
-      const own = heard.filter((payload) => payload.startsWith(`of ${sender}:`));
-      expect(own).toEqual(numbered(`of ${sender}:`, 1_000));
-    }
-  }
-});
 
 test("total order: everybody delivers the same messages in the same order, under the same ids", async () => {
   const members = await group(3, { order: "total" });

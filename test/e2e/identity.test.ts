@@ -58,14 +58,13 @@ test.each([
     const patient = { timing: "patient" } as const; // Who stands still inside is to have the lock all the same.
     const first = await joinedAt(among(all, [1, 2, 3]), PACKAGE, patient);
     const [one, two, three] = first as [Joined, Joined, Joined];
-    for (const member of [one, two])
-      member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+    for (const member of [one, two]) member.order({ do: "contend", entries: "many", witness });
     await until("the lock is passed on", () => existsSync(`${witness}.log`) || null);
 
     const [four, five] = [4, 5].map((id) => new Joined(id, among(all, other), PACKAGE, patient)) as [Joined, Joined];
     for (const member of [four, five]) {
       await member.said("joined");
-      member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+      member.order({ do: "contend", entries: "many", witness });
     }
     await stop(three);
     const again = new Joined(3, among(all, other), PACKAGE, patient);

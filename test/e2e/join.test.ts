@@ -3,8 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Timing } from "../../src/cluster/services/timing.ts";
-import { mutualExclusion } from "../../src/protocols/family.ts";
-import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { PACKAGE, until } from "./cluster-under-test.ts";
 import { folder, isGrowing, type Joined, joinedAt, numbersIn, place, type Said } from "./joined-members.ts";
 import type { Report } from "./joined-process.ts";
@@ -19,28 +17,16 @@ const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): P
     return found === undefined ? null : ([found, found.saidAlready(said)[0]] as [Joined, Said<S>]);
   });
 
-const ofRegistry = protocolNames.filter((name) => {
-  const { family, embedded } = protocolNamed(name);
-  return family === mutualExclusion && embedded !== null && name !== "maekawa"; // The textbook's, which deadlocks.
-});
-
-/** All that `join()` runs for a lock, the default first. */
-const [standard, ...others] = ["elected-server", "raft", ...ofRegistry.filter((name) => name !== "elected-server")];
-
-const title = "%s: who contends is inside alone, with growing tokens";
-test.each([standard])(title, (algorithm) => contend(algorithm));
-test.each(others)(title, { tags: ["long"] }, (algorithm) => contend(algorithm));
-
-async function contend(algorithm: string): Promise<void> {
-  const members = await three("patient"); // Who stands still inside is to have the lock all the same.
-  const witness = join(folder, `inside-${algorithm}`);
-  for (const member of members) member.order({ do: "contend", algorithm, entries: 20, witness });
+test("members that contend for a lock hold it one at a time, with growing tokens", async () => {
+  const members = await three("patient"); // A member that is paused inside keeps the lock.
+  const witness = join(folder, "inside");
+  for (const member of members) member.order({ do: "contend", entries: 20, witness });
   await Promise.all(members.map((member) => member.said("contended")));
   const tokens = numbersIn(`${witness}.log`); // In the order of the entries.
   expect(tokens).toHaveLength(60);
   expect(isGrowing(tokens)).toBe(true);
   expect(existsSync(witness)).toBe(false);
-}
+});
 
 test("a leader that is killed is followed by another, with a higher token", async () => {
   const members = await three();

@@ -9,7 +9,7 @@ import type { Tenure } from "../../src/index.ts";
 
 export type Order =
   /** Enters so many times, or until it is to rest; a file that only one can make at a time is the witness. */
-  | { do: "contend"; algorithm: string; entries: number | "many"; witness: string }
+  | { do: "contend"; entries: number | "many"; witness: string }
   | { do: "rest" }
   /** Acquires, and writes its token into a file, line by line, for as long as its signal lets it. */
   | { do: "write"; file: string }
@@ -17,8 +17,6 @@ export type Order =
   | { do: "enter" }
   /** Campaigns, and leads until it is told that it does not any more. */
   | { do: "lead" }
-  /** Uses locks of so many names, one after the other, once each. */
-  | { do: "names"; count: number }
   /** Contends for one lock and campaigns in one election, for ever; what it sees of its tenures goes into a file, as `Sighting`s. */
   | { do: "sight"; file: string; run: string }
   /** Puts `key 1`, `key 2` … into a map, one after the other, until it is to rest; what is acknowledged goes into a file. */
@@ -32,7 +30,6 @@ export type Order =
   /** Says what changes in it, behind that revision. */
   | { do: "watch"; after: number }
   | { do: "status" }
-  | { do: "measure" }
   | { do: "leave" };
 
 /** What a process saw of a grant or a leadership of its own. */
@@ -59,16 +56,13 @@ export type Report =
   | { kind: "ledger"; words: string[] }
   | {
       kind: "status";
-      logLeader: number | null;
+      leader: number | null;
       hasQuorum: boolean;
       refusals: { node: number; reason: string; members: string }[];
     }
   | { kind: "contended"; tokens: number[] }
-  | { kind: "refused"; code: string; why: string }
   | { kind: "writing"; token: number }
   | { kind: "entered"; token: number }
-  | { kind: "named"; tokens: number }
-  | { kind: "measured"; heapBytes: number; instances: number }
   | { kind: "leading"; token: number }
   | { kind: "lost"; token: number; code: string; heldAfter: boolean };
 
@@ -79,11 +73,11 @@ const report = (what: Report): void => void process.stdout.write(`${JSON.stringi
 
 let isResting = false;
 
-async function contend({ algorithm, entries, witness }: Extract<Order, { do: "contend" }>): Promise<void> {
+async function contend({ entries, witness }: Extract<Order, { do: "contend" }>): Promise<void> {
   const tokens: number[] = [];
   isResting = false;
   for (let entry = 0; !isResting && (entries === "many" || entry < entries); entry++) {
-    await member.mutex(`contended ${algorithm}`, { algorithm }).use(async ({ token }) => {
+    await member.mutex("contended").use(async ({ token }) => {
       closeSync(openSync(witness, "wx")); // Which fails while another is inside.
       tokens.push(token);
       appendFileSync(`${witness}.log`, `${token}\n`);
@@ -104,7 +98,6 @@ async function write(file: string): Promise<void> {
   report({ kind: "lost", token: grant.token, code: grant.signal.reason.code, heldAfter: grant.isHeld });
 }
 
-/** Opened when it is used: members without a journal have none. */
 const numbersOf = () => member.map<number>("numbers");
 
 async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> {
@@ -217,21 +210,6 @@ async function holdSeen(observed: Observed): Promise<void> {
   }
 }
 
-async function useNames(count: number): Promise<void> {
-  let tokens = 0;
-  for (let number = 0; number < count; number++)
-    await member.mutex(`invoice-${number}`).use(({ token }) => {
-      if (token > 0) tokens += 1;
-    });
-  report({ kind: "named", tokens });
-}
-
-function measure(): void {
-  (globalThis as { gc?: () => void }).gc?.();
-  const { length } = member.status().instances;
-  report({ kind: "measured", heapBytes: process.memoryUsage().heapUsed, instances: length });
-}
-
 async function carryOut(order: Order): Promise<void> {
   if (order.do === "contend") return contend(order);
   if (order.do === "rest") {
@@ -246,12 +224,10 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "watch") return watch(order.after);
   if (order.do === "lead") return lead();
   if (order.do === "sight") return sight(order);
-  if (order.do === "names") return useNames(order.count);
-  if (order.do === "measure") return measure();
   if (order.do === "enter") return enter();
   if (order.do === "status") {
-    const { hasQuorum, refusals, shared } = member.status();
-    return report({ kind: "status", logLeader: shared?.leader ?? null, hasQuorum, refusals: [...refusals] });
+    const { hasQuorum, refusals, leader } = member.status();
+    return report({ kind: "status", leader, hasQuorum, refusals: [...refusals] });
   }
   await member.leave();
   report({ kind: "left" });
@@ -263,8 +239,6 @@ orders.on("line", (line) => {
   carryOut(JSON.parse(line) as Order).catch((error: unknown) => {
     const { code, stack } = error as Error & { code?: string };
     if (code === "member-left") return;
-    if (code === "instance-refused" || code === "other-setting" || code === "other-release")
-      return report({ kind: "refused", code, why: (error as Error).message });
     process.stderr.write(`${stack}\n`);
     process.exit(1);
   });

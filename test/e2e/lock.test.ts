@@ -214,43 +214,10 @@ describe("a config", () => {
     });
   });
 
-  test.each([
-    ["lock", "bully", "expected the algorithm of mutex() to be one of"],
-    ["elect", "maekawa", "expected the algorithm of election() to be one of"],
-  ])("coterie %s --algorithm %s is refused", { tags: ["long"] }, async (verb, algorithm, words) => {
-    await alone();
-    const { code, stderr } = await members.start(1, `${verb} x --algorithm ${algorithm}`, shell("echo ran")).finished;
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(words) as string });
-  });
-
   test("whose member runs already is refused", { tags: ["long"] }, async () => {
     await alone();
     await runningScript("lock x", "READY; sleep 600");
     const { code, stderr } = await members.start(1, "lock y", shell("echo ran")).finished;
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(/^coterie: .*\n$/) as string });
-  });
-});
-
-describe("a token ring whose token is lost with its holder", () => {
-  /** Kills the first of three holders; says how it went on for the others. */
-  async function afterLoss(words: string) {
-    members = await MembersUnderTest.patient(3);
-    const runs = new Map(members.ids.map((id) => [id, members.start(id, words)]));
-    const holder = await members.successor();
-    runs.get(holder.member)?.signal("SIGKILL");
-    return { holder, others: [...runs].filter(([id]) => id !== holder.member).map(([, run]) => run) };
-  }
-
-  test("stalls in the textbook's form", { tags: ["long"] }, async () => {
-    const { others } = await afterLoss("lock x --algorithm token-ring --timeout 10s");
-    const ends = await Promise.all(others.map(({ finished }) => finished));
-    expect(ends.map(({ code }) => code)).toEqual([75, 75]);
-  });
-
-  test("is mended in the hardened form: the next holder has a higher token", async () => {
-    const { holder } = await afterLoss("lock x --algorithm epoch-token-ring");
-    const next = await members.successor(holder.token);
-    expect(next.member).not.toBe(holder.member);
-    expect(disorder(members.sightings)).toEqual([]);
   });
 });

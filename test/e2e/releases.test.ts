@@ -28,7 +28,7 @@ async function isPassedOn(witness: string): Promise<void> {
 test("members are upgraded one by one while the others pass a lock on", async () => {
   const where = await place(3);
   const witness = join(folder, "rolling");
-  const contend = { do: "contend", algorithm: "raft", entries: "many", witness } as const;
+  const contend = { do: "contend", entries: "many", witness } as const;
   const members = await joinedAt(where);
   for (const member of members) member.order(contend);
   await isPassedOn(witness);

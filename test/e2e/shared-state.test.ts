@@ -22,7 +22,7 @@ const grownTo = (file: string, count: number): Promise<boolean> =>
 async function logLeader(members: readonly Joined[]): Promise<Joined> {
   return until("one leads the log", () => {
     for (const member of members) member.order({ do: "status" });
-    const known = members.map((member) => member.saidAlready("status").at(-1)?.logLeader ?? null);
+    const known = members.map((member) => member.saidAlready("status").at(-1)?.leader ?? null);
     const [leader] = known;
     if (leader === undefined || leader === null || known.some((each) => each !== leader)) return null;
     return members.find(({ id }) => id === leader) ?? null;

@@ -21,7 +21,7 @@ const PAUSE_MS = 3_000;
 const WHILE_MS = 1_500;
 
 interface Status {
-  readonly lockServer: number | null;
+  readonly leader: number | null;
   readonly hasQuorum: boolean;
   readonly refusals: readonly { readonly node: number }[];
   readonly instances: readonly { readonly kind: string; readonly name: string; readonly leader: number | null }[];
@@ -158,7 +158,7 @@ export class SoakedMembers {
     );
   }
 
-  /** Everything is mended: all run, agree on who serves and who leads, and refuse nobody. */
+  /** Everything is mended: all run, agree on the leader of the log and of the election, and refuse no node. */
   async settle(): Promise<void> {
     await this.#cut([]);
     for (const id of this.#down) await this.#start(id);
@@ -168,8 +168,8 @@ export class SoakedMembers {
       () => `all members agree, but they say ${JSON.stringify(statuses)}`,
       async () => {
         statuses = await Promise.all(this.#ids.map((id) => this.#statusOf(id)));
-        const servers = new Set(statuses.map(({ lockServer }) => lockServer));
-        const leaders = new Set(
+        const leaders = new Set(statuses.map(({ leader }) => leader));
+        const elected = new Set(
           statuses.map(({ instances }) => instances.find(({ kind }) => kind === "election")?.leader ?? null),
         );
         const isOne = (found: ReadonlySet<number | null>): boolean => found.size === 1 && !found.has(null);
@@ -177,7 +177,7 @@ export class SoakedMembers {
         const isWell = statuses.every(
           ({ hasQuorum, refusals }) => hasQuorum && !refusals.some(({ node }) => this.#ids.includes(node)),
         );
-        return isWell && isOne(servers) && isOne(leaders);
+        return isWell && isOne(leaders) && isOne(elected);
       },
       undefined,
       PATIENCE_MS,

@@ -1,5 +1,10 @@
 /** What channels delivered, at each run of each member, and whether that is what their order and their views promise. */
-import { type GroupEntry, type GroupRecord, virtualSynchrony, withCountedViews } from "../../src/check/virtual-synchrony.ts";
+import {
+  type GroupEntry,
+  type GroupRecord,
+  virtualSynchrony,
+  withCountedViews,
+} from "../../src/check/virtual-synchrony.ts";
 import type { ChannelMessage, ChannelView, NodeId, Order } from "../../src/index.ts";
 
 /** What a member sends: its place among all that its process has sent, and what it had read from each process by then. */

@@ -30,8 +30,6 @@ const callsOfState = (user: Member | Client): Call[] => [
 ];
 
 const callsOfMember = (member: Member): Call[] => [
-  ["served mutex", "never-acquired", () => member.mutex("sl", { algorithm: "elected-server" }).acquire()],
-  ["ring election", "never-acquired", () => member.election("re", { algorithm: "epoch-bully" }).lead(() => 1)],
   ["machine", "never-sent", () => member.replicated("r", machine).execute(1)],
   ["channel", "never-sent", () => member.channel("links", { order: "fifo" }).send(1)],
   ["log channel", "never-sent", () => member.channel("log", { order: "total", transport: "log" }).send(1)],
@@ -68,7 +66,6 @@ const iteratorsOfMember = (member: Member): Iterators => {
   ];
   return {
     ...iteratorsOf(member),
-    algorithm: member.election("re", { algorithm: "epoch-bully" }).watch(),
     events: member.events(),
     ...{ reader: links.read(), views: links.views(), logReader: log.read(), logViews: log.views() },
   };

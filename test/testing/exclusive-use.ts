@@ -29,14 +29,7 @@ export class ExclusiveUse {
   }
 
   /** @param clock of the holder's process; `isAlive`: whether that runs. */
-  enter(
-    name: string,
-    node: NodeId,
-    tenure: Tenure,
-    clock: () => number,
-    isAlive: () => boolean,
-    room = ALL,
-  ): void {
+  enter(name: string, node: NodeId, tenure: Tenure, clock: () => number, isAlive: () => boolean, room = ALL): void {
     this.count += 1;
     const { token } = tenure;
     let isOver = false;

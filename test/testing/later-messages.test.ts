@@ -1,7 +1,4 @@
-/**
- * Messages for members that are added later, through a map: it brings them the state, and then what is put in one order. Channels over
- * links know the founders only; `log-channels.test.ts` has those that know all.
- */
+/** Messages for members that are added later: through a map, which has the state as well, and on channels. Those on the log: `log-channels.test.ts`. */
 import { describe, expect, test } from "vitest";
 import type { Member } from "../../src/index.ts";
 import { simulate } from "../../src/testing/index.ts";
@@ -65,16 +62,18 @@ describe("a member that is added while others speak", () => {
     },
   );
 
-  test("is refused channels and textbook locks, with what to use instead", async () => {
+  test("receives what is sent on a channel over links once it has opened it, and its own messages reach the founders", async () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
-      const fourth = await world.add(4);
-      expect(() => fourth.channel("room", { order: "total" })).toThrow(
-        'expected a member that founded the cluster: who takes part in channels between members does not change, and member 4 came later: channels with transport "log" have all members',
-      );
-      expect(() => fourth.mutex("a", { algorithm: "ricart-agrawala" })).toThrow(
-        "only those on the log, the default, follow the list of members, and member 4 came later",
-      );
+      const open = (member: Member) => member.channel<string>("room", { order: "total" });
+      const first = open(world.member(1));
+      const readers = [first.read(), open(await world.add(4)).read()];
+      for await (const { members } of first.views()) if (members.length === 2) break;
+      await first.send("from a founder");
+      await open(world.member(4)).send("from the added member");
+      for (const reader of readers)
+        for (const payload of ["from a founder", "from the added member"])
+          expect((await reader.next()).value).toMatchObject({ payload });
     });
   });
 });

@@ -3,7 +3,7 @@
  * order, and then all that comes behind.
  */
 import { describe, expect, it } from "vitest";
-import type { Channel, ChannelOptions, ChannelView, Member } from "../../src/index.ts";
+import type { Channel, ChannelView, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const LOG = { order: "total", transport: "log" } as const;
@@ -189,28 +189,6 @@ describe("a channel on the log", () => {
       await until(() => line.length === 2, world.sleep);
       expect(line[1]).toBe(quotes);
       await expect(room(world.member(1)).send(`"${quotes}`)).rejects.toMatchObject({ code: "payload-too-large" });
-    });
-  });
-
-  it("has one order, and one name: what else is asked for is refused", async () => {
-    const world = simulate({ members: 3, seed: 8 });
-    await world.run(async () => {
-      const member = world.member(1);
-      await member.ready();
-      const open = (name: string, options: ChannelOptions) => () => member.channel(name, options);
-      const wanted = 'expected order "total" or "causal-total" and reliable: true of a channel on the log';
-      expect(open("a", { order: "fifo", transport: "log" })).toThrow(wanted);
-      expect(open("a", { order: "total", reliable: false, transport: "log" })).toThrow(wanted);
-      member.channel("room", LOG);
-      expect(open("room", { order: "causal-total", transport: "log" })).toThrow(
-        'expected the order of the channel "room" to be "total", as it is in use here, got "causal-total"',
-      );
-      expect(open("room", { order: "total" })).toThrow("room");
-      member.channel("links", { order: "total" });
-      expect(open("links", LOG)).toThrow("links");
-      expect(member.status().instances).toContainEqual(
-        expect.objectContaining({ kind: "channel", name: "room", algorithm: "log-multicast" }),
-      );
     });
   });
 });

@@ -63,12 +63,8 @@ test("use() of a member rejects with the loss, or with the error of the work", a
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const member = world.member(1);
-    const uses = [
-      ...usesOf(member),
-      (work) => member.mutex("served", { algorithm: "elected-server" }).use(work),
-    ] as Use[];
     const cutOff = (): void => world.partition([1], [2, 3]);
-    await expectLosses(uses, cutOff, () => world.heal());
+    await expectLosses(usesOf(member), cutOff, () => world.heal());
   });
 });
 

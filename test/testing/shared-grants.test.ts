@@ -132,17 +132,6 @@ describe("a lock on the log", () => {
       });
     },
   );
-
-  test("and the same name with another algorithm refuse each other", async () => {
-    const world = three();
-    await world.run(async () => {
-      await lockAt(world.member(1)).acquire();
-      expect(() => world.member(1).mutex("invoice", { algorithm: "elected-server" })).toThrow(/raft/);
-      const other = await world.member(1).mutex("other", { algorithm: "elected-server" }).acquire();
-      expect(() => world.member(1).mutex("other")).toThrow(/name elected-server, or wait until nobody uses it/);
-      await other.release();
-    });
-  });
 });
 
 describe("an election on the log", () => {

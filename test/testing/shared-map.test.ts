@@ -168,14 +168,6 @@ describe("a map", () => {
     });
   });
 
-  test("needs a dataDir", async () => {
-    const world = simulate({ members: 3, join: { dataDir: undefined } });
-    await world.run(() => {
-      expect(() => world.member(1).map("a")).toThrow(/dataDir/);
-      return Promise.resolve();
-    });
-  });
-
   test("loses leased entries with their member, and no others", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {

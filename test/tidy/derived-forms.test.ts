@@ -8,11 +8,7 @@ import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, parsed } from "./house.ts";
 
-/**
- * By file, the events that it looks for. Facades of `join()` hand them on to the program; the side of a protocol that is run here
- * alone, with no part beside it, does what that asks for (`resending.ts`); a link hands on what came by it, of which there is one in the
- * log (`log-channel.ts`); the rest is to become wires.
- */
+/** By file, the events that it looks for. Facades of `join()` pass them to the program; `group-channel.ts` delivers messages from the log. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
   "src/cluster/services/local-channel.ts": [
@@ -26,13 +22,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "stable",
     "stalled",
   ],
-  "src/cluster/services/local-election.ts": ["confirmed", "deposed", "elected"],
-  "src/cluster/services/local-mutex.ts": ["confirmed", "entered", "lost"],
-  "src/cluster/services/lock-server.ts": ["confirmed", "deposed", "elected"],
-  "src/cluster/services/resending.ts": ["dropped", "offer"],
-  "src/cluster/services/state/log-channel.ts": ["said"],
+  "src/cluster/services/group-channel.ts": ["said"],
   "src/cluster/services/state/log-election.ts": ["confirmed", "lost", "restored"],
   "src/cluster/services/state/service-host.ts": ["began", "clientAnswered", "confirmed", "led", "lost", "refused"],
+  "src/cluster/services/member-detector.ts": ["suspected"],
   "src/cluster/services/member-directory.ts": ["members"],
   "src/cluster/services/state/shared-state.ts": ["led", "lost"],
   "src/cluster/services/state/arrivals.ts": ["ended", "lost", "passed", "restored"],

@@ -4,7 +4,6 @@ import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import { limits } from "../services/state/limits.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
-import type { StateStatus } from "../services/state/state-api.ts";
 import type { Role } from "./client-words.ts";
 import { forCallers } from "./own-names.ts";
 import { MAX_REQUEST_MS, timeoutMs } from "./request-timeout.ts";
@@ -98,7 +97,7 @@ export const httpRequests: readonly HttpRequest[] = [
     async answered({ state, member, cluster, clients }) {
       const { timers } = state.host.platform;
       await Promise.race([state.host.current(), sleep(timers, STATUS_WAIT_MS, { ref: false })]);
-      const { leader, term, revision } = state.status as StateStatus;
+      const { leader, term, revision } = state.status;
       return { member, cluster, leader, term, revision, clients: clients() };
     },
   },

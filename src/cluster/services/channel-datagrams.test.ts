@@ -8,8 +8,8 @@ import { type Overheard, overhear } from "../../../test/network/udp-under-test.t
 import { PATIENCE } from "../../../test/patience.ts";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
 import type { Member } from "./api.ts";
+import { orders } from "./call-options.ts";
 import type { Channel } from "./channel-api.ts";
-import { orders } from "./channel-stacks.ts";
 
 const closing = closedAfterEach();
 
@@ -37,11 +37,9 @@ async function expectDatagrams(members: readonly Member[], { carriers }: Overhea
   }
 }
 
-const kinds = orders.flatMap((order) => [false, true].map((reliable) => ({ order, reliable })));
-
-test.each(kinds)("order $order, reliable $reliable: everybody gets everything, once", async (kind) => {
+test.each(orders)("order %s: every member receives every message once", async (order) => {
   const { members, overheard } = await multicasting();
-  await everybodyGetsEverything(members, { ...kind, transport: "udp" });
+  await everybodyGetsEverything(members, { order, transport: "udp" });
   await expectDatagrams(members, overheard);
 });
 

@@ -134,7 +134,6 @@ describe("a reader with a state", () => {
   test.each([
     [{ order: "fifo" }, "there is no place at which all have the same state"],
     [{ order: "causal" }, "there is no place at which all have the same state"],
-    [{ order: "total", reliable: false }, "without views nobody knows who has left"],
   ] as const)("of %j is refused, with the reason", (options, why) =>
     alone((member) => {
       const channel = member.channel("stock", options);

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
 import { simulate, type World, type WorldOptions } from "../../testing/index.ts";
-import type { Member } from "./api.ts";
+import type { Member, MemberEvent } from "./api.ts";
+import { orders } from "./call-options.ts";
 import type { Channel, ChannelOptions } from "./channel-api.ts";
-import { orders } from "./channel-stacks.ts";
 
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 
@@ -29,61 +29,48 @@ const alone = (
   options?: WorldOptions["join"],
 ): Promise<void> => together(1, ([member], world) => body(member as Member, world), options);
 
-describe("a causal channel", () => {
-  test("brings every member's messages to every member, nothing before what it may depend on", () =>
-    together(3, async (members) => {
-      const rooms = members.map((member) => member.channel<string>("room", { order: "causal", reliable: false }));
-      const readers = rooms.map((room) => room.read());
-      await at(rooms, 0).send("question");
-      const heard = await next(at(readers, 1), 1);
-      expect(heard).toEqual([{ from: 1, payload: "question", id: "0.1.1.0", view: 0 }]);
-      expect(await at(rooms, 1).send("answer")).toEqual({ id: "0.2.1.0", view: 0 });
-      const third = await next(at(readers, 2), 2);
-      expect(third.map(({ payload }) => payload)).toEqual(["question", "answer"]);
-    }));
-});
-
-const kinds = orders.flatMap((order) => [false, true].map((reliable) => ({ order, reliable })));
-
-test.each(kinds)("order $order, reliable $reliable: everybody gets everything, once", (kind) =>
-  together(3, (members) => everybodyGetsEverything(members, kind)),
+test.each(orders)("order %s: every member receives every message once", (order) =>
+  together(3, (members) => everybodyGetsEverything(members, { order })),
 );
 
-describe("what cannot be", () => {
-  const withoutDataDir =
-    "join() to be given a dataDir, since the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";
+describe("a channel rejects", () => {
   test.each<[object, string, string]>([
     [{}, "order", "bad-option"],
     [{ order: "random" }, "one of none, fifo, causal, total, causal-total", "bad-option"],
-    [{ order: "fifo", reliable: 1 }, "true or false", "bad-option"],
-    [{ order: "fifo", transport: "quic" }, "one of tcp, udp", "bad-option"],
-    [{ order: "fifo", ordering: "fifo" }, "among order, reliable, transport", "bad-option"],
+    [{ order: "fifo", transport: "quic" }, "one of tcp, udp, log", "bad-option"],
+    [{ order: "fifo", ordering: "fifo" }, "among order, transport", "bad-option"],
     [{ order: "fifo", transport: "udp" }, "join() to be given multicast", "no-multicast"],
-    ...orders.map((order) => [{ order }, withoutDataDir, "no-journal"] as [object, string, string]),
-  ])("%j is refused", (options, message, code) =>
-    alone(
-      (member) => {
-        const open = (): unknown => member.channel("room", options as ChannelOptions);
-        expect(open).toThrow(message);
-        expect(open).toThrow(expect.objectContaining({ code }));
-      },
-      { dataDir: undefined },
-    ),
+    [{ order: "fifo", transport: "log" }, 'order "total" or "causal-total" of a channel on the log', "bad-option"],
+  ])("the options %j", (options, message, code) =>
+    alone((member) => {
+      const open = (): unknown => member.channel("room", options as ChannelOptions);
+      expect(open).toThrow(message);
+      expect(open).toThrow(expect.objectContaining({ code }));
+    }),
   );
 
-  test("another order than the one in use is refused, where it is asked for and where others use it", () =>
-    together(3, async (members) => {
-      const room = at(members, 0).channel("room", { order: "fifo" });
-      await joined(room, 3);
-      expect(() => at(members, 0).channel("room", { order: "total" })).toThrow(
-        'expected the options of the channel "room" to be {"order":"fifo","reliable":true,"transport":"tcp"}, as they are in use already, got {"order":"total","reliable":true,"transport":"tcp"}',
+  test("a second setting of its name, at the member that uses it and at the others", () =>
+    together(3, async ([first, second], world) => {
+      await joined((first as Member).channel("room", { order: "fifo" }), 1);
+      expect(() => first?.channel("room", { order: "total" })).toThrow(
+        'expected the order of the channel "room" to be "fifo", as it is in use here, got "total"',
       );
-      expect(() => at(members, 1).channel("room", { order: "total" })).toThrow(
-        expect.objectContaining({ code: "other-setting" }),
-      );
+      expect(() => first?.channel("room", { order: "fifo", transport: "log" })).toThrow();
+      const events: MemberEvent[] = [];
+      void (async () => {
+        for await (const event of second?.events() ?? []) events.push(event);
+      })();
+      const refused = (second as Member).channel("room", { order: "total" });
+      await expect(refused.send("never")).rejects.toMatchObject({ code: "instance-refused", phase: "never-sent" });
+      await world.sleep(0);
+      expect(events).toContainEqual({
+        ...{ type: "instance-refused", kind: "channel", name: "room" },
+        why: expect.stringContaining("fifo") as string,
+      });
+      await joined((second as Member).channel("room", { order: "fifo" }), 2);
     }));
 
-  test("a payload is refused before anything is sent", () =>
+  test("a payload that cannot be sent, before anything is sent", () =>
     alone(async (member) => {
       const room = member.channel<unknown>("room", { order: "total" });
       await expect(room.send(new Date())).rejects.toMatchObject({ code: "bad-payload" });
@@ -123,29 +110,29 @@ describe("a use of a channel", () => {
       const reading = (async () => {
         for await (const _ of room);
       })();
-      await joined(room, 3);
+      await joined(room, 1);
       await at(members, 0).leave();
       await Promise.all([watching, reading]);
       expect(views.at(-1)).toBe("left");
       await expect(room.send("late")).rejects.toMatchObject({ code: "member-left", phase: "never-sent" });
     }));
 
-  test("gets what came just before it was opened, when its member was in the group already", () =>
-    together(3, async (members) => {
-      const room = at(members, 0).channel<string>("room", { order: "fifo" });
-      await joined(room, 3);
-      await room.send("early"); // All have it.
-      const late = at(members, 1).channel<string>("room", { order: "fifo" });
-      expect((await next(late.read(), 1)).map(({ payload }) => payload)).toEqual(["early"]);
+  test("reads what came between opening the channel and reading", () =>
+    together(2, async (members) => {
+      const rooms = members.map((member) => member.channel<string>("room", { order: "fifo" }));
+      await joined(at(rooms, 0), 2);
+      await at(rooms, 0).send("early");
+      expect((await next(at(rooms, 1).read(), 1)).map(({ payload }) => payload)).toEqual(["early"]);
     }));
 });
 
-test("where no program reads, what comes is counted and dropped, and nobody waits for it", () =>
+test("a member counts and drops messages while no program there uses the channel, and senders do not wait for it", () =>
   together(3, async (members, world) => {
-    const room = at(members, 0).channel<string>("room", { order: "total" });
-    await joined(room, 3);
-    for (let sent = 0; sent < 30; sent++) await room.send(FIFTY_KB);
-    await world.sleep(11_000); // Until no program has to be waited for that might open it.
+    const rooms = members.map((member) => member.channel<string>("room", { order: "total" }));
+    await Promise.all(rooms.map((room) => joined(room, 3)));
+    await at(rooms, 2).close();
+    for (let sent = 0; sent < 30; sent++) await at(rooms, 0).send(FIFTY_KB);
+    await world.sleep(100);
     const statusAt = (index: number) =>
       at(members, index)
         .status()
@@ -208,29 +195,6 @@ test("what members send fits the frames that they are given", () =>
     },
     { limits: { maxFrameBytes: 16_384 } },
   ));
-
-test("the textbook's channel holds back what a member that cannot be reached has no room for, and loses nothing", () =>
-  together(2, async ([one], world) => {
-    world.kill(2);
-    const room = (one as Member).channel<string>("room", { order: "fifo", reliable: false });
-    const many = 500; // 25 MB, of which its link and what is sent again hold 16 MiB.
-    let settled = 0;
-    const sending = (async () => {
-      for (; settled < many; settled++) await room.send(FIFTY_KB);
-    })();
-    await world.sleep(5_000);
-    expect(settled).toBeGreaterThan(300);
-    expect(settled).toBeLessThan(400);
-    expect(room.status.waiting).toBe(1);
-    const before = settled;
-    await world.sleep(5_000);
-    expect(settled).toBe(before);
-    const late = await world.restart(2);
-    await sending;
-    await world.sleep(5_000);
-    const { channel } = late.status().instances.find(({ kind }) => kind === "channel") ?? {};
-    expect(channel?.delivered).toBe(many);
-  }));
 
 test("the first reader in a process is told, too, of which channel it has missed messages", () =>
   alone(async (member) => {

@@ -5,18 +5,17 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { type Cluster, cluster, meetOnce } from "../../../test/network/joined.ts";
 import { PATIENCE } from "../../../test/patience.ts";
+import { joined } from "../../../test/services/channel-members.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
-import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
-import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
+import { type AnyProtocol, coordinationService, heartbeat } from "../../protocols/index.ts";
 import { faultInjector } from "../../runtime/fault-injector.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { type UdpMulticast, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { announcement, type Envelope, envelopeShape, type Setting } from "./algorithms.ts";
 import type { Member } from "./api.ts";
-import type { ChannelOptions } from "./channel-api.ts";
+import { type Envelope, envelopeShape } from "./envelope.ts";
 
 const closing = closedAfterEach();
 const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
@@ -27,8 +26,8 @@ function impostor(place: UdpPlace): UdpMulticast<Envelope> {
     udpMulticast<Envelope>({
       platform: realPlatform,
       ...{ cluster: "coterie", self: 3, members: [1, 2, 3], place },
-      protocol: canonical(["services", true]),
-      shape: envelopeShape({ detector: protocol(heartbeat()), leadership: protocol(epochBully()), service: null }),
+      protocol: canonical(["services", "default"]),
+      shape: envelopeShape(protocol(heartbeat()), protocol(coordinationService())),
       ...{
         injector: faultInjector(realPlatform.random),
         counts: newCounts(),
@@ -67,10 +66,10 @@ async function posedAs(key: string | null = null) {
   const refusedAt = (member: Member): Promise<number> => metric(member, 'coterie_refused_total{reason="forged"}');
   await vi.waitFor(async () => {
     expect([...third.reached]).toEqual([1, 2]);
-    third.send({ type: "hello" });
+    third.send(alive);
     for (const member of [one, two]) expect(await refusedAt(member)).toBeGreaterThan(0);
   }, PATIENCE);
-  third.send({ type: "ask", kind: "mutex", name: "the last one" }); // Datagrams of one machine stay in order.
+  third.send({ type: "pressure", name: "the last one", isFull: true }); // Datagrams of one machine stay in order.
   await vi.waitFor(() => expect(it.lines.filter((line) => line.includes("the last one"))).toHaveLength(2), PATIENCE);
   const before = await refusedAt(one);
   return { it, one, third, refused: async () => (await refusedAt(one)) - before };
@@ -79,50 +78,34 @@ async function posedAs(key: string | null = null) {
 const forged: Envelope = {
   type: "channel",
   name: "room",
-  content: { type: "basic-multicast", body: { type: "multicast", number: 1, payload: '1 1 ["forged"]' } as Tagged },
+  content: {
+    type: "log-view-synchrony",
+    body: {
+      type: "multicast",
+      body: { type: "data", view: 1, number: 1, stable: 0, acks: [], payload: '1 1 ["forged"]' },
+    } as Tagged,
+  },
 };
-/** Without a lease, which a busy machine might let run out. */
-const algorithm = "central-server";
-const lock: Setting = { kind: "mutex", name: "invoice", algorithm, options: "{}" };
-const textbook: ChannelOptions = { order: "none", reliable: false };
+const alive: Envelope = { type: "detector", body: { type: "alive", beat: 1 } as Tagged };
 
 const linesOf = ({ lines }: Cluster): string[] => lines.filter((line) => line.includes("refused a datagram"));
 
 describe.each([null, "a secret of all members"])("a datagram, with the key %j", (key) => {
-  test("says nothing of locks, and nothing in the name of who leads or lives", async () => {
+  test("carries messages of channels that use datagrams, and is refused with anything else", async () => {
     const { it, one, third, refused } = await posedAs(key);
-    const grant = await one.mutex("invoice", { algorithm }).acquire();
-    third.send({ type: "refuse", ...lock, why: "a stranger says so" });
-    third.send(announcement({ kind: "channel", name: "new", algorithm: "fifo", options: '{"transport":"tcp"}' }));
-    third.send({ type: "hello" });
-    third.send({ type: "pressure", name: "room", isFull: true });
-    await vi.waitFor(async () => expect(await refused()).toBe(4), PATIENCE);
-    expect(grant.signal.aborted).toBe(false);
-    expect(one.status().instances.map(({ name }) => name)).toEqual(["invoice"]);
+    const room = one.channel<string>("room", { order: "none" });
+    await joined(room, 1);
+    const reader = room.read();
+    for (const envelope of [alive, { type: "pressure", name: "room", isFull: true } as const, forged])
+      third.send(envelope);
+    await vi.waitFor(async () => expect(await refused()).toBe(3), PATIENCE);
     expect(linesOf(it)).toContain(
-      'refused a datagram in the name of node 3, since it carries refuse of "invoice": expected messages of channels that use udp',
+      'refused a datagram in the name of node 3, since it carries channel of "room": expected messages of channels that use udp',
     );
-    await grant.release();
-  });
-
-  test("brings nothing to a channel that does not use them, opened before it or after it", async () => {
-    const { one, third, refused } = await posedAs(key);
-    const open = () => one.channel<string>("room", textbook);
-    third.send(forged);
-    third.send({ ...forged, name: "elsewhere" }); // Both wait to be announced.
-    await vi.waitFor(async () => expect(await metric(one, received)).toBe(2), PATIENCE);
-    const reader = open().read(); // Member 2 announces it, too: what has waited is looked at then.
-    await vi.waitFor(async () => expect(await refused()).toBe(1), PATIENCE);
-    third.send(forged);
-    await vi.waitFor(async () => expect(await refused()).toBe(2), PATIENCE);
-    await open()
-      .send("genuine")
-      .catch(() => {}); // Node 3 is not there.
+    await room.send("genuine");
     expect((await reader.next()).value).toMatchObject({ from: 1, payload: "genuine" });
   });
 });
-
-const received = 'coterie_messages_received_total{type="channel.basic-multicast.multicast"}';
 
 test("nothing is kept for a member outside the view, whom no datagram reaches either", async () => {
   const [port = 0] = await freePorts(1);

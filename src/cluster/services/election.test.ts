@@ -1,7 +1,7 @@
 /** Elections of three members, in virtual time: messages are late only where a test says so. */
 import { describe, expect, test, vi } from "vitest";
 import { simulate, type World } from "../../testing/index.ts";
-import type { Election, LeaderChange, Leadership, Member } from "./api.ts";
+import type { LeaderChange, Leadership, Member } from "./api.ts";
 
 const three = (): World => simulate({ members: 3, seed: 1 });
 /** Longer than a session: by then a lost leader has a successor, and all members know it. */
@@ -18,17 +18,17 @@ function mute(world: World, id: number): void {
   for (const other of world.members) if (other !== id) world.cut(id, other);
 }
 
-describe.each(["bully", "epoch-bully"] as const)("an election by %s", (algorithm) => {
+describe("an election", () => {
   test("has one leader at a time, and the next when it is done", () =>
     three().run(async (world) => {
       await world.sleep(500);
       expect(membersOf(world).map((member) => member.status().reachable)).toEqual([3, 3, 3]);
       let leading = 0;
       const led: number[] = [];
-      const tokens: (number | null)[] = [];
+      const tokens: number[] = [];
       await Promise.all(
         membersOf(world).map((member) =>
-          member.election("report", { algorithm }).lead(async ({ signal, token }) => {
+          member.election("report").lead(async ({ signal, token }) => {
             leading += 1;
             expect({ leading, isAborted: signal.aborted }).toEqual({ leading: 1, isAborted: false });
             led.push(member.id);
@@ -40,15 +40,7 @@ describe.each(["bully", "epoch-bully"] as const)("an election by %s", (algorithm
         ),
       );
       expect(led.sort((a, b) => a - b)).toEqual([1, 2, 3]);
-      if (algorithm === "bully") expect(tokens).toEqual([null, null, null]);
-      else expect(tokens).toEqual([...new Set(tokens as number[])].sort((a, b) => a - b));
-    }));
-
-  test("who does not campaign does not lead", () =>
-    three().run(async (world) => {
-      const lowest = world.member(1).election("report", { algorithm });
-      await expect(lowest.lead(() => "done")).resolves.toBe("done");
-      await expect(lowest.lead(() => "again")).resolves.toBe("again");
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     }));
 });
 
@@ -174,54 +166,18 @@ describe("watching an election", () => {
       for (const changes of seen) expect(changes).toContainEqual({ leader: 2, token });
     }));
 
-  test.each(["bully", "epoch-bully"])("shows that its leader is lost: %s", (algorithm) =>
+  test("shows that its leader is lost", () =>
     three().run(async (world) => {
       const seen: LeaderChange[] = [];
       void (async () => {
-        for await (const change of world.member(1).election("report", { algorithm }).watch()) seen.push(change);
+        for await (const change of world.member(1).election("report").watch()) seen.push(change);
       })();
-      void world.member(3).election("report", { algorithm }).lead(untilLost);
+      void world.member(3).election("report").lead(untilLost);
       await world.sleep(A_WHILE);
       expect(seen.at(-1)).toMatchObject({ leader: 3 });
       const wasSeen = seen.length;
-      mute(world, 2);
-      mute(world, 3);
+      world.kill(3);
       await world.sleep(A_WHILE);
       expect(seen.slice(wasSeen)).toContainEqual({ leader: null, token: null });
-    }),
-  );
-});
-
-describe.each(["chang-roberts", "ring"] as const)("an election on a ring, %s", (algorithm) => {
-  test("elects among those that campaign, and goes on to the next when its leader is done", () =>
-    three().run(async (world) => {
-      const electionAt = (id: number): Election => world.member(id).election("report", { algorithm });
-      const [first, third] = [electionAt(1), electionAt(3)];
-      electionAt(2);
-      await expect(first.lead(({ token }) => token)).resolves.toBe(null);
-      const abort = new AbortController();
-      const led = third.lead(untilLost, { signal: abort.signal }).catch(() => "aborted");
-      await world.sleep(A_WHILE);
-      expect(first.leader).toBe(3);
-      const next = first.lead(() => "next");
-      abort.abort();
-      await expect(led).resolves.toBe("aborted");
-      await expect(next).resolves.toBe("next");
-    }));
-});
-
-describe("ranks", () => {
-  test("say who leads, where the algorithm goes by them", () =>
-    three().run(async (world) => {
-      const given = { algorithm: "epoch-bully", options: { takesOver: true } } as const;
-      const low = world.member(1).election("report", { ...given, rank: 9 });
-      const high = world.member(2).election("report", { ...given, rank: 1 });
-      const led = high.lead(untilLost);
-      await world.sleep(A_WHILE);
-      expect(low.leader).toBe(2);
-      await expect(low.lead(() => "taken over")).resolves.toBe("taken over");
-      await expect(Promise.race([led, world.sleep(A_WHILE).then(() => "leads, or campaigns")])).resolves.toBe(
-        "leads, or campaigns",
-      );
     }));
 });

@@ -187,8 +187,8 @@ export class GroupChannel {
       peers: [], // Those in the group, once they are.
       trace: trace.of(["channel", name]),
       onEvent: (event) => {
-        this.#wired.onOwn(event as AlgorithmEvent);
-        this.local.onEvent(event as AlgorithmEvent);
+        this.#wired.onOwn(event);
+        this.local.onEvent(event);
       },
       onFatal,
       ...(transport === "log" ? throughLog : overLinks),

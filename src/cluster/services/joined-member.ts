@@ -1,5 +1,5 @@
 import type { NodeId } from "../../core/protocol.ts";
-import { type AnyProtocol } from "../../protocols/entry.ts";
+import type { AnyProtocol } from "../../protocols/entry.ts";
 import { heartbeat } from "../../protocols/membership/heartbeat.ts";
 import { coordinationService } from "../../protocols/service/coordination-service/coordination-service.ts";
 import type { AdminServer, AdminTls } from "../../runtime/admin.ts";

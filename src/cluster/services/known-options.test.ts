@@ -15,7 +15,7 @@ describe("a controller in place of its signal", () => {
   const refused = { code: "bad-option" };
 
   test("is refused by a channel, which sends and reads on", async () => {
-    const room = (await alone()).channel<string>("room", { order: "fifo", reliable: false });
+    const room = (await alone()).channel<string>("room", { order: "fifo" });
     const timers = vi.spyOn(globalThis, "setTimeout");
     await expect(room.send("never", { timeoutMs: 50, signal })).rejects.toMatchObject(refused);
     expect(timers).not.toHaveBeenCalled();
@@ -30,26 +30,28 @@ describe("a controller in place of its signal", () => {
 
   test("is refused by a lock, an election and a member, and leaves nothing behind", async () => {
     const member = await alone();
-    const lock = member.mutex("invoice", { algorithm: "central-server" });
-    const election = member.election("report", { algorithm: "bully" });
+    const lock = member.mutex("invoice");
+    const election = member.election("report");
     await expect(lock.acquire({ timeoutMs: 50, signal })).rejects.toMatchObject(refused);
     await expect(election.lead(() => {}, { signal })).rejects.toMatchObject(refused);
     expect(() => election.watch({ signal })).toThrow(expect.objectContaining(refused));
     expect(() => member.events({ signal })).toThrow(expect.objectContaining(refused));
-    expect(member.status().instances).toMatchObject([{ waiting: 0 }, { waiting: 0 }]);
+    expect(member.status().instances).toMatchObject([{ kind: "election", waiting: 0 }]);
     await (await lock.acquire({ timeoutMs: 60_000 })).release();
     await election.lead(() => {});
   });
 
   test("is refused by join(), which opens nothing", async () => {
-    await expect(join({ id: 1, members: { 1: "127.0.0.1:1" }, signal })).rejects.toMatchObject(refused);
+    await expect(join({ id: 1, members: { 1: "127.0.0.1:1" }, dataDir: "unused", signal })).rejects.toMatchObject(
+      refused,
+    );
   });
 });
 
 describe("what waits for a signal", () => {
   test("leaves it when it ends by itself", async () => {
     const member = await alone();
-    const room = member.channel("room", { order: "fifo", reliable: false });
+    const room = member.channel("room", { order: "fifo" });
     const { signal } = new AbortController();
     const listeners = (): number => getEventListeners(signal, "abort").length;
     for await (const _view of room.views({ signal })) break;
@@ -66,7 +68,7 @@ describe("what waits for a signal", () => {
 
   test("does not wait at all where a channel is closed already", async () => {
     const member = await alone();
-    const room = member.channel("room", { order: "fifo", reliable: false });
+    const room = member.channel("room", { order: "fifo" });
     await member.leave();
     const { signal } = new AbortController();
     for (let times = 0; times < 10; times++) {

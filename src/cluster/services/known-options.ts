@@ -1,6 +1,5 @@
 /** What the calls of a member may be given, beside the rules of `protocols/known-options.ts`. */
 import { UsageError } from "../../core/errors.ts";
-import { clone } from "../../core/plain.ts";
 import { callback, isObject, needed, type Rule } from "../../protocols/known-options.ts";
 
 export * from "../../protocols/known-options.ts";
@@ -40,22 +39,13 @@ export const registry: Rule = {
   accepts: (value) =>
     isObject(value) && ["registerMetric", "removeSingleMetric"].every((name) => isFunctionOf(value, name)),
 };
-/** What can be sent to other members as JSON. */
-export const plainData: Rule = {
-  wanted: "an object of plain data",
-  accepts: (value) => isObject(value) && isPlain(value),
-};
 
-/**
- * What a part further in has refused, in the words of the caller.
- * @param algorithm whose options the call was given.
- */
-export function refusedIn(call: string, error: unknown, algorithm?: string): unknown {
+/** The same error, with the name of the call that the caller made. */
+export function refusedIn(call: string, error: unknown): unknown {
   if (!(error instanceof UsageError) || !OF_AN_OPTION.has(error.code)) return error;
-  const given = error.message.replace(`expected ${algorithm}.`, "expected options.");
-  const message = SUBJECT.test(given)
-    ? given.replace(SUBJECT, (_all, what: string, verb: string) => `expected ${what} of ${call}() to ${verb} `)
-    : `${call}(): ${given}`;
+  const message = SUBJECT.test(error.message)
+    ? error.message.replace(SUBJECT, (_all, what: string, verb: string) => `expected ${what} of ${call}() to ${verb} `)
+    : `${call}(): ${error.message}`;
   return new UsageError(error.code === "bad-config" ? "bad-option" : error.code, message, { cause: error });
 }
 
@@ -73,15 +63,6 @@ const CONTROLLER = "an AbortController: its signal is meant";
 
 function isFunctionOf(value: object, name: string): boolean {
   return typeof (value as Record<string, unknown>)[name] === "function";
-}
-
-function isPlain(value: unknown): boolean {
-  try {
-    clone(value);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Or what looks like one: there are several implementations. */

@@ -46,8 +46,6 @@ export interface ChannelEngine {
 
 /** How long senders wait for a reader that takes nothing. */
 const PATIENCE_MS = 10_000;
-/** A program that has just started may open a channel that its member is in already. */
-const EARLY_MS = 10_000;
 /** What was sent before its member leaves has so long to be settled. */
 const LAST_SENDS_MS = 500;
 /** Links that were full have room again soon. */
@@ -72,7 +70,7 @@ export class LocalChannel implements UsedChannel {
   #said: ChannelView | null = null;
   /** How often this program has opened it and not closed it again. */
   #uses = 0;
-  /** What comes before anybody reads; null once somebody does, or where nobody has opened it in time. */
+  /** What comes before the first reader; null once a reader does, and while no program uses the channel. */
   #backlog: ChannelReader | null;
   #delivered = 0;
   #unread = 0;
@@ -92,7 +90,6 @@ export class LocalChannel implements UsedChannel {
       send: (isFull) => engine.sendPressure(isFull),
       onRelief: () => this.#sending.wake(),
     });
-    platform.timers.after(EARLY_MS, () => this.#dropUnused()).unref();
     this.#backlog = this.#reader();
     const isOrdered = order === "total" || order === "causal-total";
     this.#sending = new Sending({

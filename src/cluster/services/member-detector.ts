@@ -132,7 +132,7 @@ export class MemberDetector {
   }
 
   #command(command: Tagged): void {
-    this.#host.command(command as never);
+    this.#host.command(command);
   }
 
   #meet(node: NodeId): void {
@@ -155,7 +155,7 @@ export class MemberDetector {
       self,
       peers,
       send: (to, body) => send(to, { type: "detector", body }),
-      trace: trace.of(["detector"]) as never,
+      trace: trace.of(["detector"]),
       onEvent: (event: Tagged & { readonly node?: NodeId }) => this.#detected(event),
       onFatal,
     });

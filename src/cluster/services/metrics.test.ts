@@ -104,14 +104,14 @@ test("leaderships are counted while there is work under them", () =>
     expect(await values()).toMatchObject({ coterie_leaderships_held: 0, coterie_leadership_lost_total: 0 });
   }));
 
-test("a member alone among three has no quorum, and loses what it held; with the others it has one, and knows who serves", () => {
+test("a member alone among three has no quorum, and loses what it held; with the others it has one, and knows the leader of the log", () => {
   const { world, registryOf } = counting(3);
   return world.run(async () => {
     const members = world.members.map((id) => world.member(id));
     await Promise.all(members.map((member) => member.ready()));
     await world.sleep(500);
     const values = () => valuesIn(registryOf(1));
-    const held = { coterie_quorum: 1, coterie_lock_server_known: 1, coterie_members_reachable: 3 };
+    const held = { coterie_quorum: 1, coterie_state_leader_known: 1, coterie_members_reachable: 3 };
     expect(await values()).toMatchObject({ ...held, coterie_peers_suspected: 0 });
     const [first, second, third] = members as [Member, Member, Member];
     await first.mutex("invoice").acquire();
@@ -127,29 +127,13 @@ test("a member alone among three has no quorum, and loses what it held; with the
     await world.sleep(8_000); // Longer than a session.
     expect(await values()).toMatchObject({
       coterie_quorum: 0,
-      coterie_lock_server_known: 0,
+      coterie_state_leader_known: 0,
       coterie_members_reachable: 1,
       coterie_peers_suspected: 2,
       coterie_lock_lost_total: 1,
       coterie_leadership_won_total: 1,
       coterie_leadership_lost_total: 1,
     });
-  });
-});
-
-test("an idle member knows who leads the log", () =>
-  alone(async ({ member, values }) => {
-    await member.ready();
-    expect(await values()).toMatchObject({ coterie_state_leader_known: 1, coterie_lock_server_known: 1 });
-  }));
-
-test("without a journal there is no log, and no leader of it", () => {
-  const { world, registryOf } = counting(1, { dataDir: undefined });
-  return world.run(async () => {
-    await world.member(1).ready();
-    await world.sleep(2_000);
-    const none = { coterie_quorum: 1, coterie_state_leader_known: 0, coterie_lock_server_known: 0 };
-    expect(await valuesIn(registryOf(1))).toMatchObject(none);
   });
 });
 

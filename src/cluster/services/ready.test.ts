@@ -69,7 +69,7 @@ test("a member that has lost its folder names this cause and the command that re
   }));
 
 describe("a member that is ready", () => {
-  test("hears a majority, and knows who leads the log of the default locks and elections", () =>
+  test("reaches a majority and knows the leader of the log", () =>
     founded(async (world) => {
       const first = await world.restart(1);
       const ready = first.ready();
@@ -81,12 +81,6 @@ describe("a member that is ready", () => {
       const at = world.now();
       await first.ready({ timeoutMs: 1 });
       expect(world.now()).toBe(at);
-    }));
-
-  test("needs no log where it keeps no journal, as there is none", () =>
-    simulate({ members: 2, seed: 1, join: { dataDir: undefined } }).run(async (world) => {
-      await Promise.all(world.members.map((id) => world.member(id).ready()));
-      expect(world.member(1).status()).toMatchObject({ hasQuorum: true, leader: null, shared: null });
     }));
 });
 

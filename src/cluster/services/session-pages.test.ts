@@ -71,9 +71,9 @@ describe("a session", () => {
   });
 
   test("that waits ends with its connection", async () => {
-    const withoutLease = { algorithm: "central-server" };
-    const grant = await member.mutex("x", withoutLease).acquire();
-    const { answer } = await session("/locks/x", withoutLease);
+    await begin("patient");
+    const grant = await member.mutex("x").acquire();
+    const { answer } = await session("/locks/x");
     expect(instance()?.waiting).toBe(1);
     answer.destroy();
     await vi.waitUntil(() => instance()?.waiting === 0, PATIENCE);
@@ -116,7 +116,6 @@ test.each<[string, string, Record<string, string>, number, string]>([
   ["/locks/x", "{", json, 400, "expected the body to be JSON, and it does not parse"],
   ["/locks/x", "{}", {}, 400, "expected the content type to be application/json"],
   ["/locks/x", '{"color":"red"}', json, 400, "color"],
-  ["/locks/x", '{"algorithm":"bully"}', json, 400, "expected the algorithm of mutex() to be one of central-server"],
   ["/elections/x", '{"timeoutMs":5}', json, 400, "for a lock only"],
   ["/locks/LONG", "{}", json, 400, "at most 128 bytes long"],
   ["/locks/a%00b", "{}", json, 400, "free of control characters"],

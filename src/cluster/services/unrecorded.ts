@@ -4,4 +4,3 @@ import type { SendResult } from "../../runtime/transport/tcp.ts";
 export const UNNAMED = (): string => "";
 export const UNTOLD: SendResult = { id: UNNAMED, lost: null };
 export const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
-export const UNRECORDED = { wanted: false, record() {} };

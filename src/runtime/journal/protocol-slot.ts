@@ -33,10 +33,4 @@ export function protocolSlot<V extends Vocabulary>(
   };
 }
 
-/** Frees what `protocolSlot` has taken under that name, once it was released. */
-export function forgetProtocolSlot(journal: Journal, name: string, protocol: Protocol<Vocabulary>): void {
-  const parts = slotsOf(protocol);
-  for (const slot of parts.length < 2 ? [name] : parts.map((part) => nameOf(name, part))) journal.forget(slot);
-}
-
 const nameOf = (name: string, part: string): string => `${name}/${part}`;

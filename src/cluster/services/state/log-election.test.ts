@@ -65,7 +65,7 @@ class PlayedService {
 }
 
 const electionOn = (service: PlayedService): LogElection =>
-  new LogElection(service as unknown as Service, { name: "report", sayLeader() {} });
+  new LogElection(service as unknown as Service, { name: "report", onChange() {} });
 
 test.each([error("forbidden"), error("state-full"), new UsageError("other-setting", "other-setting")])(
   "what is refused for good ends the campaign with that very error, and another one may begin: $code",

@@ -162,8 +162,7 @@ export class SharedState implements StateApi {
 
   /** @returns false of what is for no channel that is open here and takes what comes that way */
   receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
-    const channel = this.#channels.get(envelope.name);
-    return channel !== undefined && channel.receive(from, envelope, over);
+    return this.#channels.get(envelope.name)?.receive(from, envelope, over) ?? false;
   }
 
   noteSuspicion(node: NodeId, isSuspected: boolean): void {

@@ -180,7 +180,7 @@ interface Entries {
 }
 
 /** Of the workload, since a token is only worth what its users see of it. */
-export const tokensGrow = {
+const tokensGrow = {
   name: "tokens grow",
   claim:
     "a node that is inside has a token above those of all other entries so far, also of nodes that have crashed since",
