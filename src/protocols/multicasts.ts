@@ -7,7 +7,7 @@ import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder, virtualSynchrony } from "./multicast/family/properties.ts";
-import { channelSystem, type Order } from "./multicast/channels.ts";
+import { channelSystem, type Order } from "./multicast/family/channels.ts";
 import { overDatagrams, withState } from "./multicast/family/stacks.ts";
 import { groupsModel, monitored } from "./multicast/family/systems.ts";
 import { fifo } from "./multicast/fifo.ts";

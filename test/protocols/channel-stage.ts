@@ -6,14 +6,14 @@ import {
   withCountedViews,
 } from "../../src/check/virtual-synchrony.ts";
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import type { LogViews } from "../../src/protocols/membership/log-views.ts";
+import type { LogViews } from "../../src/protocols/multicast/parts/log-views/log-views.ts";
 import {
   fifoOrder,
   happenedBeforeOrder,
   totalOrder,
   virtualSynchrony,
 } from "../../src/protocols/multicast/family/properties.ts";
-import { channelSystem, type Order } from "../../src/protocols/multicast/channels.ts";
+import { channelSystem, type Order } from "../../src/protocols/multicast/family/channels.ts";
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
 import { defaulting, type System } from "../../src/protocols/system.ts";

@@ -5,7 +5,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { channelSystem } from "../../src/protocols/multicast/channels.ts";
+import { channelSystem } from "../../src/protocols/multicast/family/channels.ts";
 import { endure, type Fate, synchronyOf } from "../protocols/channel-stage.ts";
 import { adversity } from "../protocols/group-adversity.ts";
 import { range } from "../protocols/sizes.ts";
@@ -14,7 +14,7 @@ import { channelBugs } from "./channels.ts";
 type Subject = { readonly channelSystem: typeof channelSystem };
 
 const withBug = (bug: string): Promise<Subject> =>
-  import(/* @vite-ignore */ `../../src/protocols/multicast/channels.ts?bug=${bug}`);
+  import(/* @vite-ignore */ `../../src/protocols/multicast/family/channels.ts?bug=${bug}`);
 
 const RUNS = 12;
 const fates: fc.Arbitrary<Fate> = fc.record({
@@ -43,11 +43,11 @@ function look({ channelSystem: systemOf }: Subject): string | null {
 }
 
 describe("seeded bugs of channels in views on the log", () => {
-  it.each(channelBugs)("$name: $summary", { timeout: 400_000 }, async ({ name }) => {
+  it.each(channelBugs)("$name: $summary", async ({ name }) => {
     expect(look(await withBug(name))).not.toBeNull();
   });
 
-  it("without one: nothing", { timeout: 400_000 }, () => {
+  it("without one: nothing", () => {
     expect(look({ channelSystem })).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 /** The API of `member.channel()`: messages to all members, in a chosen order. Guarantees: docs/channels.md. */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Order } from "../../protocols/multicast/channels.ts";
+import type { Order } from "../../protocols/multicast/family/channels.ts";
 
 export type { Order };
 

@@ -2,7 +2,7 @@
 import type { Tagged } from "../../core/protocol.ts";
 import { boolean, evolving, type Shape, type Shapes, text, type UNKNOWN_VARIANT, variants } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
-import { channelStacks } from "../../protocols/multicast/channels.ts";
+import { channelStacks } from "../../protocols/multicast/family/channels.ts";
 import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
 import { MAX_NAME_BYTES } from "./instance-name.ts";
 

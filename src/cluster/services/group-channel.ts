@@ -5,7 +5,7 @@
 import type { NodeId, StateOf, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { hasShape } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
-import { channelStacks } from "../../protocols/multicast/channels.ts";
+import { channelStacks } from "../../protocols/multicast/family/channels.ts";
 import { type LogMulticast, logMulticast, logWires, stallWires } from "../../protocols/multicast/log-multicast.ts";
 import type { GroupOperation } from "../../protocols/service/coordination-service/operations.ts";
 import { Host } from "../../runtime/host.ts";

@@ -4,7 +4,7 @@
  * docs/timing.md says what each survives, measured.
  */
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
-import type { LogViewsOptions } from "../../protocols/membership/log-views.ts";
+import type { LogViewsOptions } from "../../protocols/multicast/parts/log-views/log-views.ts";
 import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/coordination-service.ts";
 
 export const timings = ["fast", "default", "patient"] as const;

@@ -2,7 +2,7 @@
 import type { MessageOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import type { Shape } from "../../../core/shape.ts";
 import { causal } from "../causal.ts";
-import type { Order } from "../channels.ts";
+import type { Order } from "./channels.ts";
 import { fifo } from "../fifo.ts";
 import { type IpMulticastOptions, ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { isis } from "../isis.ts";

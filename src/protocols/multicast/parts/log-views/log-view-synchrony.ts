@@ -9,16 +9,16 @@
  * Liveness  while the group stays as it is, what one member delivers all deliver; a change of the group ends in a view.
  * Cost      a multicast costs what `ip-multicast` costs: nothing of it is in the log. A change of the view costs what `log-views` says.
  */
-import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
-import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
-import { type Shape, text } from "../../core/shape.ts";
-import { mapped } from "../contexts.ts";
-import { type LogViews, type LogViewsOptions, logViews } from "../membership/log-views.ts";
-import { requireParts } from "../options.ts";
-import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
-import { asLayer, to } from "./parts/as-layer.ts";
-import { MAX_PAYLOAD_BYTES } from "./parts/group.ts";
-import { multicastEvents, viewWires } from "./parts/view-wires.ts";
+import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
+import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
+import { type Shape, text } from "../../../../core/shape.ts";
+import { mapped } from "../../../contexts.ts";
+import { type LogViews, type LogViewsOptions, logViews } from "./log-views.ts";
+import { requireParts } from "../../../options.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "../../ip-multicast/ip-multicast.ts";
+import { asLayer, to } from "../as-layer.ts";
+import { MAX_PAYLOAD_BYTES } from "../group.ts";
+import { multicastEvents, viewWires } from "../view-wires.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: LogViews };
 type Whole<P> = Assembly<Parts<P>>;

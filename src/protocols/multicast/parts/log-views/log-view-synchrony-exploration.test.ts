@@ -4,8 +4,8 @@
  * enter, install views and deliver in them.
  */
 import { describe, expect, it } from "vitest";
-import type { Experiment } from "../../experiment/experiment.ts";
-import { explore } from "../../experiment/explore.ts";
+import type { Experiment } from "../../../../experiment/experiment.ts";
+import { explore } from "../../../../experiment/explore.ts";
 
 const PROPERTIES = ["integrity", "virtual synchrony", "agreement on views", "no member stays blocked", "log matching"];
 const REACHED = ["replica.grouped", "multicast.asked", "multicast.installed", "multicast.delivered", "multicast.stable"];

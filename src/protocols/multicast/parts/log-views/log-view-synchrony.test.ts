@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { channelStage, endure, type Fate, synchronyOf } from "../../../test/protocols/channel-stage.ts";
-import { adversity } from "../../../test/protocols/group-adversity.ts";
-import { range } from "../../../test/protocols/sizes.ts";
-import type { Order } from "./channels.ts";
+import { channelStage, endure, type Fate, synchronyOf } from "../../../../../test/protocols/channel-stage.ts";
+import { adversity } from "../../../../../test/protocols/group-adversity.ts";
+import { range } from "../../../../../test/protocols/sizes.ts";
+import type { Order } from "../../family/channels.ts";
 
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 

@@ -1,0 +1,242 @@
+/**
+ * Views agreed through a replicated log. A group of the coordination service says who is a member; its members flush the messages of
+ * the present view, and the next view is an entry of the log. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems",
+ * SOSP 1987, for views and the flush; Schneider, ACM Computing Surveys 1990, for the log that orders them.
+ *
+ * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority connected to a common leader,
+ *           eventually no false suspicion, and a round trip shorter than `roundMs`. Links between members may lose, duplicate and
+ *           reorder messages.
+ * Safety    agreement: no two nodes know different views by one number. A member that goes from one view to the next holds all
+ *           messages of the cut and has delivered none beyond it. No view contains a member after the log has removed it.
+ * Liveness  a node that wants to be in the group is in a view eventually, and no member stays blocked.
+ * Cost      a change is two entries of the log (who is in the group, and the view) and 2(N − 1) messages at most: N − 1 promises to
+ *           the coordinator, and a fill and its answer for each member that lacks messages of the view before.
+ *
+ * One change of the view:
+ *
+ *     log         grouped: the members are these, at revision r
+ *     members     flush: stop sending, count what has been received      ── promise(r) ──▶ coordinator (the lowest member)
+ *     coordinator cut := for each sender the most that a survivor has    ── fill(r) ──▶ who lacks some ── filled(r) ──▶
+ *     log         view: round r, cut. Every member that applies it delivers up to the cut and installs the view
+ *
+ * The group changes again before that: the entry names another round than the last change, and changes nothing. So all that follow
+ * the log install the same views. A suspected member is expelled by an entry; it enters again once it has applied that entry.
+ */
+import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
+import { natural, nullable } from "../../../../core/shape.ts";
+import { exclude, include } from "../../../node-set.ts";
+import { groupNoticeShapes } from "../../../service/coordination-service/group-notices.ts";
+import { type Ctx, rounds } from "./rounds.ts";
+import {
+  coordinatorOf,
+  counts,
+  isCoordinating,
+  isCurrent,
+  type LogViews,
+  type LogViewsOptions,
+  logViewsOptions,
+  nowhere,
+  type State,
+  viewIn,
+} from "./vocabulary.ts";
+
+export type { LogViews, LogViewsOptions } from "./vocabulary.ts";
+
+/** Back-off grows to this power of two at most. */
+const MOST_DOUBLINGS = 10;
+
+export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
+  const options = logViewsOptions.settle(given);
+  const steps = rounds(options);
+  const { askForSession, enter, notePromise, proposeIfFilled, considerSuspects, expel, pursue } = steps;
+  return {
+    name: "log-views",
+    init: () => ({
+      ...{ membership: "outside", session: null, wait: 0 },
+      ...nowhere(),
+      ...{ suspected: [], attempts: 0, isStalled: false },
+    }),
+    start: (_state, ctx) => askForSession(ctx),
+    receive: {
+      promise(state, from, { round, members, received }, ctx) {
+        const { membership } = state;
+        if (membership === "outside" || membership === "left") return;
+        if (received !== null && received.length !== members.length) return; // No member sends that.
+        notePromise(state, from, { round, members, received }, ctx);
+      },
+      fill(state, from, { round, cut, holders }, ctx) {
+        const isOurs = isCurrent(state, round) && from === coordinatorOf(state);
+        if (isOurs && state.promised?.length === cut.length) ctx.emit({ type: "fill", round, cut, holders });
+      },
+      filled(state, from, { round }, ctx) {
+        if (!isCurrent(state, round) || state.filling === null) return; // Of an earlier round.
+        exclude(state.filling.awaited, from);
+        proposeIfFilled(state, ctx);
+      },
+    },
+    timeout: {
+      round: pursue,
+      expel(state, ctx) {
+        expel(state, state.suspected, ctx);
+        considerSuspects(state, ctx);
+      },
+      enter,
+      left: (_state, ctx) => ctx.emit({ type: "left" }),
+      stall(state, ctx) {
+        state.isStalled = true;
+        ctx.emit({ type: "stalled" });
+      },
+    },
+    command: { ...membershipCommands(options, steps), ...roundCommands(steps) } as Commands,
+    shapes: {
+      message: {
+        promise: { round: natural, members: counts, received: nullable(counts) },
+        fill: { round: natural, cut: counts, holders: counts },
+        filled: { round: natural },
+      },
+      command: {
+        suspect: { node: natural },
+        restore: { node: natural },
+        leave: {},
+        ...groupNoticeShapes,
+        flushed: { round: natural, received: counts },
+        filled: { round: natural },
+      },
+    },
+    source: "Birman & Joseph, SOSP 1987; Schneider, ACM Computing Surveys 1990",
+    assumes: [
+      "crash-recovery nodes with a journal",
+      "for liveness: a majority connected to a common leader of the log, round trips below roundMs, eventually no false suspicion",
+    ],
+    properties: [agreement, nobodyStaysBlocked],
+    costs: [],
+    view: ({ membership, view, isChanging }) => ({
+      role: membership === "inside" && isChanging ? "changing" : membership,
+      term: view.number,
+    }),
+  };
+}
+
+type Steps = ReturnType<typeof rounds>;
+type Commands = NonNullable<Protocol<LogViews>["command"]>;
+
+/** Who is in the group, and whether the log has a leader. */
+function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Commands> {
+  const { group: name, backOffMs, maxBackOffMs, stallMs } = options;
+  const { ask, askForSession, enter, dropOut, beginRound, install, considerSuspects } = steps;
+  return {
+    suspect(state, { node }, ctx) {
+      if (node === ctx.self) return;
+      include(state.suspected, node);
+      considerSuspects(state, ctx);
+    },
+    restore(state, { node }, ctx) {
+      exclude(state.suspected, node);
+      considerSuspects(state, ctx);
+    },
+    leave(state, _command, ctx) {
+      if (state.membership === "left") return;
+      dropOut(state, ctx);
+      state.membership = "left";
+      ctx.cancelTimer("enter");
+      ask({ type: "leaveGroup", name }, ctx);
+      ctx.setTimer("left", 0); // A step later, so that all layers have been given `ejected` before.
+    },
+    began(state, { session }, ctx) {
+      if (session === state.session || state.membership === "left") return;
+      state.session = session;
+      dropOut(state, ctx);
+      enter(state, ctx);
+    },
+    over(state, { session }, ctx) {
+      if (session !== state.session || state.membership === "left") return; // Of an earlier life.
+      state.session = null;
+      askForSession(ctx);
+    },
+    restored(state, _command, ctx) {
+      if (state.membership === "left") return;
+      dropOut(state, ctx);
+      enter(state, ctx);
+    },
+    /** Another leader is elected soon, as a rule: members are in their view meanwhile. */
+    led(state, { leader }, ctx) {
+      if (leader === null) return ctx.setTimer("stall", stallMs);
+      ctx.cancelTimer("stall");
+      if (state.isStalled) ctx.emit({ type: "resumed" });
+      state.isStalled = false;
+    },
+    grouped(state, { name: of, view: revision, members }, ctx) {
+      const { membership, session, wait } = state;
+      if (of !== name || (membership !== "entering" && membership !== "inside")) return;
+      if (!members.some((each) => each.session === session && each.wait === wait)) {
+        if (membership === "entering") return;
+        dropOut(state, ctx);
+        state.attempts += 1;
+        const doubled = backOffMs * 2 ** Math.min(state.attempts, MOST_DOUBLINGS);
+        return ctx.setTimer("enter", [backOffMs, Math.min(maxBackOffMs, doubled)]);
+      }
+      const roster = members.map((each) => ({ node: each.member, session: each.session, wait: each.wait }));
+      state.membership = "inside";
+      state.roster = { revision, members: roster.sort((a, b) => a.node - b.node) };
+      beginRound(state, ctx);
+    },
+    said(state, { name: of, from, text: said, revision }, ctx) {
+      const entry = of === name && state.membership === "inside" ? viewIn(said) : null;
+      if (entry !== null && isCurrent(state, entry.round) && from === coordinatorOf(state))
+        install(state, revision, entry, ctx);
+    },
+  };
+}
+
+/** From what carries the messages, and of operations that were not carried out. */
+function roundCommands({ askForSession, enter, promise, proposeIfFilled, considerSuspects }: Steps): Partial<Commands> {
+  return {
+    flushed(state, { round, received }, ctx) {
+      if (!isCurrent(state, round)) return;
+      state.promised = received;
+      promise(state, ctx);
+    },
+    filled(state, { round }, ctx) {
+      if (!isCurrent(state, round)) return;
+      if (!isCoordinating(state, ctx)) return ctx.send(coordinatorOf(state), { type: "filled", round });
+      if (state.filling === null) return;
+      exclude(state.filling.awaited, ctx.self);
+      proposeIfFilled(state, ctx);
+    },
+    notDone(state, { operation }, ctx) {
+      const { membership, session, wait } = state;
+      if (membership === "left") return;
+      if (operation.type === "leaveGroup") {
+        if (session === null) askForSession(ctx);
+      } else if (operation.type === "enterGroup") {
+        if (membership === "entering" && operation.wait === wait) enter(state, ctx);
+      } else if (operation.type === "expelFromGroup") considerSuspects(state, ctx);
+      else if (state.isProposed && operation.wait === wait) {
+        state.isProposed = false;
+        proposeIfFilled(state, ctx);
+      }
+    },
+  };
+}
+
+const agreement = {
+  name: "agreement on views",
+  claim: "no two nodes know different views by one number",
+  when: "always",
+  holds: ({ alive, state }: World<State>): boolean => {
+    const known = new Map<number, string>();
+    return alive.every((node) => {
+      const { number, members } = state(node).view;
+      if (!known.has(number)) known.set(number, members.join());
+      return known.get(number) === members.join();
+    });
+  },
+} as const;
+
+const nobodyStaysBlocked = {
+  name: "no member stays blocked",
+  claim: "a member that has stopped sending for a change of the view sends again, in the group or out of it",
+  when: "leadsTo",
+  given: ({ state }: World<State>, node: NodeId): boolean => state(node).isChanging,
+  holds: ({ state }: World<State>, node: NodeId): boolean => !state(node).isChanging,
+} as const;
