@@ -1,41 +1,95 @@
-/** How `coterie lock` and `coterie elect` get at locks and elections: as a member themselves, or through one. */
-import type { Election, Mutex } from "../cluster/services/api.ts";
-import { say } from "./say.ts";
+/** How `coterie lock` and `coterie elect` use the cluster: as a client that connects when something is first waited for. */
+import { platform } from "node:process";
+import { type Command, Option } from "commander";
+import type { Client } from "../client/client.ts";
+import type { AcquireOptions, Grant, Leadership, LeadOptions } from "../cluster/services/api.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import { requireName } from "../cluster/services/instance-name.ts";
+import { UsageError } from "../core/errors.ts";
+import { duration } from "./duration.ts";
+import { connectTo, type EndpointOptions, forCaller, placesFor, withEndpointOptions } from "./endpoints.ts";
+import { say } from "./report.ts";
 
-/** Who waits longer than this is told why, if it is for want of a majority. */
-const SAY_AFTER_MS = 3_000;
+const DEFAULT_GRACE_MS = 100;
+/** After this time without an answer the reason is printed. */
+const EXPLAIN_AFTER_MS = 3_000;
+/** A shorter wait is none. */
+const LEAST_MS = 1;
 
-export interface Access {
-  mutex(name: string): Pick<Mutex, "name" | "acquire">;
-  election(name: string): Pick<Election, "lead">;
-  /** Says after a while what is missing, if something is. Returns what ends that. */
-  explainWaiting(what: string): () => void;
-  leave(): Promise<void>;
+export interface AccessOptions extends EndpointOptions {
+  readonly grace: number;
+  readonly verbose?: true;
 }
 
-interface Majority {
-  readonly hasQuorum: boolean;
-  readonly reachable: number;
-  readonly peers: readonly unknown[];
+export const withAccessOptions = (command: Command): Command =>
+  withEndpointOptions(command)
+    .addOption(
+      new Option("--grace <time>", "time from SIGTERM to SIGKILL when the command is stopped")
+        .argParser(duration("--grace"))
+        .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
+    )
+    .option("--verbose", "report on stderr what happens");
+
+export class Access {
+  readonly #places: ReturnType<typeof placesFor>;
+  #client: Client | null = null;
+
+  /** @throws UsageError for bad endpoints, files that cannot be read, and systems on which a command cannot be stopped */
+  constructor(options: EndpointOptions) {
+    if (platform === "win32") {
+      const sentence =
+        "expected a system with process groups, so that a command can be stopped as a whole: Windows has none";
+      throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
+    }
+    this.#places = placesFor(options);
+  }
+
+  async acquire(name: string, options: AcquireOptions): Promise<Grant> {
+    requireName(name);
+    const began = performance.now();
+    const mutex = (await this.#connected(options)).mutex(name);
+    const { timeoutMs } = options;
+    const left = timeoutMs && Math.max(LEAST_MS, timeoutMs - (performance.now() - began));
+    return mutex.acquire({ ...options, timeoutMs: left }).catch((error: unknown) => {
+      throw withWholeTime(forCaller(error), left, timeoutMs);
+    });
+  }
+
+  async lead(
+    name: string,
+    work: (leadership: Leadership<number>) => Promise<void>,
+    options: LeadOptions,
+  ): Promise<void> {
+    const election = (await this.#connected(options)).election(requireName(name));
+    return election.lead(work, options).catch((error: unknown) => {
+      throw forCaller(error);
+    });
+  }
+
+  /** Prints after a while that no member answers, if none does. Returns a function that ends that. */
+  explainWaiting(what: string): () => void {
+    const { endpoints } = this.#places;
+    const timer = setTimeout(() => {
+      if ((this.#client?.status().member ?? null) !== null) return;
+      const missing = `no member that knows a leader answers at ${endpoints.join(", ")}`;
+      say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
+    }, EXPLAIN_AFTER_MS);
+    return () => clearTimeout(timer);
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+  }
+
+  async #connected({ timeoutMs = Number.POSITIVE_INFINITY, signal }: AcquireOptions): Promise<Client> {
+    this.#client ??= await connectTo(this.#places, { timeoutMs, signal });
+    return this.#client;
+  }
 }
 
-/** @param findMissing what a majority lacks; null: nothing, or nobody knows. */
-export function explainWaiting(what: string, findMissing: () => Promise<string | null> | string | null): () => void {
-  let isOver = false;
-  const explain = async (): Promise<void> => {
-    const missing = await findMissing();
-    if (isOver || missing === null) return;
-    say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
-  };
-  const timer = setTimeout(() => void explain(), SAY_AFTER_MS);
-  return () => {
-    isOver = true;
-    clearTimeout(timer);
-  };
+/** Connecting took part of the time: the error names all of it, as the caller gave it. */
+function withWholeTime(error: unknown, left: number | undefined, timeoutMs: number | undefined): unknown {
+  if (!(error instanceof CoordinationError) || left === undefined) return error;
+  const message = error.message.replace(`within ${left} ms`, `within ${timeoutMs} ms`);
+  return new CoordinationError(error.code, error.phase, message, { cause: error });
 }
-
-/** @param majority how things stand; null: nobody knows. */
-export const missingOf = (majority: Majority | null): string | null =>
-  majority === null || majority.hasQuorum
-    ? null
-    : `${majority.reachable} of ${majority.peers.length + 1} can be heard of`;

@@ -1,11 +1,10 @@
-/** `coterie elect NAME -- CMD`: a command that runs while this member leads. */
+/** `coterie elect NAME -- CMD`: a command that runs while this client leads. */
 import type { Command } from "commander";
 import type { Leadership } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import type { Access } from "./access.ts";
-import { type AccessOptions, accessFor, withAccessOptions } from "./access-options.ts";
+import { Access, type AccessOptions, withAccessOptions } from "./access.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
-import { say } from "./say.ts";
+import { say } from "./report.ts";
 import { Interruption } from "./supervisor/interruption.ts";
 import { LOST, runSupervised, type SupervisedCommand } from "./supervisor/supervised-command.ts";
 import { Supervisor } from "./supervisor/supervisor.ts";
@@ -16,9 +15,9 @@ interface ElectOptions extends AccessOptions {
 
 export function declare(command: Command): void {
   command
-    .description("Campaigns in the election NAME, and runs the command while leading: through a member, or as one.")
+    .description("Campaigns in the election NAME, and runs the command while leading.")
     .argument("<name>", "the election's name")
-    .argument("<command...>", "after --, what is run, with its arguments");
+    .argument("<command...>", "after --: the command, with its arguments");
   withAccessOptions(command)
     .option("--once", "end when leadership is lost, and do not campaign again")
     .addHelpText("after", EXPLANATION)
@@ -27,47 +26,41 @@ export function declare(command: Command): void {
 
 const EXPLANATION = `
 Example:
-  $ coterie node --config coterie.json --id 1
-  {"event":"listening","id":1,"pid":4711,"address":"10.0.0.1:7100","admin":"http://127.0.0.1:7201"}
-  $ coterie elect scheduler --member http://127.0.0.1:7201 -- ./scheduler --verbose      and the same elsewhere
-
-The same without a member that runs already:
-  $ cat coterie.json
-  { "cluster": "orders", "dataDir": "journal-{id}",
-    "members": { "1": "127.0.0.1:7101", "2": "127.0.0.1:7102", "3": "127.0.0.1:7103" } }
-  $ coterie elect scheduler --id 1 -- ./scheduler --verbose      and the same with --id 2 and --id 3 elsewhere
+  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
+  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
+  $ coterie elect scheduler -- ./scheduler --verbose      and the same elsewhere
 
 The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one leader to the next: let
-what the command writes to remember the highest, and refuse lower ones. A majority of the members has to run.
+the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
+to run.
 
-When leadership is lost the command gets SIGTERM, and SIGKILL after --grace, in any case before anybody else can lead;
-then the campaign begins again. So it does when this process is killed or paused, or its member. When the command ends
-by itself, the member steps down and this ends, too. What the command leaves in its process group is killed first.
-SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it; this ends when it has ended.
+When leadership is lost, the command gets SIGTERM, and SIGKILL after --grace, in any case before another client can
+lead; then it campaigns again. The same happens when this process is killed or paused. When the command ends by itself,
+this client steps down and this process ends, too. Processes that the command leaves in its process group are killed
+first. SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it.
 
 Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;
-126 the command cannot be executed, 127 there is none of that name; 1 the member failed or does not answer, 2 wrong
-arguments, not allowed, bad config, an address or a file it cannot use. With --endpoints it waits for members, too, for as
-long as it takes.`;
+126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed. While no
+member answers it waits, as long as it takes.`;
 
 async function elect(name: string, command: readonly string[], options: ElectOptions): Promise<void> {
   const interruption = new Interruption();
-  const access = await accessFor(options);
+  const access = new Access(options);
   try {
     throw new ExitWith(await campaign(access, { name, command, graceMs: options.grace }, options, interruption));
   } finally {
-    await access.leave();
+    await access.close();
   }
 }
 
-/** The command has had its last run: whatever becomes of leadership, there is no other. */
+/** The command does not run again, with or without leadership. */
 class Over extends Error {
   constructor(readonly exitCode: number) {
     super();
   }
 }
 
-/** Campaigns, and runs the command as often as this member is elected. Resolves with the exit code. */
+/** Campaigns, and runs the command as often as this client is elected. Resolves with the exit code. */
 async function campaign(
   access: Access,
   supervised: SupervisedCommand,
@@ -75,10 +68,9 @@ async function campaign(
   interruption: Interruption,
 ): Promise<number> {
   const { name } = supervised;
-  const election = access.election(name);
   let supervisor = new Supervisor(); // It starts while we wait.
   const done = access.explainWaiting(`leadership of ${name}`);
-  const work = async (leadership: Leadership): Promise<void> => {
+  const work = async (leadership: Leadership<number>): Promise<void> => {
     done();
     if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
     const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
@@ -89,9 +81,9 @@ async function campaign(
     supervisor = new Supervisor();
   };
   try {
-    await supervisor.ready; // Until then no leader makes way for this member, which could not begin yet.
+    await supervisor.ready; // A leader that cannot start its command yet would only keep others from leading.
     // It returns if the command was stopped in time and leadership was confirmed after all.
-    for (;;) await election.lead(work, { signal: interruption.signal });
+    for (;;) await access.lead(name, work, { signal: interruption.signal });
   } catch (error) {
     if (error instanceof Over) return error.exitCode;
     const isEnded = error instanceof CoordinationError || error === interruption.signal.reason;

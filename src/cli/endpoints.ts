@@ -1,4 +1,4 @@
-/** What commands are told that use a cluster as clients, without being members: where it is, and who they are. */
+/** The options of commands that use a cluster as clients: where it is, and the credentials. */
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import type { Command } from "commander";
@@ -48,9 +48,6 @@ export const withDataOptions = (
     .option("--json", "print the answer as JSON");
 
 export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;
-
-/** Whether the environment says where members serve clients. */
-export const namesEndpoints = (): boolean => (env[ENDPOINTS_VARIABLE] ?? "") !== "";
 
 /** What is said to a member, and where members are. @throws UsageError for endpoints that cannot be, and files that cannot be read */
 export function placesFor(options: EndpointOptions) {

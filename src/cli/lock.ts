@@ -2,11 +2,10 @@
 import type { Command } from "commander";
 import type { Grant } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import type { Access } from "./access.ts";
-import { type AccessOptions, accessFor, withAccessOptions } from "./access-options.ts";
+import { Access, type AccessOptions, withAccessOptions } from "./access.ts";
 import { duration } from "./duration.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
-import { say } from "./say.ts";
+import { say } from "./report.ts";
 import { Interruption } from "./supervisor/interruption.ts";
 import { LOST, NOT_ACQUIRED, type Outcome, runSupervised } from "./supervisor/supervised-command.ts";
 import { Supervisor } from "./supervisor/supervisor.ts";
@@ -17,49 +16,42 @@ interface LockOptions extends AccessOptions {
 
 export function declare(command: Command): void {
   command
-    .description("Waits for the lock NAME, runs the command, and gives the lock back: through a member, or as one.")
+    .description("Waits for the lock NAME, runs the command, and releases the lock.")
     .argument("<name>", "the lock's name")
-    .argument("<command...>", "after --, what is run, with its arguments");
+    .argument("<command...>", "after --: the command, with its arguments");
   withAccessOptions(command)
-    .option("--timeout <time>", "how long to wait for the lock at most", duration("--timeout"))
+    .option("--timeout <time>", "how long to wait for the lock (default: as long as it takes)", duration("--timeout"))
     .addHelpText("after", EXPLANATION)
     .action(lock);
 }
 
 const EXPLANATION = `
 Example:
-  $ coterie node --config coterie.json --id 1
-  {"event":"listening","id":1,"pid":4711,"address":"10.0.0.1:7100","admin":"http://127.0.0.1:7201"}
-  $ coterie lock nightly-backup --member http://127.0.0.1:7201 --timeout 5s -- ./backup.sh /var/orders
-
-The same without a member that runs already:
-  $ cat coterie.json
-  { "cluster": "orders", "dataDir": "journal-{id}",
-    "members": { "1": "127.0.0.1:7101", "2": "127.0.0.1:7102", "3": "127.0.0.1:7103" } }
-  $ coterie lock nightly-backup --id 1 --timeout 5s -- ./backup.sh /var/orders
+  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
+  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
+  $ coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders
 
 The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one holder to the next: let
-what the command writes to remember the highest, and refuse lower ones. A majority of the members has to run.
+the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
+to run.
 
-SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost the
-command gets SIGTERM, and SIGKILL after --grace, in any case before anybody else can have the lock. So it does
-when this process is killed or paused, or its member. What the command leaves in its process group is killed before the lock
-is given back.
+SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost, the
+command gets SIGTERM, and SIGKILL after --grace, in any case before another client can acquire the lock. The same
+happens when this process is killed or paused. Processes that the command leaves in its process group are killed before
+the lock is released.
 
-Exit codes: the command's own, 128 + n after signal n; 75 the lock was not to be had in time, 76 the lock was lost and
-the command stopped; 126 the command cannot be executed, 127 there is none of that name; 1 the member failed or
-does not answer, 2 wrong arguments, not allowed, bad config, an address or a file it cannot use. With --endpoints it waits for
-members, too: for as long as it takes, or as --timeout says.`;
+Exit codes: the command's own, 128 + n after signal n; 75 timed out waiting for the lock, 76 the lock was lost and the
+command stopped; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not
+allowed. While no member answers it waits, as long as --timeout allows.`;
 
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();
-  const access = await accessFor(options);
+  const access = new Access(options);
   let supervisor: Supervisor | null = null;
   try {
-    const mutex = access.mutex(name);
     supervisor = new Supervisor(); // It starts while we wait.
     const done = access.explainWaiting(`the lock ${name}`);
-    const grant = await acquired(mutex, options, interruption).finally(done);
+    const grant = await acquired(access, name, options, interruption).finally(done);
     if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
     let outcome: Outcome;
     try {
@@ -70,23 +62,24 @@ async function lock(name: string, command: readonly string[], options: LockOptio
     if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
     throw new ExitWith(outcome.exitCode);
   } finally {
-    await Promise.all([supervisor?.dismiss(), access.leave()]);
+    await Promise.all([supervisor?.dismiss(), access.close()]);
   }
 }
 
-/** @throws ExitWith if the lock is not to be had in time, or somebody asked for an end meanwhile. */
+/** @throws ExitWith if the wait timed out, or a signal ended it. */
 async function acquired(
-  mutex: ReturnType<Access["mutex"]>,
+  access: Access,
+  name: string,
   { timeout }: LockOptions,
   interruption: Interruption,
 ): Promise<Grant> {
   const { signal } = interruption;
   try {
-    return await mutex.acquire(timeout === undefined ? { signal } : { signal, timeoutMs: timeout });
+    return await access.acquire(name, timeout === undefined ? { signal } : { signal, timeoutMs: timeout });
   } catch (error) {
     if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
     if (!(error instanceof CoordinationError)) throw error;
-    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before there was time to begin.
+    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before the command started.
     if (error.code === "acquire-timeout" || error.code === "no-endpoint")
       throw new ExitWith(NOT_ACQUIRED, error.message);
     throw error;

@@ -10,7 +10,7 @@ import { CODES, type DataOptions } from "./endpoints.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { change, type Listed, membersAt, settled, withRequestOptions } from "./member-call.ts";
 import { declareChange } from "./member-change.ts";
-import { say as warn } from "./say.ts";
+import { say as warn } from "./report.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   declareList(command, stdout);

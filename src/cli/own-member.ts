@@ -1,18 +1,14 @@
-/** Members of a cluster that serves elections and locks by name: what says which one, and how it joins. */
-import { setTimeout as sleep } from "node:timers/promises";
+/** Joins a cluster as a member, as a config file describes it. */
 import { readServiceConfig, type ServiceConfig } from "../cluster/config.ts";
 import { join } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { formatHostPort, type HostPort, isLoopback } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
-import { type Access, explainWaiting, missingOf } from "./access.ts";
 import { isForTheCaller } from "./callers-error.ts";
 
-const LEAVE_WITHIN_MS = 1_000;
-
 /** Which member of which cluster. */
-export interface Place {
+interface Place {
   readonly config: string;
   readonly id: number;
   /** Instead of the config's `dataDir`. */
@@ -77,18 +73,4 @@ export function requireMember<T>(members: Readonly<Record<number, T>>, { id, con
   if (member !== undefined) return member;
   const known = Object.keys(members).join(", ");
   throw new UsageError("unknown-node", unexpected("--id", `one of the members ${known} in ${config}`, id));
-}
-
-export function accessAs(member: Member): Access {
-  return {
-    mutex: (name) => member.mutex(name),
-    election: (name) => member.election(name),
-    explainWaiting: (what) => explainWaiting(what, () => missingOf(member.status())),
-    leave: () => leave(member),
-  };
-}
-
-/** Leaves the cluster, in good order if that can be had soon. */
-async function leave(member: Member): Promise<void> {
-  await Promise.race([member.leave(), sleep(LEAVE_WITHIN_MS, undefined, { ref: false })]);
 }

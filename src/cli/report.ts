@@ -1,6 +1,6 @@
 /** What a command reports: a value for programs, which `--json` prints, and sections of text for people. One printer renders both. */
 import { stripVTControlCharacters, styleText } from "node:util";
-import { wrapped } from "../experiment/paragraph.ts";
+import { errorLine, wrapped } from "../experiment/paragraph.ts";
 import type { Output } from "./invocation.ts";
 
 export interface Report {
@@ -28,6 +28,9 @@ export function printText(text: string, stdout: Output): void {
   const isColored = stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
   stdout.write(isColored ? text : stripVTControlCharacters(text));
 }
+
+/** A line on stderr, beside the output of a command. */
+export const say = (text: string): void => void process.stderr.write(`coterie: ${errorLine(text)}\n`);
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -15,7 +15,7 @@ import { codeAfter, ExitWith } from "./exit-with.ts";
 import type { Invocation } from "./invocation.ts";
 import { snapshotFrom } from "./member-call.ts";
 import { progressLine } from "./progress.ts";
-import { say } from "./say.ts";
+import { say } from "./report.ts";
 import { contentsOf, inWords } from "./snapshot-contents.ts";
 
 export function declare(command: Command, invocation: Invocation): void {

@@ -5,17 +5,16 @@
 import { choices } from "../check/model-options.ts";
 import { behaviours } from "../protocols/byzantine.ts";
 import { machineKinds } from "../protocols/index.ts";
+import { liars, traitors } from "./byzantine-nodes.ts";
 import {
   delay,
   jsonObject,
-  liars,
   milliseconds,
   nodeList,
   nodesOrAll,
   oneOf,
   type Read,
   rate,
-  traitors,
   wholeNumber,
 } from "./written-values.ts";
 

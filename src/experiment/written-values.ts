@@ -1,14 +1,13 @@
 /** Values as people write them: on a command line, in a form. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { type BehaviourName, behaviourNamed, behaviours } from "../protocols/byzantine.ts";
 import { type Delay, requireDelay } from "../trace/link-model.ts";
 import type { Nodes } from "./scenario/schema.ts";
 
 /** @param option the name of the option, for the error. @throws UsageError */
 export type Read<T> = (text: string, option: string) => T;
 
-function refuse(option: string, expected: string, text: string): never {
+export function refuse(option: string, expected: string, text: string): never {
   throw new UsageError("bad-argument", unexpected(option, expected, text));
 }
 
@@ -77,27 +76,3 @@ function delayFrom(kind: string | undefined, first: number, second: number | nul
   if (kind === "normal:") return { normal: { meanMs: first, deviationMs: second } };
   return kind === "lognormal:" ? { logNormal: { medianMs: first, sigma: second } } : null;
 }
-
-/** `2`, or `2,4=mute`: the behavior of each Byzantine node, by default `adversary`. */
-export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
-  Object.fromEntries(
-    text.split(",").map((part): [NodeId, BehaviourName] => {
-      const [id = "", how = "adversary"] = part.split("=").map((each) => each.trim());
-      const behaviour = behaviourNamed(how);
-      if (behaviour === undefined || !/^\d{1,15}$/.test(id))
-        refuse(
-          option,
-          `node ids, each with a behavior (${behaviours.join(", ")}) or without one, such as 2,4=mute`,
-          text,
-        );
-      return [Number(id), behaviour];
-    }),
-  );
-
-/** The behavior of one Byzantine node. */
-export const behaviour: Read<BehaviourName> = (text, option) =>
-  behaviourNamed(text) ?? refuse(option, `one of ${behaviours.join(", ")}`, text);
-
-/** `7` or `1,15,9`: Byzantine nodes that send anything. */
-export const traitors: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
-  Object.fromEntries(nodeList(text, option).map((node) => [node, "adversary"]));

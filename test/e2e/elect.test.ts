@@ -14,13 +14,15 @@ describe("how it ends", () => {
 
   test("when the command ends, with its exit code", async () => {
     members = await MembersUnderTest.patient(1);
+    await members.serveClients();
     const { code, stdout, stderr } = await members.start(1, "elect job", print).finished;
     expect({ code, stderr }).toEqual({ code: 9, stderr: "" });
     expect(stdout).toMatch(/^job [1-9]\d*\n$/);
   });
 
   test("not when leadership is lost: the command runs again, with a higher token", async () => {
-    members = await MembersUnderTest.of(1);
+    members = await MembersUnderTest.patient(1);
+    await members.serveClients();
     const run = members.start(1, "elect job");
     const first = await members.successor();
     run.signal("SIGSTOP");
@@ -37,13 +39,10 @@ describe("how it ends", () => {
   });
 
   test("when leadership is lost, if once was all that was wanted", async () => {
-    members = await MembersUnderTest.of(1);
-    let run = members.start(1, "elect job --once");
-    const { pid } = await until("the command begins", () => {
-      const begun = members.sightings.find(({ what }) => what === "begin");
-      if (begun === undefined && !isAlive(run.pid)) run = members.start(1, "elect job --once"); // It was lost before.
-      return begun;
-    });
+    members = await MembersUnderTest.patient(1);
+    await members.serveClients();
+    const run = members.start(1, "elect job --once");
+    const { pid } = await members.successor();
     run.signal("SIGSTOP");
     await until("the command is dead", () => !isAlive(pid), run);
     run.signal("SIGCONT");
@@ -51,7 +50,8 @@ describe("how it ends", () => {
   });
 
   test("when there is no such command, at once", async () => {
-    members = await MembersUnderTest.of(1);
+    members = await MembersUnderTest.patient(1);
+    await members.serveClients();
     expect((await members.start(1, "elect job", ["no-such-command"]).finished).code).toBe(127);
   });
 });

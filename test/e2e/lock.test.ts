@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CLI, coterie, endAll, isAlive, parentOf, until } from "./cluster-under-test.ts";
 import { disorder, MembersUnderTest } from "./members-under-test.ts";
@@ -13,10 +13,12 @@ afterEach(async () => {
   members?.remove();
 });
 
-async function alone(): Promise<MembersUnderTest> {
-  members = await MembersUnderTest.patient(1);
-  return members;
+/** A cluster of these members, of which all or these run. */
+async function cluster(count: number, ...running: number[]): Promise<void> {
+  members = await MembersUnderTest.patient(count);
+  await members.serveClients(running.length === 0 ? members.ids : running);
 }
+const alone = (): Promise<void> => cluster(1);
 
 const shell = (script: string): string[] => ["sh", "-c", script];
 /** The shell says that it runs, by its pid in a file, where `READY` stands. */
@@ -69,10 +71,9 @@ describe("the exit code", () => {
   });
 
   test("75: the lock was not to be had in time, and nothing has run", async () => {
-    members = await MembersUnderTest.patient(3); // One of three is no majority.
-    const { code, stdout, stderr } = await members.start(2, "lock x --timeout 500ms", shell("echo ran")).finished;
+    await cluster(3, 2); // One of three is no majority.
+    const { code, stdout } = await members.start(2, "lock x --timeout 500ms", shell("echo ran")).finished;
     expect({ code, stdout }).toEqual({ code: 75, stdout: "" });
-    expect(stderr).toMatch(/^coterie: .*"x".*500 ms/m); // It may have said before for whom it waits.
   });
 
   test("76: the lock was lost, since this process stood still, and the command stopped meanwhile", async () => {
@@ -119,7 +120,7 @@ describe("signals", () => {
   });
 
   test("who still waits for the lock ends at once", { tags: ["long"] }, async () => {
-    members = await MembersUnderTest.patient(3);
+    await cluster(3, 1);
     const run = members.start(1, "lock x", shell("echo ran"));
     await until("it says what it waits for", () => run.stderr.includes("waiting for the lock x"), run);
     run.signal("SIGTERM");
@@ -147,7 +148,7 @@ describe("nothing outlives it", () => {
 
 test("standard input is the command's", async () => {
   await alone();
-  const child = spawn(process.execPath, [CLI, "lock", "x", "--id", "1", "--config", members.config, "--", "cat"]);
+  const child = spawn(process.execPath, [CLI, "lock", "x", "--endpoints", members.endpointOf(1), "--", "cat"]);
   child.stdin.end("to the command");
   let text = "";
   for await (const piece of child.stdout) text += String(piece);
@@ -155,12 +156,10 @@ test("standard input is the command's", async () => {
   expect({ text, code: child.exitCode }).toEqual({ text: "to the command", code: 0 });
 });
 
-// The locks of test/e2e/join.test.ts are the short one beside it.
-test("two of five members want the lock again and again: one command at a time, with growing tokens", {
+test("two clients want the lock again and again: one command at a time, with growing tokens", {
   tags: ["long"],
 }, async () => {
-  members = await MembersUnderTest.patient(5);
-  for (const id of [3, 4, 5]) members.serve(id); // A majority that stays.
+  await cluster(3);
   const endings = await Promise.all(
     [1, 2].map(async (id) => {
       const all: { code: number | null; stderr: string }[] = [];
@@ -174,50 +173,56 @@ test("two of five members want the lock again and again: one command at a time, 
   expect(disorder(members.sightings)).toEqual([]);
 });
 
-test.each([
-  ["lock --id 1", "missing required argument 'name'"],
-  ["elect x --id 1", "missing required argument 'command'"],
-  [
-    "lock x -- true",
-    "expected --endpoints URLS (or $COTERIE_ENDPOINTS), where members serve clients; or --member URL (or $COTERIE_MEMBER), a member on this machine; or --id N, to be a member: docs/lock-and-elect.md",
-  ],
-  ["lock x --id 1 --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
-  [
-    "lock x --id 1 -- true",
-    `expected a config file at ${resolve("coterie.json")}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`,
-  ],
-])("coterie %s is refused", async (words, sentence) => {
-  expect(await coterie(...words.split(" "))).toEqual({
-    code: 2,
-    signal: null,
-    stdout: "",
-    stderr: `coterie: ${sentence}\n`,
-  });
+test("a client is killed: its command too, and the next acquires the lock", { tags: ["long"] }, async () => {
+  await cluster(3);
+  const first = members.start(1, "lock x");
+  const { token } = await members.successor();
+  const second = members.start(2, "lock x", members.witness(2, 200));
+  first.signal("SIGKILL");
+  await members.successor(token);
+  expect((await second.finished).code).toBe(0);
+  expect(disorder(members.sightings)).toEqual([]);
 });
 
-describe("a config", () => {
-  test.each([
-    ["with a protocol", { protocol: "bully" }, "expected protocol to be absent"],
-    ["without a place for the journal", { dataDir: undefined }, "dataDir"],
-  ])("%s is refused", async (_what, fields, words) => {
-    await alone();
-    members.rewrite(fields);
-    const { code, stderr } = await members.start(1, "lock x", shell("echo ran")).finished;
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(words) as string });
-  });
+test("76: the only member that the client knows stands still", { tags: ["long"] }, async () => {
+  await alone();
+  const { run, pid } = await runningScript("lock x", STUBBORN);
+  members.running.get(1)?.signal("SIGSTOP");
+  expect(await run.finished).toMatchObject({ code: 76 });
+  expect(isAlive(pid)).toBe(false);
+});
 
-  test("without this member is refused", async () => {
-    await alone();
-    expect(await members.start(7, "lock x", shell("echo ran")).finished).toMatchObject({
-      code: 2,
-      stderr: `coterie: expected --id to be one of the members 1 in ${members.config}, got 7\n`,
-    });
+test("coterie status reports the server of the locks", async () => {
+  await cluster(3);
+  const text = await until("the members agree", async () => {
+    const { code, stdout } = await coterie("status", "--config", members.config);
+    return code === 0 ? stdout : ""; // Not every member knows the leader yet.
   });
+  expect(text).toMatch(/^NODE +PID +STATE +LOCK SERVER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
+  const { nodes } = JSON.parse((await coterie("status", "--config", members.config, "--json")).stdout) as {
+    nodes: { lockServer: number }[];
+  };
+  expect(nodes.map(({ lockServer }) => lockServer)).toEqual(Array(3).fill(nodes[0]?.lockServer));
+});
 
-  test("whose member runs already is refused", { tags: ["long"] }, async () => {
-    await alone();
-    await runningScript("lock x", "READY; sleep 600");
-    const { code, stderr } = await members.start(1, "lock y", shell("echo ran")).finished;
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(/^coterie: .*\n$/) as string });
-  });
+test("coterie status reports that no member answers", async () => {
+  members = await MembersUnderTest.patient(3);
+  const { code, stdout, stderr } = await coterie("status", "--config", members.config);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: no member answers: is the cluster running?\n" });
+  expect(stdout).toContain("no answer");
+});
+
+test.each([
+  ["lock", "missing required argument 'name'"],
+  ["elect x", "missing required argument 'command'"],
+  [
+    "lock x -- true",
+    "expected --endpoints, or $COTERIE_ENDPOINTS, to say where members serve clients, such as http://127.0.0.1:7300",
+  ],
+  ["lock x --endpoints ftp://a -- true", "ftp://a"],
+  ["lock x --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
+])("coterie %s is refused", async (words, sentence) => {
+  const { code, stdout, stderr } = await coterie(...words.split(" "));
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain(sentence);
 });

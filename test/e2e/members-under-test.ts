@@ -1,4 +1,4 @@
-/** Members of a cluster that run a command each, `coterie elect` or `coterie lock`, and what their commands write down. */
+/** Members of a cluster, clients that run commands under `coterie lock` and `coterie elect`, and what their commands write down. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +33,7 @@ export class MembersUnderTest {
   readonly #log = join(this.folder, "sightings");
   readonly #addresses = new Map<number, string>();
   readonly #admin = new Map<number, string>();
+  readonly #clients = new Map<number, string>();
   /** For the witnesses, or for what members have in common otherwise. */
   readonly port: number;
   readonly #fields: object;
@@ -42,6 +43,7 @@ export class MembersUnderTest {
     this.port = port;
     const members = this.ids.map((id) => {
       this.#admin.set(id, `127.0.0.1:${ports[count + id - 1]}`);
+      this.#clients.set(id, `127.0.0.1:${ports[2 * count + id - 1]}`);
       this.#addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
       return [id, { address: this.#addresses.get(id), admin: this.#admin.get(id) }];
     });
@@ -61,7 +63,7 @@ export class MembersUnderTest {
 
   /** @param fields of the config file, beside those that every one has. */
   static async of(count: number, fields: object = {}): Promise<MembersUnderTest> {
-    return new MembersUnderTest(count, await freePorts(2 * count + 1), fields);
+    return new MembersUnderTest(count, await freePorts(3 * count + 1), fields);
   }
 
   /** Members whose locks are lost only where a test sees to that, however busy the machine is. */
@@ -69,12 +71,14 @@ export class MembersUnderTest {
     return MembersUnderTest.of(count, { timing: "patient" });
   }
 
-  /** Runs member `id` with these words before `--`, and the witness or another command after it. */
+  /** Runs a client of member `id` with these words before `--`, and the witness or another command after it. */
   start(id: number, words: string, command = this.witness(id)): Coterie {
     const [verb = "", ...rest] = words.split(" ");
-    const member = new Coterie(verb, ...rest, "--id", String(id), "--config", this.config, "--", ...command);
-    this.running.set(id, member);
-    return member;
+    return new Coterie(verb, ...rest, "--endpoints", this.endpointOf(id), "--", ...command);
+  }
+
+  endpointOf(id: number): string {
+    return `http://${this.#clients.get(id)}`;
   }
 
   /** Runs member `id` without a command: it only takes part. */
@@ -84,16 +88,18 @@ export class MembersUnderTest {
     return member;
   }
 
-  /** Members that only take part; resolves when they run. */
-  async serveAll(): Promise<void> {
-    const all = this.ids.map((id) => this.serve(id));
-    for (const member of all) await until("a member runs", () => member.stdout.includes("listening"), member);
+  /** Members that serve clients; resolves when they run. */
+  serveClients(ids = this.ids, ...words: string[]): Promise<void> {
+    return this.#listening(ids.map((id) => this.serve(id, "--clients", this.#clients.get(id) ?? "", ...words)));
   }
 
-  /** Runs these words through member `id`, with a command behind them; this process is no member. */
-  through(id: number, words: string, command: readonly string[]): Coterie {
-    const [verb = "", ...rest] = words.split(" ");
-    return new Coterie(verb, ...rest, "--member", this.adminOf(id), "--", ...command);
+  /** Members that only take part; resolves when they run. */
+  serveAll(): Promise<void> {
+    return this.#listening(this.ids.map((id) => this.serve(id)));
+  }
+
+  async #listening(all: readonly Coterie[]): Promise<void> {
+    for (const member of all) await until("a member runs", () => member.stdout.includes("listening"), member);
   }
 
   adminOf(id: number): string {

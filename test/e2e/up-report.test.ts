@@ -11,7 +11,7 @@ test("hints that are true for its ports, cut and mended links, and who follows w
   await until("it is ready", () => up.stdout.includes("Ctrl-C"), up);
   const [, admin] = /Studio {2}(http:\S+)/.exec(up.stdout) as unknown as [string, string];
   expect(up.stdout).toContain(`npx coterie status --admin ${admin} `);
-  expect(up.stdout).toMatch(/npx coterie up --restart --port 0 +next time: the dead come\s+back by themselves/);
+  expect(up.stdout).toMatch(/npx coterie up --restart --port 0 +next time: crashed\s+members\s+start\s+again/);
 
   const act = (body: object): Promise<Response> =>
     fetch(`${admin}/api/act`, {
