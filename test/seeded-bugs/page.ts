@@ -57,8 +57,8 @@ Three commands run these tests:
 
 | command | \`bfs\`, \`dfs\`, \`random\`, \`pct\`, \`swarm\` | \`simulator\` | without the bug |
 |---|---|---|---|
-| \`npm run test:long\`, and so CI | the whole search, shrunk | the seed in the table violates the property | the same searches and seeds find nothing |
-| \`npm run test:random\` | the same | every seed from 1 on, shrunk | a third of all seeds find nothing |
+| \`npm run test:long\`, and so CI | the whole search, shrunk | the seed in the table violates the property | a search as deep as its bugs lie, and their seeds, find nothing |
+| \`npm run test:random\` | the same | every seed from 1 on, shrunk | the whole search, and a third of all seeds, find nothing |
 | \`npm run pages -- seeded-bugs\` | the same | the same, and writes the tables | |
 
 Tests compare all columns with the code except the number of states or runs, the length found, and the seconds. Those were
