@@ -11,7 +11,9 @@ const git = (...args) => execFileSync("git", args, { encoding: "utf8", maxBuffer
 function linesAt(ref) {
   const tree = git("ls-tree", "-r", ref).trimEnd().split("\n");
   const files = tree.map((line) => /^\S+ blob (\S+)\t(.*)$/.exec(line)).filter((match) => match !== null);
-  const counted = files.filter(([, , path]) => CODE.test(path) && FOLDERS.some((folder) => path.startsWith(`${folder}/`)));
+  const counted = files.filter(
+    ([, , path]) => CODE.test(path) && FOLDERS.some((folder) => path.startsWith(`${folder}/`)),
+  );
   const texts = execFileSync("git", ["cat-file", "--batch"], {
     input: counted.map(([, hash]) => hash).join("\n"),
     maxBuffer: 1 << 28,
@@ -36,6 +38,7 @@ const [, , before] = process.argv;
 const now = linesAt("HEAD");
 const then = before === undefined ? null : linesAt(before);
 const names = [...new Set([...(then?.keys() ?? []), ...now.keys()])].sort();
-const row = (name, ...cells) => console.log([name.padEnd(20), ...cells.map((cell) => String(cell).padStart(9))].join(""));
+const row = (name, ...cells) =>
+  console.log([name.padEnd(20), ...cells.map((cell) => String(cell).padStart(9))].join(""));
 row("folder", ...(then === null ? [] : [before.slice(0, 8)]), "HEAD");
 for (const name of names) row(name, ...(then === null ? [] : [then.get(name) ?? 0]), now.get(name) ?? 0);

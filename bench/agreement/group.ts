@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { makeKeys, needsKeys } from "../../src/runtime/member-keys.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
+import { makeKeys, needsKeys } from "../../src/runtime/member-keys.ts";
 import { median } from "../figures.ts";
 import { freePorts } from "../multicast/group.ts";
 

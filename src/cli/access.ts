@@ -55,11 +55,7 @@ export class Access {
     });
   }
 
-  async lead(
-    name: string,
-    work: (leadership: Leadership<number>) => Promise<void>,
-    options: LeadOptions,
-  ): Promise<void> {
+  async lead(name: string, work: (leadership: Leadership) => Promise<void>, options: LeadOptions): Promise<void> {
     const election = (await this.#connected(options)).election(requireName(name));
     return election.lead(work, options).catch((error: unknown) => {
       throw forCaller(error);

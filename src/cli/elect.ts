@@ -70,7 +70,7 @@ async function campaign(
   const { name } = supervised;
   let supervisor = new Supervisor(); // It starts while we wait.
   const done = access.explainWaiting(`leadership of ${name}`);
-  const work = async (leadership: Leadership<number>): Promise<void> => {
+  const work = async (leadership: Leadership): Promise<void> => {
     done();
     if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
     const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);

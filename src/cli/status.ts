@@ -1,6 +1,7 @@
 /** `coterie status`: who is alive, and who leads. */
-import { namesProtocol, readServiceConfig } from "../cluster/config.ts";
+
 import type { Command } from "commander";
+import { namesProtocol, readServiceConfig } from "../cluster/config.ts";
 import { type ServiceNode, servicesStatus } from "../cluster/services-survey.ts";
 import {
   disagreement,

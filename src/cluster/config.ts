@@ -156,7 +156,8 @@ export function requireFields(
   return value as Fields;
 }
 
-export const wrong = (what: string, expected: string, got: unknown): UsageError => refusal(unexpected(what, expected, got));
+export const wrong = (what: string, expected: string, got: unknown): UsageError =>
+  refusal(unexpected(what, expected, got));
 
 /**
  * The file of a cluster of `join()`: it names no protocol.
@@ -215,9 +216,7 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
   const { protocol, options } = (value ?? {}) as { protocol?: unknown; options?: unknown };
   for (const [field, got] of Object.entries({ protocol, options })) {
     if (got === undefined) continue;
-    throw refusal(
-      `${unexpected(field, "absent", got)}: members of join() run no protocol of the file's`,
-    );
+    throw refusal(`${unexpected(field, "absent", got)}: members of join() run no protocol of the file's`);
   }
   const { timing = "default", ...rest } = isFields(value) ? value : {};
   const known = timings.find((each) => each === timing);

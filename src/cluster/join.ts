@@ -1,13 +1,13 @@
 /** Joins a cluster: from here on, elections, locks and channels by name, on the members themselves and nothing else. */
 import { setMaxListeners } from "node:events";
 import type { EnvironmentError } from "../core/errors.ts";
+import { CertificateRenewal, type Pems } from "../runtime/certificate-files.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
-import { CertificateRenewal, type Pems } from "../runtime/certificate-files.ts";
 import { ClientDoor } from "./clients/client-door.ts";
 import type { ClientServer } from "./clients/client-server.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";

@@ -14,10 +14,10 @@ import { type BehaviourName, behaviours } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { createLog } from "../runtime/log.ts";
-import { parseConfig } from "./protocol-config.ts";
+import { makeKeys, needsKeys } from "../runtime/member-keys.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
 import { runMember } from "./member.ts";
-import { makeKeys, needsKeys } from "../runtime/member-keys.ts";
+import { parseConfig } from "./protocol-config.ts";
 
 const closing = closedAfterEach();
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));

@@ -10,7 +10,6 @@ import { formatHostPort } from "../runtime/host-port.ts";
 import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
-import type { ClusterConfig } from "./protocol-config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
 import { headlineOf, presentedOf, spansOf, ToldEvents } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
@@ -31,6 +30,7 @@ import {
   networkAfter,
   networksAfter,
 } from "./local/wanted-network.ts";
+import type { ClusterConfig } from "./protocol-config.ts";
 
 /** An agreement counts when it has stood for so long: who starts last may call one more election. */
 const SETTLED_FOR_MS = 250;

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { protocolNamed } from "../protocols/index.ts";
-import { parseConfig } from "./protocol-config.ts";
 import { makeKeys, needsKeys, readKeys } from "../runtime/member-keys.ts";
+import { parseConfig } from "./protocol-config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-keys-"));
 const files = { own: join(folder, "{id}", "signing.key"), all: join(folder, "{id}.pub") };

@@ -3,8 +3,8 @@ import { closedAfterEach } from "../../test/network/closing.ts";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { PATIENCE } from "../../test/patience.ts";
 import { createLog } from "../runtime/log.ts";
-import { parseConfig } from "./protocol-config.ts";
 import { runMember } from "./member.ts";
+import { parseConfig } from "./protocol-config.ts";
 
 const closing = closedAfterEach();
 
@@ -39,7 +39,7 @@ describe("members", () => {
   test("that keep a journal need a directory for it", async () => {
     const [port] = (await freePorts(1)) as [number];
     await expect(started({ members: { 0: `127.0.0.1:${port}` }, protocol: "paxos" }, 0)).rejects.toThrow(
-      'expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR',
+      "expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR",
     );
   });
 

@@ -10,6 +10,7 @@ import { withPositions } from "../protocols/position.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
+import { readKeys } from "../runtime/member-keys.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
 import { openNode } from "../runtime/node.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
@@ -18,7 +19,6 @@ import { standingOf } from "../runtime/transport/identity.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { transportPlaces } from "./config.ts";
 import { exposedLiars } from "./exposed-liars.ts";
-import { readKeys } from "../runtime/member-keys.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
 export interface Member {
@@ -105,10 +105,10 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       counts,
     });
     if (liar !== undefined)
-      log.warn(
-        `this member lies (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`,
-        { event: "byzantine", ...liar },
-      );
+      log.warn(`this member lies (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`, {
+        event: "byzantine",
+        ...liar,
+      });
     await node.start();
     return {
       address,

@@ -1,9 +1,9 @@
 /** The file of a cluster that runs one protocol of the registry. */
 import { resolve } from "node:path";
 import { protocolNamed } from "../protocols/index.ts";
+import { type KeyFiles, needsKeys } from "../runtime/member-keys.ts";
 import { type ClusterPlaces, parsePlaces, readWith, refusal, requireFields, requirePath, wrong } from "./config.ts";
 import { type Fields, isFields } from "./fields.ts";
-import { type KeyFiles, needsKeys } from "../runtime/member-keys.ts";
 
 export interface ClusterConfig extends ClusterPlaces {
   /** A name of the registry. */

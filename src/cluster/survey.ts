@@ -4,9 +4,9 @@ import { EnvironmentError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { askStatus, refusals } from "./admin-client.ts";
-import type { ClusterConfig } from "./protocol-config.ts";
 import { exchange } from "./http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "./local-cluster.ts";
+import type { ClusterConfig } from "./protocol-config.ts";
 
 /** Each member is waited for so long. */
 export const PATIENCE_MS = 2_000;

@@ -22,7 +22,6 @@ import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
-import { epochBullyOptions } from "./election/epoch-bully/options.ts";
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";

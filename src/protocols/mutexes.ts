@@ -4,8 +4,7 @@ import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { monitoredElectedServer } from "./mutex/elected-server/elected-server.ts";
-import { lockServiceOptions } from "./mutex/elected-server/lock-service.ts";
-import { epochTokenRing, epochTokenRingOptions } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
+import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
 import {
   atElectedServer,

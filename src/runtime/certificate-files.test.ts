@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Authority, authority } from "../../test/network/certificates.ts";
 import { PATIENCE } from "../../test/patience.ts";
+import { CertificateRenewal } from "./certificate-files.ts";
 import { createLog } from "./log.ts";
 import type { Counts } from "./metrics.ts";
 import type { TlsMaterial } from "./platform/platform.ts";
 import { realPlatform } from "./platform/real.ts";
-import { CertificateRenewal } from "./certificate-files.ts";
 
 let ours: Authority;
 beforeAll(async () => {

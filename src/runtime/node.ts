@@ -1,6 +1,6 @@
 /** A protocol on real processes: this process is one of its nodes, with a journal, links to the other nodes, and the host between them. */
-import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
-import { canonical, clone } from "../core/plain.ts";
+import { type EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { canonical } from "../core/plain.ts";
 import type {
   CommandOf,
   EventOf,
@@ -190,10 +190,7 @@ const TRACE_CAPACITY = 20_000;
 const FIRST_CONTACT_MS = 250;
 
 /** @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened. */
-export async function openNode<V extends Vocabulary>(
-  protocol: Protocol<V>,
-  setup: NodeSetup<V>,
-): Promise<OpenNode<V>> {
+export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setup: NodeSetup<V>): Promise<OpenNode<V>> {
   const { id, cluster, members, folder, log, onFatal } = setup;
   const ids = Object.keys(members).map(Number);
   const isKept = keepsJournal(protocol as never);

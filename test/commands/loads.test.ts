@@ -50,7 +50,11 @@ test.each([
   ["voting-sets 3", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
   ["protocols bully", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
   ["trace none.jsonl", ["@noble/hashes", "commander"], /^(sim|check|runtime.(transport|journal)|cluster)/],
-  ["sim bully", ["@noble/hashes", "commander", "zod"], /^(check.(?!model-options)|runtime.(transport|journal)|cluster)/],
+  [
+    "sim bully",
+    ["@noble/hashes", "commander", "zod"],
+    /^(check.(?!model-options)|runtime.(transport|journal)|cluster)/,
+  ],
   ["status --admin http://127.0.0.1:1", ["commander", "zod"], /^(protocols|sim|check|cluster.join)/],
   ["lock x --endpoints ftp://a -- true", ["commander"], /^(protocols.index|sim|check|cluster.join)/],
 ])("coterie %s: no other package than %j, and nothing like %s", async (words, packages, needless) => {

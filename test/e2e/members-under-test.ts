@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { makeKeys, needsKeys } from "../../src/runtime/member-keys.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
+import { makeKeys, needsKeys } from "../../src/runtime/member-keys.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { Coterie, until } from "./cluster-under-test.ts";
 

@@ -6,15 +6,15 @@ import {
   withCountedViews,
 } from "../../src/check/virtual-synchrony.ts";
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import type { LogViews } from "../../src/protocols/multicast/parts/log-views/log-views.ts";
+import { channelSystem, type Order } from "../../src/protocols/multicast/family/channels.ts";
 import {
   fifoOrder,
   happenedBeforeOrder,
   totalOrder,
   virtualSynchrony,
 } from "../../src/protocols/multicast/family/properties.ts";
-import { channelSystem, type Order } from "../../src/protocols/multicast/family/channels.ts";
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
+import type { LogViews } from "../../src/protocols/multicast/parts/log-views/log-views.ts";
 import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
 import { defaulting, type System } from "../../src/protocols/system.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
@@ -44,7 +44,14 @@ const ordersOf: Readonly<Record<Order, readonly Property<never>[]>> = {
 
 export interface ChannelStage extends GroupStage<Vocabulary> {
   readonly sim: Simulation<never>;
-  readonly count: { ejected: number; restored: number; expired: number; expelled: number; views: number; filled: number };
+  readonly count: {
+    ejected: number;
+    restored: number;
+    expired: number;
+    expelled: number;
+    views: number;
+    filled: number;
+  };
   viewsOf(node: NodeId): LogViews["state"];
 }
 

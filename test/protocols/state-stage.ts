@@ -4,11 +4,8 @@ import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
 import { type Replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
-import {
-  causalTotalWithState,
-  isisWithState,
-} from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import { beforeWordsOf } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
+import { causalTotalWithState, isisWithState } from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";

@@ -31,15 +31,16 @@ export const channelBugs: readonly ChannelBug[] = [
     name: "expelled-member-continues",
     summary: "a member that was removed from the group continues in its view",
     file: VIEWS,
-    find: "          if (membership === \"entering\") return;\n          dropOut(state, ctx);",
-    replace: "          if (membership === \"entering\" || isInView(state)) return;\n          dropOut(state, ctx);",
+    find: '          if (membership === "entering") return;\n          dropOut(state, ctx);',
+    replace: '          if (membership === "entering" || isInView(state)) return;\n          dropOut(state, ctx);',
   },
   {
     name: "view-continues-past-a-snapshot",
     summary: "a member that a snapshot took past changes of the group continues in its view",
     file: VIEWS,
-    find: "        if (state.membership === \"left\") return;\n        dropOut(state, ctx);\n        enter(state, ctx);\n      },\n      notDone",
-    replace: "        if (state.membership !== \"entering\") return;\n        enter(state, ctx);\n      },\n      notDone",
+    find: '        if (state.membership === "left") return;\n        dropOut(state, ctx);\n        enter(state, ctx);\n      },\n      notDone',
+    replace:
+      '        if (state.membership !== "entering") return;\n        enter(state, ctx);\n      },\n      notDone',
   },
   {
     name: "suspects-stay",

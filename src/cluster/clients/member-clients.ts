@@ -2,11 +2,11 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
+import { readPems } from "../../runtime/certificate-files.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
-import { readPems } from "../../runtime/certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";

@@ -1,6 +1,7 @@
 /** What `join()` was asked for, checked before anything is opened. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
+import { readPems, readTls } from "../../runtime/certificate-files.ts";
 import { formatHostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log, type LogLevel, logThrough } from "../../runtime/log.ts";
@@ -10,7 +11,6 @@ import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { readPems, readTls } from "../../runtime/certificate-files.ts";
 import { type ClusterPlaces, parsePlaces } from "../config.ts";
 import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
 import type { KnownMembers } from "./known-members.ts";

@@ -6,9 +6,9 @@ import { heartbeat } from "../../membership/heartbeat.ts";
 import { withService } from "../../service/coordination-service/coordination-service.ts";
 import { type AnyMaker, joined, type System } from "../../system.ts";
 import { logWires } from "../log-multicast.ts";
-import { type LogViewSynchronyOptions, logViewSynchrony } from "../parts/log-views/log-view-synchrony.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { ordersOver, type ViewCarrier } from "../parts/in-views.ts";
+import { type LogViewSynchronyOptions, logViewSynchrony } from "../parts/log-views/log-view-synchrony.ts";
 import { stateTransfer } from "../parts/state-transfer/state-transfer.ts";
 
 /** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */

@@ -2,13 +2,13 @@
 import type { MessageOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import type { Shape } from "../../../core/shape.ts";
 import { causal } from "../causal.ts";
-import type { Order } from "./channels.ts";
 import { fifo } from "../fifo.ts";
 import { type IpMulticastOptions, ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { isis } from "../isis.ts";
 import { over } from "../parts/over.ts";
 import { causalTotalWithState, isisWithState } from "../parts/state-transfer/with-state.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
+import type { Order } from "./channels.ts";
 
 interface CarrierOptions {
   multicast?: Partial<IpMulticastOptions>;

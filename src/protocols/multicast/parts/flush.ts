@@ -1,9 +1,9 @@
 /** The orders over view synchrony by messages between the members. */
 import type { MessageOf, Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
+import { sureRoom } from "../ip-multicast/options.ts";
 import { type Isis, isis } from "../isis.ts";
 import { type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
-import { sureRoom } from "../ip-multicast/options.ts";
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
 import { type FlushCausal, type FlushCausalTotal, type FlushFifo, type FlushIsis, ordersOver } from "./in-views.ts";
 import { type Over, over } from "./over.ts";

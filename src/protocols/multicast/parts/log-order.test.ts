@@ -6,7 +6,10 @@ import { type LogOrder, logOrder } from "./log-order.ts";
 
 const SESSION = 4;
 const MAX_WAITING = 1_000;
-const enter = (wait: number) => ({ type: "asked", operation: { type: "enterGroup", name: "group", wait, setting: "" } });
+const enter = (wait: number) => ({
+  type: "asked",
+  operation: { type: "enterGroup", name: "group", wait, setting: "" },
+});
 const leave = { type: "asked", operation: { type: "leaveGroup", name: "group" } };
 const say = (payload: string, number = 1, wait = 1) => ({
   type: "asked",
@@ -156,7 +159,10 @@ describe("total order by the log: coming and going", () => {
   it("leaves for good: nothing that comes later brings it back", () => {
     const { tell, grouped, said, send } = inGroup();
     expect(tell({ type: "leave" })).toEqual([leave, { type: "left" }]);
-    const enterAgain = { type: "notDone", operation: { type: "enterGroup", name: "group", wait: 1, setting: "" } } as const;
+    const enterAgain = {
+      type: "notDone",
+      operation: { type: "enterGroup", name: "group", wait: 1, setting: "" },
+    } as const;
     for (const command of [
       { type: "leave" } as const,
       { type: "began", session: 20 } as const,

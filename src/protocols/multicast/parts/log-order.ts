@@ -32,10 +32,7 @@ export type LogOrder<P = string> = {
     /** Sent while nothing could be said. */
     waiting: P[];
   };
-  command:
-    | Multicast<P>["command"]
-    | { type: "leave" }
-    | GroupNotice;
+  command: Multicast<P>["command"] | { type: "leave" } | GroupNotice;
   event:
     | Multicast<P>["event"]
     | Refusal<P>

@@ -8,7 +8,13 @@ import type { Experiment } from "../../../../experiment/experiment.ts";
 import { explore } from "../../../../experiment/explore.ts";
 
 const PROPERTIES = ["integrity", "virtual synchrony", "agreement on views", "no member stays blocked", "log matching"];
-const REACHED = ["replica.grouped", "multicast.asked", "multicast.installed", "multicast.delivered", "multicast.stable"];
+const REACHED = [
+  "replica.grouped",
+  "multicast.asked",
+  "multicast.installed",
+  "multicast.delivered",
+  "multicast.stable",
+];
 
 function expectSound(protocol: string, order: string, bounds: Omit<Experiment, "protocol" | "variant">): void {
   const answer = explore({ protocol, variant: "channel-bounded", ...bounds });

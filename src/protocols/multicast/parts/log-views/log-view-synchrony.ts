@@ -13,12 +13,12 @@ import { type Assembly, assemble, type Wires } from "../../../../core/assemble.t
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
 import { type Shape, text } from "../../../../core/shape.ts";
 import { mapped } from "../../../contexts.ts";
-import { type LogViews, type LogViewsOptions, logViews } from "./log-views.ts";
 import { requireParts } from "../../../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "../../ip-multicast/ip-multicast.ts";
 import { asLayer, to } from "../as-layer.ts";
 import { MAX_PAYLOAD_BYTES } from "../group.ts";
 import { multicastEvents, viewWires } from "../view-wires.ts";
+import { type LogViews, type LogViewsOptions, logViews } from "./log-views.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: LogViews };
 type Whole<P> = Assembly<Parts<P>>;

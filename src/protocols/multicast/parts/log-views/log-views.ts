@@ -26,7 +26,7 @@ import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
 import { natural, nullable } from "../../../../core/shape.ts";
 import { exclude, include } from "../../../node-set.ts";
 import { groupNoticeShapes } from "../../../service/coordination-service/group-notices.ts";
-import { type Ctx, rounds } from "./rounds.ts";
+import { rounds } from "./rounds.ts";
 import {
   coordinatorOf,
   counts,

@@ -102,7 +102,14 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     const members = state.roster.members.map(({ node }) => node);
     const wasInView = isInView(state);
     state.view = { number, members };
-    Object.assign(state, { isChanging: false, promised: null, promises: {}, filling: null, isProposed: false, attempts: 0 });
+    Object.assign(state, {
+      isChanging: false,
+      promised: null,
+      promises: {},
+      filling: null,
+      isProposed: false,
+      attempts: 0,
+    });
     ctx.cancelTimer("round");
     ctx.emit({ type: "installed", view: number, members: [...members], cut: wasInView ? cut : [] });
   }

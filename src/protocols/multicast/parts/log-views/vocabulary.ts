@@ -137,7 +137,8 @@ export const nowhere = (): Pick<
 export const isInView = ({ view }: State): boolean => view.number > 0;
 
 /** Of the round that follows the last change of the group. */
-export const isCurrent = ({ isChanging, roster }: State, round: number): boolean => isChanging && round === roster.revision;
+export const isCurrent = ({ isChanging, roster }: State, round: number): boolean =>
+  isChanging && round === roster.revision;
 
 /** The lowest member; only of a node that follows the group. */
 export const coordinatorOf = ({ roster }: State): NodeId => roster.members[0]?.node as NodeId;
@@ -183,4 +184,3 @@ export function nextCut(promises: readonly (Promised & { node: NodeId })[]) {
   );
   return { cut, holders, lacking };
 }
-

@@ -9,8 +9,8 @@ import { stateIn } from "../../ip-multicast/streams.ts";
 import { isis } from "../../isis.ts";
 import { type Replica, replica, withReplica } from "./replica.ts";
 import { stateTransfer } from "./state-transfer.ts";
-import { isisWithState } from "./with-state.ts";
 import type { Entry } from "./vocabulary.ts";
+import { isisWithState } from "./with-state.ts";
 
 type Does = "read" | "stop" | "send";
 
