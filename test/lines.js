@@ -37,7 +37,7 @@ function linesAt(ref) {
 const [, , before] = process.argv;
 const now = linesAt("HEAD");
 const then = before === undefined ? null : linesAt(before);
-const names = [...new Set([...(then?.keys() ?? []), ...now.keys()])].sort();
+const names = [...new Set([...(then?.keys() ?? []), ...now.keys()])].sort((a, b) => (a < b ? -1 : 1));
 const row = (name, ...cells) =>
   console.log([name.padEnd(20), ...cells.map((cell) => String(cell).padStart(9))].join(""));
 row("folder", ...(then === null ? [] : [before.slice(0, 8)]), "HEAD");

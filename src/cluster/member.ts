@@ -98,7 +98,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       },
       metrics: metricsPage([...networkMetrics(counts, linksOf(peers)), traceListeners(() => trace.listeners)]),
       trace,
-      snapshot: () => host.snapshot() as TraceEntry,
+      snapshot: () => host.snapshot(),
       command: (command) => host.command(command),
       request: (command) => host.request(command as never),
       injector: options.faultInjector === true ? injector : null,

@@ -33,7 +33,7 @@ describe("host()", () => {
     nodes[0]?.command({ type: "call" });
     await vi.waitFor(() => expect(nodes.map(({ view }) => view.leader)).toEqual([3, 3, 3]), PATIENCE);
     expect(events).toContain("elected");
-    expect(() => nodes[0]?.command({ type: "nonsense" } as never)).toThrow("expected command");
+    expect(() => nodes[0]?.command({ type: "unknown" } as never)).toThrow("expected command");
     const copy = nodes[0]?.state as { leader?: unknown };
     copy.leader = null;
     expect(nodes[0]?.view.leader).toBe(3);
@@ -41,7 +41,7 @@ describe("host()", () => {
 
   test("journals what the protocol persists, and continues from there", async () => {
     const folder = mkdtempSync(join(tmpdir(), "hosted-"));
-    stops.push(async () => rmSync(folder, { recursive: true }));
+    stops.push(() => Promise.resolve(rmSync(folder, { recursive: true })));
     const { nodes, open } = await three<Raft>(raft, { dataDir: join(folder, "{id}") });
     await vi.waitFor(() => expect(nodes.some(({ view }) => view.role === "leader")).toBe(true), PATIENCE);
     const term = Math.max(...nodes.map(({ state }) => state.term));

@@ -193,7 +193,7 @@ const FIRST_CONTACT_MS = 250;
 export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setup: NodeSetup<V>): Promise<OpenNode<V>> {
   const { id, cluster, members, folder, log, onFatal } = setup;
   const ids = Object.keys(members).map(Number);
-  const isKept = keepsJournal(protocol as never);
+  const isKept = keepsJournal(protocol);
   if (isKept && folder === null)
     throw new UsageError(
       "no-data-directory",
@@ -209,11 +209,8 @@ export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setu
     const slot = journal && protocolSlot<V>(journal, setup.slot ?? protocol.name, protocol);
     const memory = journal && (await groupMemory(journal, ids, folder as string, realPlatform.random));
     const identity = new GroupIdentity({ self: id, members: ids, log, memory });
-    const [counts, trace, injector] = [
-      newCounts(),
-      broadcast<TraceEntry>(TRACE_CAPACITY),
-      faultInjector(realPlatform.random),
-    ];
+    const [counts, trace] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY)];
+    const injector = faultInjector(realPlatform.random);
     const node: Host<V> = new Host<V>({
       platform: setup.platform ?? realPlatform,
       ...{ protocol, slot, self: id, peers: ids.filter((member) => member !== id), onFatal },
@@ -226,7 +223,7 @@ export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setu
         get wanted() {
           return trace.wanted;
         },
-        record: (entry) => trace.publish(entry as TraceEntry),
+        record: (entry) => trace.publish(entry),
       },
       onWrongSignature: wrongSignatures(id, counts, log),
       onEvent: (event) => setup.onEvent(event),

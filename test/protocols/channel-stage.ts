@@ -35,11 +35,11 @@ const quick = ({ parts, ...rest }: System): System => ({
 });
 
 const ordersOf: Readonly<Record<Order, readonly Property<never>[]>> = {
-  none: [fifoOrder as never],
-  fifo: [fifoOrder as never],
-  causal: [happenedBeforeOrder as never],
-  total: [totalOrder as never],
-  "causal-total": [totalOrder as never, happenedBeforeOrder as never],
+  none: [fifoOrder],
+  fifo: [fifoOrder],
+  causal: [happenedBeforeOrder],
+  total: [totalOrder],
+  "causal-total": [totalOrder, happenedBeforeOrder],
 };
 
 export interface ChannelStage extends GroupStage<Vocabulary> {
@@ -58,7 +58,7 @@ export interface ChannelStage extends GroupStage<Vocabulary> {
 // biome-ignore lint/suspicious/noExplicitAny: parts are looked up by name
 type Any = any;
 
-export function viewsIn(state: Any): LogViews["state"] {
+function viewsIn(state: Any): LogViews["state"] {
   if (state.views !== undefined) return state.views;
   return viewsIn(state.order ?? state.lower);
 }
@@ -78,8 +78,7 @@ export function channelStage(
     seed,
     delayMs,
     syncMs: 1,
-    onEvent(_at, node, event) {
-      const { type: part, body } = event as Any;
+    onEvent(_at, node, { type: part, body }: Any) {
       const log = records.findLast((record) => record.node === node)?.log;
       if (part === "replica" && body.type === "restored") count.restored += 1;
       if (part === "replica" && body.type === "ended" && body.reason === "expired") count.expired += 1;

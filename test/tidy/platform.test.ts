@@ -24,7 +24,12 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 
 /** Of a process on a network, and optional: members on a simulated platform have none. */
 const ADMIN_PAGES = "the admin pages and those of clients: HTTP for people and programs";
+const FILES = "certificates and keys are files of a real machine: members on a simulated platform have none";
+const HOSTED = "host() runs on the real platform alone";
 const EXCEPTIONS: Readonly<Record<string, string>> = {
+  "src/runtime/certificate-files.ts": FILES,
+  "src/runtime/member-keys.ts": FILES,
+  "src/runtime/node.ts": HOSTED,
   "src/runtime/http-listener.ts": ADMIN_PAGES,
   "src/runtime/broadcast.ts": ADMIN_PAGES,
   "src/cluster/services/member-pages.ts": ADMIN_PAGES,

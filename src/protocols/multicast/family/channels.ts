@@ -49,7 +49,7 @@ export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
 /** The same with the service, and a failure detector. @param log may be another form of Raft. */
 export const channelSystem = (order: Order, log?: AnyMaker): System => ({
   ...withService(
-    { detector: heartbeat, multicast: channelStacks[order].make as AnyMaker },
+    { detector: heartbeat, multicast: channelStacks[order].make },
     joined(logWires, watching("multicast")),
     log,
   ),

@@ -7,7 +7,7 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { problem, type Shape, type Shapes, text } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable } from "../../options.ts";
-import { type GroupNotice, groupNoticeShapes } from "../../service/coordination-service/group-notices.ts";
+import { type GroupUpdate, groupUpdateShapes } from "../../service/coordination-service/group-updates.ts";
 import type { GroupOperation, SessionId } from "../../service/coordination-service/operations.ts";
 import type { GroupEvent, Multicast, Refusal } from "./layers.ts";
 
@@ -32,7 +32,7 @@ export type LogOrder<P = string> = {
     /** Sent while nothing could be said. */
     waiting: P[];
   };
-  command: Multicast<P>["command"] | { type: "leave" } | GroupNotice;
+  command: Multicast<P>["command"] | { type: "leave" } | GroupUpdate;
   event:
     | Multicast<P>["event"]
     | Refusal<P>
@@ -169,7 +169,7 @@ const nowhere = () => ({ view: 0, members: [], isMember: false, numbered: 0, und
 const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => ({
   send: { payload },
   leave: {},
-  ...groupNoticeShapes,
+  ...groupUpdateShapes,
 });
 
 /** It comes from another node, so it may be anything: what is not a payload is nobody's message. */

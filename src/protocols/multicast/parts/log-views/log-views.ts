@@ -9,7 +9,7 @@
  * Safety    agreement: no two nodes know different views by one number. A member that goes from one view to the next holds all
  *           messages of the cut and has delivered none beyond it. No view contains a member after the log has removed it.
  * Liveness  a node that wants to be in the group is in a view eventually, and no member stays blocked.
- * Cost      a change is two entries of the log (who is in the group, and the view) and 2(N − 1) messages at most: N − 1 promises to
+ * Cost      a change is two entries of the log (who is in the group, and the view) and 2(N − 1) messages at most: N − 1 answers to
  *           the coordinator, and a fill and its answer for each member that lacks messages of the view before.
  *
  * One change of the view:
@@ -25,7 +25,7 @@
 import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
 import { natural, nullable } from "../../../../core/shape.ts";
 import { exclude, include } from "../../../node-set.ts";
-import { groupNoticeShapes } from "../../../service/coordination-service/group-notices.ts";
+import { groupUpdateShapes } from "../../../service/coordination-service/group-updates.ts";
 import { rounds } from "./rounds.ts";
 import {
   coordinatorOf,
@@ -98,7 +98,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
         suspect: { node: natural },
         restore: { node: natural },
         leave: {},
-        ...groupNoticeShapes,
+        ...groupUpdateShapes,
         flushed: { round: natural, received: counts },
         filled: { round: natural },
       },

@@ -2,6 +2,7 @@
 import type { Context, NodeId } from "../../../../core/protocol.ts";
 import type { GroupOperation } from "../../../service/coordination-service/operations.ts";
 import {
+  answersOf,
   coordinatorOf,
   type Filling,
   type GroupMember,
@@ -13,7 +14,6 @@ import {
   nextCut,
   nowhere,
   type Promised,
-  promisesOf,
   type State,
   type ViewEntry,
 } from "./vocabulary.ts";
@@ -66,17 +66,17 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
 
   /** One that comes before this node has applied the change is kept: the node that sent it was quicker. */
   function notePromise(state: State, from: NodeId, promised: Promised, ctx: Ctx): void {
-    if (promised.round < Math.max(state.roster.revision, state.promises[from]?.round ?? 0)) return;
-    state.promises[from] = promised;
+    if (promised.round < Math.max(state.roster.revision, state.answers[from]?.round ?? 0)) return;
+    state.answers[from] = promised;
     conclude(state, ctx);
   }
 
   /** All members of the group have promised: the cut is known. */
   function conclude(state: State, ctx: Ctx): void {
     if (!isCoordinating(state, ctx) || state.filling !== null || state.isProposed) return;
-    const promises = promisesOf(state);
-    if (promises.length < state.roster.members.length) return;
-    const { cut, holders, lacking } = nextCut(promises);
+    const answers = answersOf(state);
+    if (answers.length < state.roster.members.length) return;
+    const { cut, holders, lacking } = nextCut(answers);
     state.filling = { cut, holders, awaited: lacking };
     for (const node of lacking) fill(state, node, ctx);
     proposeIfFilled(state, ctx);
@@ -105,7 +105,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     Object.assign(state, {
       isChanging: false,
       promised: null,
-      promises: {},
+      answers: {},
       filling: null,
       isProposed: false,
       attempts: 0,

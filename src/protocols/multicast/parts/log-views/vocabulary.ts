@@ -3,7 +3,7 @@ import type { PerNode } from "../../../../core/per-node.ts";
 import type { NodeId } from "../../../../core/protocol.ts";
 import { list, natural, problem, type Shape, struct, text } from "../../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, positive } from "../../../options.ts";
-import { type GroupNotice, MAX_GROUP_MEMBERS } from "../../../service/coordination-service/group-notices.ts";
+import { type GroupUpdate, MAX_GROUP_MEMBERS } from "../../../service/coordination-service/group-updates.ts";
 import type { GroupOperation, SessionId } from "../../../service/coordination-service/operations.ts";
 
 /** A node in one of its times in the group: it is another member after it has entered again. */
@@ -46,7 +46,7 @@ export type LogViews = {
     /** What it has promised in this round; null before. */
     promised: number[] | null;
     /** Of the coordinator. */
-    promises: PerNode<Promised>;
+    answers: PerNode<Promised>;
     filling: Filling | null;
     isProposed: boolean;
     /** How often in this round its timer has run out. */
@@ -66,7 +66,7 @@ export type LogViews = {
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
     | { type: "leave" }
-    | GroupNotice
+    | GroupUpdate
     /** From what carries the messages, in answer to `flush` and `fill`. */
     | { type: "flushed"; round: number; received: number[] }
     | { type: "filled"; round: number };
@@ -122,13 +122,13 @@ export function viewIn(said: string): ViewEntry | null {
 
 export const nowhere = (): Pick<
   State,
-  "roster" | "view" | "isChanging" | "promised" | "promises" | "filling" | "isProposed" | "tries"
+  "roster" | "view" | "isChanging" | "promised" | "answers" | "filling" | "isProposed" | "tries"
 > => ({
   roster: { revision: 0, members: [] },
   view: { number: 0, members: [] },
   isChanging: false,
   promised: null,
-  promises: {},
+  answers: {},
   filling: null,
   isProposed: false,
   tries: 0,
@@ -147,9 +147,9 @@ export const isCoordinating = (state: State, { self }: { readonly self: NodeId }
   state.isChanging && coordinatorOf(state) === self;
 
 /** Of this round, by member. */
-export const promisesOf = ({ roster, promises }: State): readonly (Promised & { node: NodeId })[] =>
+export const answersOf = ({ roster, answers }: State): readonly (Promised & { node: NodeId })[] =>
   roster.members.flatMap(({ node }) => {
-    const promised = promises[node];
+    const promised = answers[node];
     return promised?.round === roster.revision ? [{ node, ...promised }] : [];
   });
 
@@ -157,7 +157,7 @@ export const promisesOf = ({ roster, promises }: State): readonly (Promised & { 
 export function lateIn(state: State, self: NodeId): NodeId[] {
   const { roster, filling } = state;
   if (filling === null) {
-    const answered = promisesOf(state).map(({ node }) => node);
+    const answered = answersOf(state).map(({ node }) => node);
     return roster.members.flatMap(({ node }) => (answered.includes(node) ? [] : [node]));
   }
   const awaited = filling.awaited.filter((node) => node !== self);
@@ -166,11 +166,11 @@ export function lateIn(state: State, self: NodeId): NodeId[] {
 
 /**
  * What belongs to the view before, who has all of each sender's part of it, and who lacks some. A member counts what it has received
- * when it promises and delivers no more until the next view. So a cut that is no less than what any survivor has counted leaves out
+ * when it answers and delivers no more until the next view. So a cut that is no less than what any survivor has counted leaves out
  * nothing that a survivor has delivered.
  */
-export function nextCut(promises: readonly (Promised & { node: NodeId })[]) {
-  const survivors = promises.flatMap(({ node, members, received }) =>
+export function nextCut(answers: readonly (Promised & { node: NodeId })[]) {
+  const survivors = answers.flatMap(({ node, members, received }) =>
     received === null ? [] : [{ node, members, received }],
   );
   const senders = survivors[0]?.members ?? [];

@@ -11,7 +11,7 @@ import {
   type SessionId,
 } from "./operations.ts";
 
-export type GroupNotice =
+export type GroupUpdate =
   /** From the session of this node. */
   | { type: "began"; session: SessionId }
   | { type: "over"; session: SessionId }
@@ -27,7 +27,7 @@ export type GroupNotice =
 
 export const MAX_GROUP_MEMBERS = 10_000;
 
-export const groupNoticeShapes: Shapes<GroupNotice> = {
+export const groupUpdateShapes: Shapes<GroupUpdate> = {
   began: { session: natural },
   over: { session: natural },
   led: { leader: nullable(natural) },
