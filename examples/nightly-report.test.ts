@@ -12,11 +12,11 @@ function slowArchive(reports: number[], accept: (token: number) => void) {
     async has(night, token) {
       accept(token);
       const isThere = reports.includes(night);
-      await sleep(300 * random());
+      await sleep(600 * random());
       return isThere;
     },
     async write(night, token) {
-      await sleep(300 * random());
+      await sleep(600 * random());
       accept(token);
       reports.push(night);
     },

@@ -16,7 +16,6 @@ import { openNode } from "../runtime/node.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { standingOf } from "../runtime/transport/identity.ts";
-import type { TraceEntry } from "../trace/entry.ts";
 import { transportPlaces } from "./config.ts";
 import { exposedLiars } from "./exposed-liars.ts";
 import type { ClusterConfig } from "./protocol-config.ts";

@@ -77,7 +77,7 @@ describe("the registry", () => {
   );
 
   it("names what is there where a name is not", () => {
-    expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of basic-multicast, bully, /);
+    expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, byzantine-generals, /);
     expect(() => variantNamed("bully", "meek")).toThrow(
       'expected the variant to be one of extended, monitored, got "meek"',
     );

@@ -35,7 +35,6 @@ const cases = [
   { protocol: "cheap-paxos", nodes: "4", delay: "1..100", until: "900" },
   { protocol: "pbft", nodes: "4", delay: "1..100", processing: "1..5" },
   { protocol: "two-phase-commit", nodes: "4", delay: "1..100" },
-  { protocol: "names", nodes: "4", delay: "1..100", until: "900" },
 ] as const;
 
 describe.each(cases)("$protocol", (words) => {
