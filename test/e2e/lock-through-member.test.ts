@@ -190,7 +190,7 @@ test("coterie status says who serves, and what is held by whom", async () => {
   ]);
   const words = await until("the members agree", () => status());
   expect(words).toMatch(/^NODE +PID +STATE +LEADER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
-  expect(words).toMatch(/\nKIND +NAME HOLDER +TOKEN +WAITING\nlock +orders +2 +\d+ +0\n$/);
+  expect(words).toMatch(/\nKIND +NAME +HOLDER +TOKEN +WAITING\nlock +orders +2 +\d+ +0\n$/);
   expect(isAlive(pid)).toBe(true);
 });
 
