@@ -2,7 +2,12 @@
  * Whether what members have said of a channel is what it promises: in which view each message was delivered, to whom, and in
  * which order. Payloads are to be `BURST of SENDER NUMBER`, the bursts of a sender and the numbers in each counting up.
  */
-import { type GroupEntry, type Sending, virtualSynchrony } from "../../src/check/virtual-synchrony.ts";
+import {
+  type GroupEntry,
+  type Sending,
+  virtualSynchrony,
+  withCountedViews,
+} from "../../src/check/virtual-synchrony.ts";
 import type { Order } from "../../src/cluster/services/channel-api.ts";
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Report } from "./channel-process.ts";
@@ -34,7 +39,7 @@ export function broken(runs: readonly Run[], order: Order): string[] {
   const isTotal = order === "total" || order === "causal-total";
   return [
     ...accounts.flatMap(({ misplaced }) => misplaced),
-    ...virtualSynchrony(records, { total: isTotal, sending }).map(({ what }) => what),
+    ...virtualSynchrony(withCountedViews(records), { total: isTotal, sending }).map(({ what }) => what),
     ...runs.flatMap(foreign),
     ...runs.flatMap((run) => unheard(run, wasKilled(run, runs))),
     ...accounts.flatMap(unexcused),
@@ -108,9 +113,10 @@ function earlier(turn: Run, known: Known): Change[] {
   const before = [...named]
     .filter((view) => !own.has(view) && known.has(view) && view <= present)
     .sort((a, b) => a - b);
+  const numbers = [...known.keys()].sort((a, b) => a - b); // They have gaps: views are entries of the log.
   return before.flatMap((view, k) => {
     const stay = { view, members: known.get(view) ?? [], state: "member" as const };
-    const goesOn = view + 1 === (before[k + 1] ?? present) || (isStalled && view === present);
+    const goesOn = numbers[numbers.indexOf(view) + 1] === (before[k + 1] ?? present) || (isStalled && view === present);
     return goesOn ? [stay] : [stay, { ...stay, state: "outside" as const }]; // What was between is not known here.
   });
 }

@@ -21,7 +21,7 @@ describe("vitest.config.ts knows", () => {
 });
 
 const SELF = "test/tidy/test-rules.test.ts";
-/** The first two are in the rule of vitest.config.ts; the others are processes that tests start. */
+/** Those in test/network are in the rule of vitest.config.ts; the other is a process that tests start. */
 const COUNTING = ["test/e2e/multicast-process.ts", "test/network/heap.ts", "test/network/open-handles.ts"];
 
 const NOTHING = "expects that nothing happens meanwhile: a stall makes the test weaker, and fails nothing";

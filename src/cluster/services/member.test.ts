@@ -59,9 +59,11 @@ describe("join", () => {
     const [port] = (await freePorts(1)) as [number];
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-    const joining = join({ id: 1, members: { 1: `127.0.0.1:${port}` }, dataDir: "unused" });
+    const dataDir = mkdtempSync(path(tmpdir(), "coterie-taken-"));
+    const joining = join({ id: 1, members: { 1: `127.0.0.1:${port}` }, dataDir });
     await expect(joining).rejects.toMatchObject({ code: "cannot-listen" });
     await new Promise((resolve) => server.close(resolve));
+    rmSync(dataDir, { recursive: true });
   });
 
   test("proves with certificates who is who, where it has them", async () => {

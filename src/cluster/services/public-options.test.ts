@@ -1,4 +1,7 @@
 /** Whatever crosses the public API is refused in one way, before anything has begun: each option of each call with what it cannot be. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, cluster } from "../../../test/network/joined.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -14,6 +17,7 @@ const noSignal = [5, "abort", null, {}, new AbortController()];
 const noObject = [5, "x", null, [], () => {}];
 const noFunction = [5, "x", null, {}, undefined];
 
+const folder = mkdtempSync(path(tmpdir(), "coterie-options-"));
 let it: Cluster;
 let member: Member;
 let grant: Grant;
@@ -22,10 +26,13 @@ beforeAll(async () => {
   member = await it.start(1);
   grant = await member.mutex("held").acquire();
 });
-afterAll(() => it.close());
+afterAll(async () => {
+  await it.close();
+  rmSync(folder, { recursive: true });
+});
 
 const room = () => member.channel("room", { order: "fifo" });
-const base = () => ({ id: 1, members: it.members, dataDir: "unused" });
+const base = () => ({ id: 1, members: it.members, dataDir: folder });
 
 /** For each call: how it is made with such options, and what each of them cannot be. */
 const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<Record<string, readonly unknown[]>> }> =

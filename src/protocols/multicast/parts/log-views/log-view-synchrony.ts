@@ -52,7 +52,7 @@ export function logViewSynchrony<P = string>(
     views: logViews(options.views),
   };
   const wires = viewWires as unknown as Wires<Parts<P>>;
-  const whole = assemble<Parts<P>>("log-view-synchrony", parts, wires, { face: "multicast" });
+  const whole = assemble<Parts<P>>("view-synchrony", parts, wires, { face: "multicast" });
   const { flushed: _flushed, filled: _filled, ...commands } = parts.views.shapes.command;
   const flat = asLayer<LogViewSynchrony<P>>(whole, {
     commands: { ...mapped(commands, () => to("views")), send: to("multicast") },
