@@ -63,6 +63,8 @@ Three commands run these tests:
 
 Tests compare all columns with the code except the number of states or runs, the length found, and the seconds. Those were
 measured when the tables were written, with shrinking, on two busy cores.
+
+[The settings](seeded-bugs/settings.md) say what is run in each search.
 `;
 
 const COLUMNS = [
