@@ -60,8 +60,9 @@ function pageOf(name: string): string {
 function shownOn(name: string): string | null {
   if (!existsSync(pageOf(name))) return null;
   const text = readFileSync(pageOf(name), "utf8");
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  return begin < 0 || end < begin ? null : text.slice(begin + BEGIN.length, end);
+  const begin = text.indexOf(BEGIN);
+  const end = text.indexOf(END, begin);
+  return begin < 0 || end < 0 ? null : text.slice(begin + BEGIN.length, end);
 }
 
 if (isWriting)

@@ -6,7 +6,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { logMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
-import { endure, fate, synchronyOf } from "../protocols/log-stage.ts";
+import { endure, fate, type LogStage, synchronyOf } from "../protocols/log-stage.ts";
 import { range } from "../protocols/sizes.ts";
 import { logMulticastBugs } from "./log-multicast.ts";
 
@@ -28,8 +28,16 @@ function look({ logMulticastSystem: system }: Subject): string | null {
     const members = range(0, given.nodes - 1);
     for (const node of members)
       if (state(node).multicast.order.members.join() !== members.join()) return "the view has who is not there";
+    if (given.nodes > 2 && staysAfterCrash(sim, state)) return "the view has a member that has crashed";
   }
   return null;
+}
+
+/** Whether others still have a node in their view long after it has crashed. */
+function staysAfterCrash(sim: LogStage["sim"], state: LogStage["state"]): boolean {
+  sim.crash(0);
+  sim.run(sim.now + 4_000);
+  return state(1).multicast.order.members.includes(0);
 }
 
 describe("seeded bugs of the multicast through a log", () => {
