@@ -4,8 +4,8 @@ import { coterie } from "./run-here.ts";
 
 test.each([
   [["up", "--nodes", "3", "--byzantine", "3"], "expected --byzantine to be nodes from 0 to 2, got 3"],
-  [["up", "--byzantine", "2=nice"], "expected --byzantine to be node ids, each with a way to lie (mute, equivocate,"],
-  [["up", "--byzantine", "two"], "expected --byzantine to be node ids, each with a way to lie"],
+  [["up", "--byzantine", "2=nice"], "expected --byzantine to be node ids, each with a behavior (mute, equivocate,"],
+  [["up", "--byzantine", "two"], "expected --byzantine to be node ids, each with a behavior"],
   [["up", "--seed", "3"], "expected --seed to come with --byzantine"],
   [
     ["node", "--config", "x", "--id", "1", "--byzantine", "nice"],

@@ -146,7 +146,7 @@ describe("`coterie node` with a journal", () => {
       signal: null,
       stdout: "",
       stderr:
-        'coterie: expected a directory for the journal of paxos, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file\n',
+        'coterie: expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file\n',
     });
     const run = await started("--data", join(folder, "elsewhere"));
     await killed(run);
