@@ -192,17 +192,17 @@ test("76: the only member that the client knows stands still", { tags: ["long"] 
   expect(isAlive(pid)).toBe(false);
 });
 
-test("coterie status reports the server of the locks", async () => {
+test("coterie status reports the leader of the log", async () => {
   await cluster(3);
   const text = await until("the members agree", async () => {
     const { code, stdout } = await coterie("status", "--config", members.config);
     return code === 0 ? stdout : ""; // Not every member knows the leader yet.
   });
-  expect(text).toMatch(/^NODE +PID +STATE +LOCK SERVER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
+  expect(text).toMatch(/^NODE +PID +STATE +LEADER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
   const { nodes } = JSON.parse((await coterie("status", "--config", members.config, "--json")).stdout) as {
-    nodes: { lockServer: number }[];
+    nodes: { leader: number }[];
   };
-  expect(nodes.map(({ lockServer }) => lockServer)).toEqual(Array(3).fill(nodes[0]?.lockServer));
+  expect(nodes.map(({ leader }) => leader)).toEqual(Array(3).fill(nodes[0]?.leader));
 });
 
 test("coterie status reports that no member answers", async () => {

@@ -41,11 +41,11 @@ test("two members are shown and recorded until Ctrl-C, and go on", async () => {
     type: "snapshot",
     cluster: { isAttached: true, takesFaults: false, nodes: [{ id: 1, process: "running" }, { id: 2 }] },
   });
-  await until("a leadership is recorded", () => readFileSync(file, "utf8").includes('"leadership"'), studio);
+  await until("the service is recorded", () => readFileSync(file, "utf8").includes('"service"'), studio);
   studio.signal("SIGINT");
   expect(await studio.finished).toMatchObject({ code: 0 });
   expect(studio.stderr).toMatch(/recorded [\d,]+ entries/);
-  expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*\n(?:.*\n)*.*"leadership"/);
+  expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*\n(?:.*\n)*.*"service"/);
   expect(members.every((member) => member.status().state === "joined")).toBe(true);
   await group.close();
 });

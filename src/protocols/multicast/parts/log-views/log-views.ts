@@ -26,7 +26,7 @@ import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
 import { natural, nullable } from "../../../../core/shape.ts";
 import { exclude, include } from "../../../node-set.ts";
 import { groupUpdateShapes } from "../../../service/coordination-service/group-updates.ts";
-import { rounds } from "./rounds.ts";
+import { CAUGHT_UP, rounds } from "./rounds.ts";
 import {
   coordinatorOf,
   counts,
@@ -123,7 +123,7 @@ type Commands = NonNullable<Protocol<LogViews>["command"]>;
 /** Who is in the group, and whether the log has a leader. */
 function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Commands> {
   const { group: name, backOffMs, maxBackOffMs, stallMs } = options;
-  const { ask, askForSession, enter, dropOut, beginRound, install, considerSuspects } = steps;
+  const { ask, askForSession, enter, dropOut, beginRound, install, considerSuspects, catchUp, resume } = steps;
   return {
     suspect(state, { node }, ctx) {
       if (node === ctx.self) return;
@@ -162,8 +162,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
     led(state, { leader }, ctx) {
       if (leader === null) return ctx.setTimer("stall", stallMs);
       ctx.cancelTimer("stall");
-      if (state.isStalled) ctx.emit({ type: "resumed" });
-      state.isStalled = false;
+      if (state.isStalled) catchUp(state, ctx);
     },
     grouped(state, { name: of, view: revision, members }, ctx) {
       const { membership, session, wait } = state;
@@ -181,7 +180,12 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       beginRound(state, ctx);
     },
     said(state, { name: of, from, text: said, revision }, ctx) {
-      const entry = of === name && state.membership === "inside" ? viewIn(said) : null;
+      if (of !== name || state.membership !== "inside") return;
+      if (said === CAUGHT_UP) {
+        if (from === ctx.self) resume(state, ctx);
+        return;
+      }
+      const entry = viewIn(said);
       if (entry !== null && isCurrent(state, entry.round) && from === coordinatorOf(state))
         install(state, revision, entry, ctx);
     },
@@ -189,7 +193,8 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
 }
 
 /** From what carries the messages, and of operations that were not carried out. */
-function roundCommands({ askForSession, enter, promise, proposeIfFilled, considerSuspects }: Steps): Partial<Commands> {
+function roundCommands(steps: Steps): Partial<Commands> {
+  const { askForSession, enter, promise, proposeIfFilled, considerSuspects, catchUp } = steps;
   return {
     flushed(state, { round, received }, ctx) {
       if (!isCurrent(state, round)) return;
@@ -211,6 +216,7 @@ function roundCommands({ askForSession, enter, promise, proposeIfFilled, conside
       } else if (operation.type === "enterGroup") {
         if (membership === "entering" && operation.wait === wait) enter(state, ctx);
       } else if (operation.type === "expelFromGroup") considerSuspects(state, ctx);
+      else if (operation.text === CAUGHT_UP) catchUp(state, ctx);
       else if (state.isProposed && operation.wait === wait) {
         state.isProposed = false;
         proposeIfFilled(state, ctx);

@@ -20,6 +20,9 @@ import {
 
 export type Ctx = Context<LogViews>;
 
+/** A member that gets its own entry with this text knows all that the log had before. */
+export const CAUGHT_UP = "caught up";
+
 /** How often a member may leave a timer unanswered before it is expelled. */
 const MOST_TRIES = 2;
 
@@ -111,7 +114,21 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
       attempts: 0,
     });
     ctx.cancelTimer("round");
+    resume(state, ctx);
     ctx.emit({ type: "installed", view: number, members: [...members], cut: wasInView ? cut : [] });
+  }
+
+  /** The log has a leader again. What it has of the group meanwhile comes before the entry of this member. */
+  function catchUp(state: State, ctx: Ctx): void {
+    const { membership, session, wait, isStalled } = state;
+    if (!isStalled || membership !== "inside" || session === null) return; // Its next view will do.
+    ask({ type: "say", name, wait, number: 0, to: null, text: CAUGHT_UP }, ctx);
+  }
+
+  function resume(state: State, ctx: Ctx): void {
+    if (!state.isStalled) return;
+    state.isStalled = false;
+    ctx.emit({ type: "resumed" });
   }
 
   /** The lowest member that is not suspected goes first; the others follow if it does not share the suspicion. */
@@ -145,6 +162,6 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
 
   return {
     ...{ askForSession, ask, enter, dropOut, beginRound, promise, notePromise, proposeIfFilled },
-    ...{ install, considerSuspects, expel, pursue },
+    ...{ install, considerSuspects, expel, pursue, catchUp, resume },
   };
 }
