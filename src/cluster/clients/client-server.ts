@@ -14,7 +14,6 @@ import { httpListener } from "../../runtime/http-listener.ts";
 import { BodyRoom, jsonBody } from "../../runtime/json-body.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
-import { isFields } from "../fields.ts";
 import { firstProblem } from "../first-problem.ts";
 import { type Access, mayDo } from "./access-file.ts";
 import { type ClientDoor, unknownCaller } from "./client-door.ts";
@@ -208,7 +207,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
       requireRole(c, "write");
       await next();
     });
-  addSessionPages(held as unknown as Hono, onTheLog(sessions));
+  addSessionPages(held as unknown as Hono, sessions);
   app.route("/v1", held);
   app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "no-page" }, 404));
   app.onError((error, c) => {
@@ -277,16 +276,3 @@ function parsed<T>(shape: z.ZodType<T>, value: unknown, whole: string): T {
   if (read.success) return read.data;
   throw new UsageError("bad-request", firstProblem(read.error, value, whole));
 }
-
-/** Locks and elections of clients are those of the log, whatever members use. */
-const onTheLog = (sessions: SessionHost): SessionHost => ({
-  open(kind, name, wish) {
-    if (!isFields(wish)) return sessions.open(kind, name, wish); // It says what is wrong.
-    const { algorithm = "raft" } = wish;
-    if (algorithm !== "raft")
-      throw new UsageError("bad-request", unexpected("algorithm", "raft, that of all clients, or nothing", algorithm));
-    return sessions.open(kind, name, { ...wish, algorithm });
-  },
-  keep: (id) => sessions.keep(id),
-  release: (id) => sessions.release(id),
-});
