@@ -16,23 +16,11 @@ import {
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
 import type { LogViews } from "../../src/protocols/multicast/parts/log-views/log-views.ts";
 import { serviceProperties } from "../../src/protocols/service/coordination-service/properties.ts";
-import { defaulting, type System } from "../../src/protocols/system.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { type Act, befall, recover } from "./group-adversity.ts";
+import { befall, recover } from "./group-adversity.ts";
 import type { GroupStage } from "./group-stage.ts";
+import { type Fate, quick } from "./log-stage.ts";
 import { range } from "./sizes.ts";
-
-/** Sessions end soon, and logs keep no entries: who was away is brought up to date with a snapshot. */
-const quickly: Readonly<Record<string, object>> = {
-  session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200 },
-  replica: { snapshotChars: 300 },
-  log: { keptEntries: 0 },
-};
-
-const quick = ({ parts, ...rest }: System): System => ({
-  ...rest,
-  parts: Object.fromEntries(Object.entries(parts).map(([name, make]) => [name, defaulting(make, quickly[name] ?? {})])),
-});
 
 const ordersOf: Readonly<Record<Order, readonly Property<never>[]>> = {
   none: [fifoOrder],
@@ -120,12 +108,6 @@ export function channelStage(
 
 export const synchronyOf = ({ records }: Pick<ChannelStage, "records">, order: Order): readonly GroupViolation[] =>
   virtualSynchronyOf(records, { total: order === "total" || order === "causal-total" });
-
-export interface Fate {
-  readonly nodes: number;
-  readonly seed: number;
-  readonly acts: readonly Act[];
-}
 
 /** Lets it all happen and heals; then each node says something. */
 export function endure({ nodes, seed, acts }: Fate, order: Order, system = channelSystem(order)): ChannelStage {

@@ -29,7 +29,7 @@ const quickly: Readonly<Record<string, object>> = {
 };
 
 /** @param keepsAll no snapshot takes anybody past anything. */
-const quick = ({ parts, ...rest }: System, keepsAll: boolean): System => ({
+export const quick = ({ parts, ...rest }: System, keepsAll = false): System => ({
   ...rest,
   parts: Object.fromEntries(
     Object.entries(parts).map(([name, make]) => [

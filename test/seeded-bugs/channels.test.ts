@@ -6,8 +6,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { channelSystem } from "../../src/protocols/multicast/family/channels.ts";
-import { endure, type Fate, synchronyOf } from "../protocols/channel-stage.ts";
-import { adversity } from "../protocols/group-adversity.ts";
+import { endure, synchronyOf } from "../protocols/channel-stage.ts";
+import { fate } from "../protocols/log-stage.ts";
 import { range } from "../protocols/sizes.ts";
 import { channelBugs } from "./channels.ts";
 
@@ -17,15 +17,9 @@ const withBug = (bug: string): Promise<Subject> =>
   import(/* @vite-ignore */ `../../src/protocols/multicast/family/channels.ts?bug=${bug}`);
 
 const RUNS = 12;
-const fates: fc.Arbitrary<Fate> = fc.record({
-  nodes: fc.integer({ min: 2, max: 4 }),
-  seed: fc.nat(),
-  acts: adversity(4, 40),
-});
-
 /** What the first of the runs that goes wrong finds. */
 function look({ channelSystem: systemOf }: Subject): string | null {
-  for (const given of fc.sample(fates, { seed: 7, numRuns: RUNS })) {
+  for (const given of fc.sample(fate(4, 40), { seed: 7, numRuns: RUNS })) {
     try {
       const stage = endure(given, "fifo", systemOf("fifo"));
       const [wrong] = synchronyOf(stage, "fifo");

@@ -1,14 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { channelStage, endure, type Fate, synchronyOf } from "../../../../../test/protocols/channel-stage.ts";
-import { adversity } from "../../../../../test/protocols/group-adversity.ts";
+import { channelStage, endure, synchronyOf } from "../../../../../test/protocols/channel-stage.ts";
+import { type Fate, fate } from "../../../../../test/protocols/log-stage.ts";
 import { range } from "../../../../../test/protocols/sizes.ts";
 import type { Order } from "../../family/channels.ts";
 
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
-
-const fate = (maxNodes: number, acts: number): fc.Arbitrary<Fate> =>
-  fc.record({ nodes: fc.integer({ min: 2, max: maxNodes }), seed: fc.nat(), acts: adversity(maxNodes, acts) });
 
 describe.each(orders)("a channel in views on the log: %s", (order) => {
   it("all members come to be in one view, and all deliver", () => {
