@@ -209,9 +209,9 @@ describe("what is refused", () => {
     );
   });
 
-  test("is another algorithm than that of all clients, and a wish that is no object", async () => {
+  test("is a field that locks do not have, and a body that is no object", async () => {
     const lock = (body: string) => ask("/v1/locks/l", { method: "POST", body });
-    expect((await lock('{"algorithm":"bully"}')).body.error).toContain("expected algorithm to be raft");
+    expect((await lock('{"algorithm":"bully"}')).body.error).toContain("expected algorithm to be absent");
     expect((await lock("[]")).body.error).toContain("expected the body to be an object, got []");
     expect((await lock("null")).body.error).toContain("expected the body to be an object, got null");
   });

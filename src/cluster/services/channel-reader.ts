@@ -60,6 +60,8 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   #missed = 0;
   /** What comes waits: for the state that goes before it, or for word that there is none. */
   #isHeldBack = false;
+  /** How many of the deliveries are in the state that is to come. */
+  #placed = 0;
   #start: ChannelStart | null = null;
   #failure: CoordinationError | null = null;
   #phase: "unclaimed" | "reading" | "ended" = "unclaimed";
@@ -109,17 +111,18 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#isHeldBack = true;
   }
 
-  /** What has come so far is in the state that follows. */
-  forget(): void {
-    this.#empty();
+  /** What has come so far is in the state that follows, if it does. */
+  place(): void {
     this.#isHeldBack = true;
-    this.#press(false);
+    if (this.#missed > 0) this.#empty(); // Without the state there is a gap in any case.
+    this.#placed = this.#deliveries.length;
   }
 
-  /** @param start what is read before all that waits. */
+  /** @param start what is read before what has waited since it was placed; null: all that has waited is read. */
   goOn(start: ChannelStart | null = null): void {
     this.#start = start ?? this.#start;
     this.#isHeldBack = false;
+    if (start !== null) this.#dropPlaced();
     this.#serve();
   }
 
@@ -183,6 +186,17 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  #dropPlaced(): void {
+    const later = this.#deliveries.slice(this.#placed);
+    this.#deliveries = later;
+    this.#next = 0;
+    this.#values = [];
+    this.#place = 0;
+    this.#bytes = later.reduce((sum, item) => sum + ("count" in item ? sizeOf(item) : 0), 0);
+    this.#placed = 0;
+    if (this.#bytes <= LOW_BYTES) this.#press(false);
   }
 
   #empty(): void {

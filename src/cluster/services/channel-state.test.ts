@@ -68,6 +68,21 @@ describe("what a program keeps by a channel", () => {
     expect((await reader.next()).value).toMatchObject({ payload: "after" });
   });
 
+  test("is founded with all that has waited if the state that was to come does not", async () => {
+    const { kept, reader } = played();
+    kept
+      .open(
+        () => reader,
+        () => 0,
+      )
+      .claim(undefined, () => {});
+    reader.take(delivery("1", "before"));
+    kept.onEvent({ type: "placed" });
+    reader.take(delivery("2", "after"));
+    kept.onEvent({ type: "founded" });
+    for (const payload of ["before", "after"]) expect((await reader.next()).value).toMatchObject({ payload });
+  });
+
   test.each([
     [
       "throws",

@@ -67,7 +67,7 @@ export class ChannelState {
     const reader = this.#reader;
     if (reader === null) return; // The others are on their way to hear that there is none.
     if (event.type === "waiting") reader.holdBack();
-    else if (event.type === "placed") reader.forget();
+    else if (event.type === "placed") reader.place();
     else if (event.type === "founded") reader.goOn();
     else if (event.type === "wanted") reader.mark(() => this.#give(Number(event.view), Number(event.place)));
     else if (event.type === "state") this.#take(reader, (event.parts as string[]).join(""));

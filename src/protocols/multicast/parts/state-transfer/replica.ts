@@ -17,6 +17,10 @@ export type Replica = {
     line: string[];
     /** What has been delivered and not been applied yet. */
     waiting: string[];
+    /** How much of that is in the state that it is to get. */
+    covered: number;
+    /** Its own messages that it was delivered since it has read, and was not left out. */
+    own: string[];
     sent: number;
     founded: number;
     view: number;
@@ -63,6 +67,8 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
       holds: false,
       line: [],
       waiting: [],
+      covered: 0,
+      own: [],
       sent: 0,
       founded: 0,
       view: 0,
@@ -72,30 +78,31 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
     command: {
       read(state, _command, ctx) {
         if (state.reads) return;
-        Object.assign(state, { reads: true, line: [], waiting: [] });
+        Object.assign(state, { reads: true, line: [], waiting: [], covered: 0, own: [] });
         ctx.emit({ type: "seeks" });
       },
       stop(state, _command, ctx) {
-        Object.assign(state, { reads: false, holds: false, line: [], waiting: [] });
+        Object.assign(state, { reads: false, holds: false, line: [], waiting: [], covered: 0, own: [] });
         ctx.emit({ type: "lacks" });
       },
       send(state, _command, ctx) {
         state.sent += 1;
         ctx.emit({ type: "sent", payload: `${ctx.self}.${state.sent}/${state.view}` });
       },
-      delivered(state, { payload }) {
+      delivered(state, { payload }, ctx) {
         if (!state.reads) return;
         state.waiting.push(payload);
+        if (payload.startsWith(`${ctx.self}.`)) state.own.push(payload);
         if (state.holds) apply(state);
       },
       waiting(state) {
-        state.holds = false;
+        Object.assign(state, { holds: false, own: [] });
       },
       placed(state) {
-        state.waiting = [];
-        state.holds = false;
+        Object.assign(state, { holds: false, covered: state.waiting.length });
       },
       state(state, { parts }) {
+        state.waiting.splice(0, state.covered);
         state.line = JSON.parse(parts.join("")) as string[];
         state.holds = true;
         apply(state);
@@ -120,8 +127,7 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
         Object.assign(state, { view, members, membership: "member" });
       },
       eject(state) {
-        state.membership = "outside";
-        state.holds = false;
+        Object.assign(state, { membership: "outside", holds: false, own: [] });
       },
     },
     shapes: {
@@ -141,7 +147,7 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
     },
     source: "Schneider, ACM Computing Surveys 1990",
     assumes: [],
-    properties: [oneLine, samePast, nothingTwice, everybodyHolds],
+    properties: [oneLine, samePast, nothingTwice, nothingLost, everybodyHolds],
     costs: [],
     view: ({ holds, reads }) => ({ role: holds ? "holding" : reads ? "waiting" : "away" }),
   };
@@ -193,6 +199,20 @@ const nothingTwice: Property<Replica> = {
   claim: "no state has anything in it twice",
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
+};
+
+/** One that comes back founds with what it had, and the others get that: there are two founders in it then. */
+const nothingLost: Property<Replica> = {
+  name: "nothing lost",
+  claim:
+    "what a reader has sent and was delivered is in the state that it holds, unless it has that from one that came back",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { holds, line, own } = state(node);
+      const isOfReturned = line.filter((each) => each.startsWith("by ")).length > 1;
+      return !holds || isOfReturned || own.every((each) => line.includes(each));
+    }),
 };
 
 const everybodyHolds: Property<Replica> = eventually(

@@ -1,6 +1,6 @@
 /** What members of a group with state transfer say to each other, and to who uses them. */
 import type { NodeId } from "../../../../core/protocol.ts";
-import { natural, oneOf, type Shape, type Shapes, text, variants } from "../../../../core/shape.ts";
+import { natural, oneOf, type Shape, type Shapes, struct, text, variants } from "../../../../core/shape.ts";
 import { type GroupCommand, type GroupEvent, groupCommandShapes } from "../layers.ts";
 
 /** Of one part, in UTF-8. */
@@ -14,22 +14,27 @@ export const MAX_PARTS = 300;
  */
 export type Standing = "seeking" | "returning" | "lacking" | "holding";
 
+/** So many messages and words had been delivered in that view. */
+export interface Place {
+  view: number;
+  place: number;
+}
+
 /** What goes through the order. */
 export type Entry<P> =
   | { type: "message"; payload: P }
   /**
    * How its sender stands in the view in which it says so. `number`: of that view, and which of its words there it is: see
    * `beforeWordsOf`. `place`: where the state was taken that it has got; 0 if it is not about that.
+   * `from`: of one that wants the state, since when what is delivered waits for it.
    */
-  | { type: "standing"; number: number; is: Standing; place: number };
+  | { type: "standing"; number: number; is: Standing; place: number; from: Place };
 
 /** Nobody says so many words on its standing in one view. */
 const WORDS = 2 ** 20;
 /** Words said in a view are numbered from this on, beginning with the next: so their numbers grow, and tell in which view they were said. */
 export const beforeWordsOf = (view: number): number => view * WORDS;
-/** Releases before this one number from 1 on, over all views: their words count in whichever view they are delivered. */
-export const isOfView = (number: number, view: number): boolean =>
-  number < WORDS || Math.floor(number / WORDS) === view;
+export const isOfView = (number: number, view: number): boolean => Math.floor(number / WORDS) === view;
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
   variants<Entry<P>>({
@@ -38,6 +43,7 @@ export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
       number: natural,
       is: oneOf("seeking", "returning", "lacking", "holding"),
       place: natural,
+      from: struct<Place>({ view: natural, place: natural }),
     },
   });
 
@@ -53,11 +59,11 @@ export type StateCommand =
 export type StateEvent =
   /** What is delivered from here on waits: this node was left out, and its state is one of many pasts. */
   | { type: "waiting" }
-  /** What has waited so far is in the state that comes, and is forgotten. */
+  /** What has waited so far is in the state that comes, if it does. */
   | { type: "placed" }
-  /** The state, after which comes what has waited. */
+  /** The state, after which comes what has waited since it was placed. */
   | { type: "state"; parts: string[] }
-  /** There was none: the group's state is this user's own, after which comes what has waited. */
+  /** There was none: the group's state is this user's own, after which comes all that has waited. */
   | { type: "founded" }
   /** The user is to say its state as it is when it has applied all that was delivered before this, and nothing after. */
   | { type: "wanted"; view: number; place: number };
@@ -75,8 +81,10 @@ export type Transfer<P> = {
     spoken: number;
     /** The first of its words since its user wanted the state last. */
     since: number;
+    /** From where on what is delivered waits for a state; null before it is in a view. */
+    from: Place | null;
     /** What has been delivered of members' standings in this view: the same everywhere at each place. */
-    known: Record<NodeId, { number: number; is: Standing }>;
+    known: Record<NodeId, { number: number; is: Standing; from: Place }>;
     /** Of seekers that wait for a state: who gives it to them, and as of which place. The same everywhere, too. */
     sources: Record<NodeId, { from: NodeId; place: number }>;
     /** What this node has got so far of its own. */
