@@ -21,7 +21,6 @@ function linesOf(file: string): [string, string][] {
 const lines = [
   ...["checking.md", "flp.md", "agreement.md"],
   ...["protocols/elected-server/checked.md", "protocols/flood-set.md", "protocols/interactive-consistency.md"],
-  "protocols/names.md",
 ].flatMap(linesOf);
 
 test("there are some", () => {
