@@ -70,6 +70,39 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
   return stage;
 }
 
+const placeAt = ({ sim }: StateStage, node: NodeId): number =>
+  (sim.world.state(node) as Any).inner.multicast.transfer.place;
+
+/** Node 0 has a state of many parts. It crashes once node 2, which has sent a message meanwhile, receives the first ones. */
+export function sourceCrashes(order: AnyMaker, before: (stage: StateStage) => void): StateStage {
+  const stage = stateStage(order, 3, { delayMs: 10 });
+  const { sim, use, send, replica } = stage;
+  const until = (holds: () => boolean): void => {
+    while (!holds()) sim.run(sim.now + 1);
+  };
+  for (const node of [0, 1]) sim.start(node);
+  use(0, "read");
+  sim.run(500);
+  for (let n = 0; n < 40; n++) send(0);
+  sim.run(1_000);
+  sim.start(2);
+  until(() => replica(2).membership === "member");
+  use(2, "read");
+  send(2);
+  before(stage);
+  until(() => (sim.world.state(2) as Any).inner.multicast.transfer.sources[2] !== undefined);
+  if (replica(2).own.length === 0) throw new Error("expected node 2 to be delivered its message before the state");
+  sim.crash(0);
+  sim.run(5_000);
+  return stage;
+}
+
+/** Node 1 wants the state once it has been delivered the message of node 2. */
+export function anotherReadsLater(stage: StateStage): void {
+  while (placeAt(stage, 1) < 2) stage.sim.run(stage.sim.now + 1);
+  stage.use(1, "read");
+}
+
 export interface Misfortune {
   readonly nodes: number;
   readonly seed: number;

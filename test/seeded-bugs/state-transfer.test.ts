@@ -14,7 +14,7 @@ import * as transferring from "../../src/protocols/multicast/parts/state-transfe
 import type { Entry } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
 import * as stacked from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import { befall, recover } from "../protocols/group-adversity.ts";
-import { range, stateStage } from "../protocols/state-stage.ts";
+import { anotherReadsLater, range, sourceCrashes, stateStage } from "../protocols/state-stage.ts";
 import { type StateTransferBug, stateTransferBugs } from "./state-transfer.ts";
 
 const sound = { ...transferring, ...stacked };
@@ -92,6 +92,9 @@ const looks: Readonly<Record<StateTransferBug["by"], (subject: Subject) => strin
     sim.crash(0);
     sim.run(4_000);
     return wrongIn(stage);
+  },
+  "another waits"({ isisWithState }) {
+    return wrongIn(sourceCrashes(isisWithState, anotherReadsLater));
   },
   "random runs"(subject) {
     for (let seed = 1; seed <= SEEDS; seed++) {

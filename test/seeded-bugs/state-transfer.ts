@@ -3,7 +3,7 @@ import type { ServiceBug } from "./service.ts";
 
 export interface StateTransferBug extends Omit<ServiceBug, "by"> {
   /** Which look finds it. */
-  readonly by: "explored" | "left out" | "random runs" | "source crashes";
+  readonly by: "explored" | "left out" | "random runs" | "source crashes" | "another waits";
 }
 
 const file = "src/protocols/multicast/parts/state-transfer/transfer.ts";
@@ -21,9 +21,17 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
     name: "every-seeker-founds",
     summary: "all that want a state found one, where nobody holds any",
     file,
-    find: `      const founder = seekers.find((node) => known[node]?.is === "returning") ?? seekers[0];\n`,
+    find: "      const founder = founderOf(state, seekers);\n",
     replace: `      const founder = wants(known[ctx.self]?.is) ? ctx.self : seekers[0];\n`,
     by: "explored",
+  },
+  {
+    name: "lowest-seeker-founds",
+    summary: "a member founds a state that lacks messages which another one received while it waited for the state",
+    file,
+    find: "seekers.length === 0 ? undefined : seekers.reduce(longest)",
+    replace: "seekers[0]",
+    by: "another waits",
   },
   {
     name: "keeps-what-came-before-the-state",
@@ -45,8 +53,8 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
     name: "silent-in-a-new-view",
     summary: "a member that wants the state does not say so again in the next view",
     file,
-    find: "      if (wants(state.standing)) say(state, ctx, state.standing);\n",
-    replace: "",
+    find: "      state.from ??= here(state);\n      say(state, ctx, state.standing);\n",
+    replace: "      state.from ??= here(state);\n",
     by: "source crashes",
   },
   {
