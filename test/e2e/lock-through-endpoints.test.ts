@@ -99,9 +99,9 @@ describe("at a member", () => {
 
   test("a lock that another holds is waited for as long as is said, or until a signal", async () => {
     const held = await member.mutex("y").acquire();
-    expect(await coterie("lock", "y", ...as("write"), "--timeout", "300ms", ...print)).toMatchObject({
+    expect(await coterie("lock", "y", ...as("write"), "--timeout", "5s", ...print)).toMatchObject({
       code: 75,
-      stderr: expect.stringContaining("was not acquired within 300 ms") as string,
+      stderr: expect.stringContaining("was not acquired within 5000 ms") as string,
     });
     await until("it has left", async () => (await clientsAt(member)) === 0);
     const run = new Coterie("lock", "y", ...as("write"), ...print);

@@ -21,6 +21,8 @@ export interface RestoreStage extends Time {
 /** How long a restore takes at least: tokens may be two seconds behind the clock. */
 export const RESTORING_MS = 2_500;
 const SESSION_MS = 4_000;
+/** Where nothing waits for a session to end: longer than a busy machine pauses a process. */
+const LONG_SESSION_MS = 60_000;
 /** More revisions than all checks together write after the restore. They share a server. */
 const AHEAD = 1_000;
 /** Calls wait until the server answers again. */
@@ -149,11 +151,11 @@ export const restores: readonly Restore[] = [
     async check(stage) {
       const { join, joinBehind, backUp, restore } = stage;
       await backUp();
-      const { member: a, network } = await joinBehind(12_000);
+      const { member: a, network } = await joinBehind(LONG_SESSION_MS);
       const held = await a.mutex("l5").acquire();
       network.cut();
       await restore();
-      const others = [await join(12_000), await join(12_000), await join(12_000)];
+      const others = [await join(LONG_SESSION_MS), await join(LONG_SESSION_MS), await join(LONG_SESSION_MS)];
       const next = await (others[0] as EngineMember).mutex("l5").acquire(SOON);
       network.heal();
       network.reset();

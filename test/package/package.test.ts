@@ -24,6 +24,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { linksOf } from "../docs/markdown.ts";
 import { until } from "../e2e/cluster-under-test.ts";
 import { onFreePorts } from "../network/free-ports.ts";
+import { TEST_TIMEOUT_MS } from "../patience.ts";
 import { entrypoint, installs, workdir } from "./dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -188,7 +189,7 @@ describe("the packed tarball", () => {
       join(vitest, "vitest.mjs"),
       "run",
       "nightly-report",
-      "--testTimeout=200000",
+      `--testTimeout=${TEST_TIMEOUT_MS}`,
     );
     expect(said).toMatch(/2 passed/);
   });
