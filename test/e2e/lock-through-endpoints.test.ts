@@ -97,7 +97,7 @@ describe("at a member", () => {
     expect({ code, stdout, stderr }).toEqual({ code: 9, stdout: "x\n", stderr: "" });
   });
 
-  test("a lock that another holds is waited for as long as is said, or until a signal", async () => {
+  test("lock waits for a held lock until the timeout or a signal", async () => {
     const held = await member.mutex("y").acquire();
     expect(await coterie("lock", "y", ...as("write"), "--timeout", "5s", ...print)).toMatchObject({
       code: 75,

@@ -21,7 +21,7 @@ export interface RestoreStage extends Time {
 /** How long a restore takes at least: tokens may be two seconds behind the clock. */
 export const RESTORING_MS = 2_500;
 const SESSION_MS = 4_000;
-/** Where nothing waits for a session to end: longer than a busy machine pauses a process. */
+/** For checks that do not wait for a session to end: longer than a busy machine pauses a process. */
 const LONG_SESSION_MS = 60_000;
 /** More revisions than all checks together write after the restore. They share a server. */
 const AHEAD = 1_000;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
 import { type Replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
-import { beforeWordsOf } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
+import { beforeWordsOf, type Transfer } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
 import { causalTotalWithState, isisWithState } from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
@@ -35,6 +35,9 @@ export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, 
 
 const system = (order: AnyMaker): Protocol<Vocabulary> => withReplica(monitored(order))();
 
+const transferAt = (sim: Simulation<Any>, node: NodeId): Transfer<unknown>["state"] =>
+  (sim.world.state(node) as Any).inner.multicast.transfer;
+
 export function stateStage(order: AnyMaker, nodes: number, options: Partial<SimulationOptions<Any>> = {}): StateStage {
   const sim = simulation<Any>({
     protocol: linked(system(order) as Any) as Any,
@@ -59,7 +62,7 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
     tell: (node, command) => sim.command(node, { type: "multicast", body: command } as Any),
     payloads: (node) => stage.replica(node).line,
     words: (node) => {
-      const { spoken, view } = (sim.world.state(node) as Any).inner.multicast.transfer;
+      const { spoken, view } = transferAt(sim, node);
       return Math.max(0, spoken - beforeWordsOf(view));
     },
     replica: (node) => (sim.world.state(node) as Any).inner.replica,
@@ -70,10 +73,7 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
   return stage;
 }
 
-const placeAt = ({ sim }: StateStage, node: NodeId): number =>
-  (sim.world.state(node) as Any).inner.multicast.transfer.place;
-
-/** Node 0 has a state of many parts. It crashes once node 2, which has sent a message meanwhile, receives the first ones. */
+/** Node 0 has a state of many parts. It crashes when node 2, which has sent a message in the meantime, is about to receive them. */
 export function sourceCrashes(order: AnyMaker, before: (stage: StateStage) => void): StateStage {
   const stage = stateStage(order, 3, { delayMs: 10 });
   const { sim, use, send, replica } = stage;
@@ -90,16 +90,16 @@ export function sourceCrashes(order: AnyMaker, before: (stage: StateStage) => vo
   use(2, "read");
   send(2);
   before(stage);
-  until(() => (sim.world.state(2) as Any).inner.multicast.transfer.sources[2] !== undefined);
-  if (replica(2).own.length === 0) throw new Error("expected node 2 to be delivered its message before the state");
+  until(() => transferAt(sim, 2).sources[2] !== undefined);
+  if (replica(2).own.length === 0) throw new Error("expected node 2 to receive its own message before the state");
   sim.crash(0);
   sim.run(5_000);
   return stage;
 }
 
-/** Node 1 wants the state once it has been delivered the message of node 2. */
+/** Node 1 asks for the state after it has received the message of node 2. */
 export function anotherReadsLater(stage: StateStage): void {
-  while (placeAt(stage, 1) < 2) stage.sim.run(stage.sim.now + 1);
+  while (transferAt(stage.sim, 1).place < 2) stage.sim.run(stage.sim.now + 1);
   stage.use(1, "read");
 }
 

@@ -17,6 +17,7 @@ const withBug = (bug: string): Promise<Subject> =>
   import(/* @vite-ignore */ `../../src/protocols/multicast/family/channels.ts?bug=${bug}`);
 
 const RUNS = 12;
+
 /** What the first of the runs that goes wrong finds. */
 function look({ channelSystem: systemOf }: Subject): string | null {
   for (const given of fc.sample(fate(4, 40), { seed: 7, numRuns: RUNS })) {

@@ -27,7 +27,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "lowest-seeker-founds",
-    summary: "a member founds a state that lacks messages which another one received while it waited for the state",
+    summary: "the founded state lacks messages that another member received while it waited for the state",
     file,
     find: "seekers.length === 0 ? undefined : seekers.reduce(longest)",
     replace: "seekers[0]",
@@ -53,8 +53,8 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
     name: "silent-in-a-new-view",
     summary: "a member that wants the state does not say so again in the next view",
     file,
-    find: "      state.from ??= here(state);\n      say(state, ctx, state.standing);\n",
-    replace: "      state.from ??= here(state);\n",
+    find: "      state.waitingSince ??= here(state);\n      say(state, ctx, state.standing);\n",
+    replace: "      state.waitingSince ??= here(state);\n",
     by: "source crashes",
   },
   {

@@ -209,7 +209,7 @@ describe("what is refused", () => {
     );
   });
 
-  test("is a field that locks do not have, and a body that is no object", async () => {
+  test("is an unknown field, and a body that is not an object", async () => {
     const lock = (body: string) => ask("/v1/locks/l", { method: "POST", body });
     expect((await lock('{"algorithm":"bully"}')).body.error).toContain("expected algorithm to be absent");
     expect((await lock("[]")).body.error).toContain("expected the body to be an object, got []");

@@ -39,6 +39,17 @@ async function all(reader: AsyncIterable<Read>): Promise<string[]> {
 }
 
 describe("a reader", () => {
+  test("keeps the covered deliveries until the state comes, unless some are missing already", () => {
+    const { reader, pressure } = played();
+    reader.claim(undefined, () => {});
+    for (let n = 0; n < 5; n++) reader.take(large(String(n)));
+    reader.place();
+    expect([reader.unread, pressure]).toEqual([5, [true]]);
+    for (let n = 5; n < 20; n++) reader.take(large(String(n)));
+    reader.place();
+    expect([reader.unread, pressure]).toEqual([0, [true, false]]);
+  });
+
   test("gets each message of a delivery, with its place", async () => {
     const { reader } = played();
     reader.claim(undefined, () => {});

@@ -60,7 +60,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   #missed = 0;
   /** What comes waits: for the state that goes before it, or for word that there is none. */
   #isHeldBack = false;
-  /** How many of the deliveries are in the state that is to come. */
+  /** How many of the deliveries the state that is to come covers. */
   #placed = 0;
   #start: ChannelStart | null = null;
   #failure: CoordinationError | null = null;
@@ -111,14 +111,17 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#isHeldBack = true;
   }
 
-  /** What has come so far is in the state that follows, if it does. */
+  /** The state that is to come covers all deliveries so far. They are kept in case it does not come. */
   place(): void {
     this.#isHeldBack = true;
-    if (this.#missed > 0) this.#empty(); // Without the state there is a gap in any case.
+    if (this.#missed > 0) {
+      this.#empty(); // They have a gap already, so only the state is of use.
+      this.#press(false);
+    }
     this.#placed = this.#deliveries.length;
   }
 
-  /** @param start what is read before what has waited since it was placed; null: all that has waited is read. */
+  /** @param start the state, which the reader gets before deliveries since `place()`; null: it gets all waiting deliveries. */
   goOn(start: ChannelStart | null = null): void {
     this.#start = start ?? this.#start;
     this.#isHeldBack = false;

@@ -21,7 +21,8 @@ function played(partBytes = 60_000) {
     onPressure() {},
     onEnd: () => kept.ended(reader),
   });
-  return { told, kept, reader };
+  const open = (state: () => unknown) => kept.open(() => reader, state).claim(undefined, () => {});
+  return { told, kept, reader, open };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => queueMicrotask(resolve));
@@ -29,14 +30,9 @@ const delivery = (id: string, value: unknown) => ({ from: 2, view: 1, id, count:
 
 describe("what a program keeps by a channel", () => {
   test("is said once all before that place has been applied, and nothing after it", async () => {
-    const { told, kept, reader } = played();
+    const { told, kept, reader, open } = played();
     const line: unknown[] = [];
-    kept
-      .open(
-        () => reader,
-        () => line,
-      )
-      .claim(undefined, () => {});
+    open(() => line);
     kept.onEvent({ type: "founded" });
     reader.take(delivery("1", "a"));
     kept.onEvent({ type: "wanted", view: 1, place: 2 });
@@ -52,13 +48,8 @@ describe("what a program keeps by a channel", () => {
   });
 
   test("comes before all that has waited, and what was before its place is dropped", async () => {
-    const { kept, reader } = played();
-    kept
-      .open(
-        () => reader,
-        () => 0,
-      )
-      .claim(undefined, () => {});
+    const { kept, reader, open } = played();
+    open(() => 0);
     reader.take(delivery("1", "before"));
     const first = reader.next();
     kept.onEvent({ type: "placed" });
@@ -68,14 +59,9 @@ describe("what a program keeps by a channel", () => {
     expect((await reader.next()).value).toMatchObject({ payload: "after" });
   });
 
-  test("is founded with all that has waited if the state that was to come does not", async () => {
-    const { kept, reader } = played();
-    kept
-      .open(
-        () => reader,
-        () => 0,
-      )
-      .claim(undefined, () => {});
+  test("is founded with all waiting messages if the expected state does not come", async () => {
+    const { kept, reader, open } = played();
+    open(() => 0);
     reader.take(delivery("1", "before"));
     kept.onEvent({ type: "placed" });
     reader.take(delivery("2", "after"));
@@ -95,19 +81,14 @@ describe("what a program keeps by a channel", () => {
     ["is too large", () => "x".repeat(16 * 1024 * 1024), "at most 16777216 bytes of JSON, got 16777"],
   ] as const)("that %s is refused to who comes, and who has it goes on", async (_what, state, why) => {
     const giver = played();
-    giver.kept.open(() => giver.reader, state).claim(undefined, () => {});
+    giver.open(state);
     giver.kept.onEvent({ type: "founded" });
     giver.kept.onEvent({ type: "wanted", view: 1, place: 1 });
     const next = giver.reader.next();
     await settled();
     const { parts = [] } = giver.told[1] as Told;
     const comer = played();
-    comer.kept
-      .open(
-        () => comer.reader,
-        () => 0,
-      )
-      .claim(undefined, () => {});
+    comer.open(() => 0);
     comer.kept.onEvent({ type: "placed" });
     comer.kept.onEvent({ type: "state", parts });
     await expect(comer.reader.next()).rejects.toThrow(why);
@@ -120,13 +101,8 @@ describe("what a program keeps by a channel", () => {
 
   test("what is not what a member says is refused", async () => {
     for (const text of ["{", "null", "3", "{}", '{"refusal":3}']) {
-      const { kept, reader } = played();
-      kept
-        .open(
-          () => reader,
-          () => 0,
-        )
-        .claim(undefined, () => {});
+      const { kept, reader, open } = played();
+      open(() => 0);
       kept.onEvent({ type: "state", parts: [text] });
       await expect(reader.next()).rejects.toMatchObject({ code: "state-refused" });
     }

@@ -17,9 +17,9 @@ export type Replica = {
     line: string[];
     /** What has been delivered and not been applied yet. */
     waiting: string[];
-    /** How much of that is in the state that it is to get. */
+    /** How many of these the state that it waits for covers. */
     covered: number;
-    /** Its own messages that it was delivered since it has read, and was not left out. */
+    /** Its own messages that were delivered to it since it began to read and was last in the group without a break. */
     own: string[];
     sent: number;
     founded: number;
@@ -201,11 +201,10 @@ const nothingTwice: Property<Replica> = {
   holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
 };
 
-/** One that comes back founds with what it had, and the others get that: there are two founders in it then. */
+/** A member that comes back may found with its old state, which then has two founders. Messages that others received meanwhile are not in it. */
 const nothingLost: Property<Replica> = {
   name: "nothing lost",
-  claim:
-    "what a reader has sent and was delivered is in the state that it holds, unless it has that from one that came back",
+  claim: "a state holds its reader's own delivered messages, unless a member that came back founded it",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {

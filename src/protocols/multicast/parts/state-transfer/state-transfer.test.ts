@@ -106,13 +106,13 @@ describe("state transfer: who comes", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("founds with what it was delivered while it waited, if the source crashes", () => {
+  it("founds with the messages that it received while it waited, if the source crashes", () => {
     const { sim, replica } = sourceCrashes(stacksWithState.isis, () => {});
     expect(replica(2).line).toEqual([expect.stringMatching(/^by 2/), "2.1/2"]);
     expect(sim.violations).toEqual([]);
   });
 
-  it("founds if it has waited longest: it was delivered all that others were while they waited", () => {
+  it("founds if it has waited longest: it has received every message that the others received", () => {
     const { sim, replica } = sourceCrashes(stacksWithState.isis, anotherReadsLater);
     expect(replica(2).line).toEqual([expect.stringMatching(/^by 2/), "2.1/2"]);
     expect(replica(1).line).toEqual(replica(2).line);

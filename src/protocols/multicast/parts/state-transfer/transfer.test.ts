@@ -29,7 +29,7 @@ function member() {
       tell({
         type: "deliver",
         from,
-        payload: { type: "standing", number, is, place: 0, from: { view: 0, place: 0 } },
+        payload: { type: "standing", number, is, place: 0, waitingSince: { view: 0, place: 0 } },
         id: "",
       }),
     standing: () => state.standing,
@@ -38,7 +38,7 @@ function member() {
 const word = (view: number, place: number): number => beforeWordsOf(view) + place;
 const says = (number: number, is: Standing) => ({
   type: "say",
-  payload: { type: "standing", number, is, place: 0, from: expect.anything() },
+  payload: { type: "standing", number, is, place: 0, waitingSince: expect.anything() },
 });
 
 describe("words on how a member stands", () => {

@@ -5,9 +5,9 @@
  *   (1) who wants the state says so in the order; where it is delivered, members that have not yet said in this view how they
  *       stand do so;
  *   (2) at the first place where a member is known to hold, that member is the source of all that want it: its user says its
- *       state as of that place, and with it they forget what came before;
+ *       state as of that place, which replaces all earlier deliveries;
  *   (3) where all members have said that they hold none, one that wants it founds: those that had it before come first, then the
- *       one that has waited longest, as it was delivered all that others were meanwhile;
+ *       one that has waited longest, because it has received every message that the others received while they waited;
  *   (4) the state goes to who wants it in parts, which it asks for; having all, it says in the order that it holds, and is
  *       given the state where that is delivered;
  *   (5) where the source is known to hold no more, or the view changes, it begins anew.
@@ -38,17 +38,18 @@ type State = Transfer<unknown>["state"];
 /** In this view. */
 const isSilent = ({ spoken, view }: State): boolean => spoken <= beforeWordsOf(view);
 
-const BEGINNING: Place = { view: 0, place: 0 };
+/** Before every other position. */
+const START: Place = { view: 0, place: 0 };
 const here = ({ view, place }: State): Place => ({ view, place });
 
 const isEarlier = (one: Place, other: Place): boolean =>
   one.view < other.view || (one.view === other.view && one.place < other.place);
 
-/** Of those that want the state where nobody has it: the one whose state it is to be. */
+/** If no member has the state: the seeker whose state becomes that of the group. */
 function founderOf({ known }: State, seekers: readonly NodeId[]): NodeId | undefined {
   const returning = seekers.find((node) => known[node]?.is === "returning");
-  const fromOf = (node: NodeId): Place => (known[node] as State["known"][NodeId]).from;
-  const longest = (one: NodeId, other: NodeId): NodeId => (isEarlier(fromOf(other), fromOf(one)) ? other : one);
+  const sinceOf = (node: NodeId): Place => (known[node] as State["known"][NodeId]).waitingSince;
+  const longest = (one: NodeId, other: NodeId): NodeId => (isEarlier(sinceOf(other), sinceOf(one)) ? other : one);
   return returning ?? (seekers.length === 0 ? undefined : seekers.reduce(longest));
 }
 
@@ -84,18 +85,16 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
     if (state.membership !== "member") return; // Who wants the state says so in the next view.
     state.spoken = Math.max(state.spoken, beforeWordsOf(state.view)) + 1;
-    ctx.emit({
-      type: "say",
-      payload: { type: "standing", number: state.spoken, is, place, from: state.from ?? BEGINNING },
-    });
+    const waitingSince = state.waitingSince ?? START;
+    ctx.emit({ type: "say", payload: { type: "standing", number: state.spoken, is, place, waitingSince } });
   }
 
   /** What was said in an earlier view says nothing of this one: its speaker may have got the state since, or founded it. */
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
-    const { number, is, place, from: waitsFrom } = said;
+    const { number, is, place, waitingSince } = said;
     if (!isOfView(number, state.view)) return;
     if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
-    state.known[from] = { number, is, from: waitsFrom };
+    state.known[from] = { number, is, waitingSince };
     delete state.sources[from];
     if (from === ctx.self && place > 0) receiveState(state, ctx);
     if (is !== "holding") abandon(state, from, ctx);
@@ -144,9 +143,9 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
   }
 
   function found(state: State, founder: NodeId, ctx: Ctx): void {
-    state.known[founder] = { number: 0, from: BEGINNING, ...state.known[founder], is: "holding" };
+    state.known[founder] = { number: 0, waitingSince: START, ...state.known[founder], is: "holding" };
     if (state.standing === "holding" && !state.members.includes(ctx.self)) {
-      Object.assign(state, { standing: "returning", from: here(state) }); // They have begun anew without it.
+      Object.assign(state, { standing: "returning", waitingSince: here(state) }); // The others founded a new state without it.
       ctx.emit({ type: "waiting" });
     }
     if (founder !== ctx.self || !isPresent(state, ctx.self)) return;
@@ -157,7 +156,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
   function beginRequests(state: State, ctx: Ctx): void {
     state.parts = [];
     if (!isPresent(state, ctx.self)) return; // Its user has changed its mind, and so it has said.
-    if (state.standing === "holding") Object.assign(state, { standing: "seeking", from: here(state) });
+    if (state.standing === "holding") Object.assign(state, { standing: "seeking", waitingSince: here(state) });
     ctx.emit({ type: "placed" });
     request(state, ctx);
   }
@@ -182,11 +181,11 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
       for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
       ctx.emit({ type: "installed", view, members });
       if (!wants(state.standing)) return;
-      state.from ??= here(state);
+      state.waitingSince ??= here(state);
       say(state, ctx, state.standing);
     },
     eject(state, _command, ctx) {
-      Object.assign(state, { ...nothing(), members: [], membership: "outside", from: null });
+      Object.assign(state, { ...nothing(), members: [], membership: "outside", waitingSince: null });
       ctx.cancelTimer("request");
       ctx.emit({ type: "ejected" });
       if (state.standing !== "holding") return;
@@ -204,7 +203,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
       membership: begin === "inside" ? "member" : "outside",
       spoken: 0,
       since: 0,
-      from: null,
+      waitingSince: null,
       ...nothing(),
     }),
     receive: {
@@ -246,7 +245,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
         if (state.standing !== "lacking") return;
         state.standing = "seeking";
         state.since = state.spoken + 1;
-        state.from = state.membership === "outside" ? null : here(state);
+        state.waitingSince = state.membership === "outside" ? null : here(state);
         say(state, ctx, state.standing);
       },
       lack(state, _command, ctx) {

@@ -14,7 +14,7 @@ export const MAX_PARTS = 300;
  */
 export type Standing = "seeking" | "returning" | "lacking" | "holding";
 
-/** So many messages and words had been delivered in that view. */
+/** A position in the order: a view, and how many entries had been delivered in it. */
 export interface Place {
   view: number;
   place: number;
@@ -26,14 +26,15 @@ export type Entry<P> =
   /**
    * How its sender stands in the view in which it says so. `number`: of that view, and which of its words there it is: see
    * `beforeWordsOf`. `place`: where the state was taken that it has got; 0 if it is not about that.
-   * `from`: of one that wants the state, since when what is delivered waits for it.
+   * `waitingSince`: if the sender wants the state, the position from which on its deliveries wait for it.
    */
-  | { type: "standing"; number: number; is: Standing; place: number; from: Place };
+  | { type: "standing"; number: number; is: Standing; place: number; waitingSince: Place };
 
 /** Nobody says so many words on its standing in one view. */
 const WORDS = 2 ** 20;
 /** Words said in a view are numbered from this on, beginning with the next: so their numbers grow, and tell in which view they were said. */
 export const beforeWordsOf = (view: number): number => view * WORDS;
+/** Whether a word with this number was said in that view. */
 export const isOfView = (number: number, view: number): boolean => Math.floor(number / WORDS) === view;
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
@@ -43,7 +44,7 @@ export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
       number: natural,
       is: oneOf("seeking", "returning", "lacking", "holding"),
       place: natural,
-      from: struct<Place>({ view: natural, place: natural }),
+      waitingSince: struct<Place>({ view: natural, place: natural }),
     },
   });
 
@@ -59,11 +60,11 @@ export type StateCommand =
 export type StateEvent =
   /** What is delivered from here on waits: this node was left out, and its state is one of many pasts. */
   | { type: "waiting" }
-  /** What has waited so far is in the state that comes, if it does. */
+  /** The state that is to come covers all deliveries so far. They still wait, in case it does not come. */
   | { type: "placed" }
-  /** The state, after which comes what has waited since it was placed. */
+  /** The state. Deliveries since `placed` follow it. */
   | { type: "state"; parts: string[] }
-  /** There was none: the group's state is this user's own, after which comes all that has waited. */
+  /** No member has a state: this user's own becomes the state of the group, and all waiting deliveries follow it. */
   | { type: "founded" }
   /** The user is to say its state as it is when it has applied all that was delivered before this, and nothing after. */
   | { type: "wanted"; view: number; place: number };
@@ -81,10 +82,10 @@ export type Transfer<P> = {
     spoken: number;
     /** The first of its words since its user wanted the state last. */
     since: number;
-    /** From where on what is delivered waits for a state; null before it is in a view. */
-    from: Place | null;
+    /** The position from which on deliveries wait for a state; null before this node is in a view. */
+    waitingSince: Place | null;
     /** What has been delivered of members' standings in this view: the same everywhere at each place. */
-    known: Record<NodeId, { number: number; is: Standing; from: Place }>;
+    known: Record<NodeId, { number: number; is: Standing; waitingSince: Place }>;
     /** Of seekers that wait for a state: who gives it to them, and as of which place. The same everywhere, too. */
     sources: Record<NodeId, { from: NodeId; place: number }>;
     /** What this node has got so far of its own. */
