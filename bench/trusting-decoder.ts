@@ -35,6 +35,7 @@ export function trustingDecoder(shape: ShapeNode): Decode {
       return (from) => (decoders[byte(from)] as Decode)(from);
     }
     case "perNode":
+    case "chunk":
     case "evolving":
       throw new Error("no message of an algorithm is measured that has such a field");
   }

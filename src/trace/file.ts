@@ -2,6 +2,7 @@
  * A trace as a file: JSON lines, first the header, then one entry per line, each with its vector clock as
  * `clock: { "0": 3, "2": 1 }`. See docs/traces.md.
  */
+import { reviveChunk } from "../core/chunk.ts";
 import type { VectorClock } from "../core/clocks.ts";
 import { UsageError } from "../core/errors.ts";
 import { clockKeeper, vectorClocks } from "./causality.ts";
@@ -121,7 +122,7 @@ function* linesOf(text: string): Generator<{ line: string; number: number; isUnf
 
 function parsed(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return JSON.parse(line, line.includes('"$chunk"') ? reviveChunk : undefined);
   } catch {
     return undefined;
   }

@@ -19,7 +19,8 @@
 import { crc32 } from "node:zlib";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { ShapeNode } from "../../core/shape.ts";
-import { Reader, Writer } from "../wire.ts";
+import { Reader, type Writer } from "../wire.ts";
+import { type ChunkFiles, RecordWriter } from "./chunk-files.ts";
 
 const MAGIC = "COTERIE-JOURNAL\n";
 const VERSION = 1;
@@ -39,6 +40,8 @@ export interface Entry {
   readonly kind: RecordKind;
   readonly at: number;
   readonly length: number;
+  /** The chunks that it names, by their numbers; not noted of a journal that is only read. */
+  readonly chunks?: readonly number[];
 }
 
 /** What a slot's declaration says. */
@@ -64,12 +67,12 @@ export class Batch {
   readonly entries: Entry[] = [];
   /** Called once it is durable. */
   readonly waiting: (() => void)[] = [];
-  readonly #writer: Writer;
+  readonly #writer: RecordWriter;
 
   /** @param before one that is done with, whose room is used again: to grow anew is to copy, and leaves much to be collected. */
   constructor(before: Batch | null = null) {
     const isOfUse = before !== null && before.#writer.buffer.length <= MAX_KEPT_BYTES;
-    this.#writer = isOfUse ? before.#writer : new Writer(256);
+    this.#writer = isOfUse ? before.#writer : new RecordWriter(256);
     this.#writer.position = BATCH_BYTES;
   }
 
@@ -86,9 +89,11 @@ export class Batch {
     this.#writer.room(bytes);
   }
 
-  /** Adds a record with the payload that `write` writes; adds nothing if that throws. */
-  add(slot: number, kind: RecordKind, write: (into: Writer) => void): void {
+  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param files of the slot's chunks */
+  add(slot: number, kind: RecordKind, write: (into: Writer) => void, files: ChunkFiles | null = null): void {
     const writer = this.#writer;
+    writer.files = files;
+    writer.named = [];
     const start = writer.position;
     const at = start + RECORD_BYTES;
     try {
@@ -103,7 +108,8 @@ export class Batch {
     writer.buffer.writeUInt16LE(slot, start);
     writer.buffer[start + 2] = kinds.indexOf(kind);
     writer.buffer.writeUInt32LE(length, start + 3);
-    this.entries.push({ slot, kind, at, length });
+    const { named: chunks } = writer;
+    this.entries.push(chunks.length === 0 ? { slot, kind, at, length } : { slot, kind, at, length, chunks });
   }
 
   /** What it holds, to be taken back to. */

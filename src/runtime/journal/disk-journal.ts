@@ -12,7 +12,7 @@ import { problem, type Shape, type ShapeNode, struct, text } from "../../core/sh
 import type { Log } from "../log.ts";
 import { type JournalCounts, measure } from "../metrics.ts";
 import type { Platform } from "../platform/platform.ts";
-import { codecOf, Reader, type Writer } from "../wire.ts";
+import { codecOf, type Writer } from "../wire.ts";
 import {
   Batch,
   type Declaration,
@@ -24,6 +24,7 @@ import {
   type Scan,
   writeDeclaration,
 } from "./batches.ts";
+import { ChunkFiles, RecordReader } from "./chunk-files.ts";
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, type Place, reasonOf } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
@@ -66,7 +67,7 @@ export async function openJournal(directory: string, options: JournalOptions): P
         },
       );
     try {
-      const journal = new DiskJournal(place, file, scan, { ...options, limits });
+      const journal = new DiskJournal(place, file, scan, await folder.list(), { ...options, limits });
       if (!scan.isMarked) await journal.mark();
       requireOwner(journal, directory, options.owner);
       return journal;
@@ -105,6 +106,9 @@ interface Kept {
   /** How much replaced its records last: what replaces them next will be about as much. */
   compactedBytes: number;
   isTaken: boolean;
+  readonly files: ChunkFiles;
+  /** The chunks that its durable records name, by their numbers; null before they have been read. */
+  chunks: Set<number> | null;
 }
 
 /** So many times that is made room for, before its records are replaced. */
@@ -120,6 +124,12 @@ const MAX_NAME_LENGTH = 200;
 class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
+  /** The files in its folder when it was opened. */
+  readonly #names: readonly string[];
+  /** How many bytes of chunks have not been written yet. */
+  readonly #waitingChunks = { bytes: 0 };
+  /** Slots whose records have been replaced since files of chunks were last removed. */
+  readonly #replaced = new Set<Kept>();
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
   /** Slots that had a name once. */
@@ -147,10 +157,12 @@ class DiskJournal implements Journal {
     place: Place,
     file: JournalFile,
     scan: Scan,
+    names: readonly string[],
     options: JournalOptions & { readonly limits: JournalLimits },
   ) {
     this.#place = place;
     this.#options = options;
+    this.#names = names;
     this.#file = file;
     this.#number = scan.number;
     this.#isMarked = scan.isMarked;
@@ -243,9 +255,24 @@ class DiskJournal implements Journal {
     if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
     if (number >= maxSlots || number > MAX_SLOT) throw tooMany(maxSlots, name);
-    const kept: Kept = { number, declared: NOBODY, shape, places: [], bytes: 0, compactedBytes: 0, isTaken: false };
+    const kept = this.#keptOf(number, NOBODY, shape);
     this.#numbered.push(kept);
     return this.#declareAs(kept, { name, shape });
+  }
+
+  #keptOf(number: number, declared: Declaration, shape: ShapeNode): Kept {
+    const files = new ChunkFiles(this.#place, number, this.#names, this.#waitingChunks);
+    return {
+      number,
+      declared,
+      shape,
+      places: [],
+      bytes: 0,
+      compactedBytes: 0,
+      isTaken: false,
+      files,
+      chunks: null,
+    };
   }
 
   #declareAs(kept: Kept, declaration: Declaration): Kept {
@@ -255,11 +282,11 @@ class DiskJournal implements Journal {
     return kept;
   }
 
-  #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
+  #add({ number, files }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
     this.#requireOpen();
     if (this.#phase === "failed") return; // Its node has been told to stop.
     const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
-    this.#pending.add(number, kind, (into) => {
+    const writeRecord = (into: Writer): void => {
       const start = into.position;
       write(into);
       if (kind !== "declare" && into.position - start > maxRecordBytes)
@@ -267,8 +294,9 @@ class DiskJournal implements Journal {
           "large-record",
           unexpected("a record of the journal", `at most ${maxRecordBytes} bytes`, into.position - start),
         );
-    });
-    if (this.#pending.bytes > maxPendingBytes)
+    };
+    this.#pending.add(number, kind, writeRecord, files);
+    if (this.#pending.bytes + this.#waitingChunks.bytes > maxPendingBytes)
       return this.#fail(
         new EnvironmentError(
           "slow-disk",
@@ -291,6 +319,7 @@ class DiskJournal implements Journal {
     while (this.#hasWork && this.#phase !== "failed") {
       const waiting = await this.#writeNext().catch((error: unknown) => this.#fail(error));
       for (const then of waiting ?? []) then();
+      for (const kept of this.#replaced) await this.#removeChunks(kept);
       if (this.#phase === "open" && this.#rewriting === null && this.#isMostlyReplaced()) this.#beginRewriting();
     }
     this.#working = null;
@@ -308,7 +337,9 @@ class DiskJournal implements Journal {
     this.#pending = new Batch(this.#done);
     this.#done = null;
     this.#leaving = batch;
-    const start = this.#file.end;
+    for (const { slot, chunks = [] } of batch.entries)
+      for (const number of chunks) await this.#writeChunk(this.#numbered[slot] as Kept, number);
+    const start = this.#file.end; // Not before: a copy may have taken its place.
     await this.#write(batch);
     for (const entry of batch.entries) {
       this.#apply(entry, start + entry.at, () => batch.payload(entry));
@@ -317,6 +348,21 @@ class DiskJournal implements Journal {
     this.#leaving = null;
     this.#done = batch;
     return batch.waiting;
+  }
+
+  async #writeChunk({ files }: Kept, number: number): Promise<void> {
+    const bytes = await files.write(number);
+    if (this.#options.counts !== undefined) this.#options.counts.bytes += bytes;
+  }
+
+  /** The files of chunks that no record names any more, or will once it is written. */
+  async #removeChunks(kept: Kept): Promise<void> {
+    this.#replaced.delete(kept);
+    if (kept.chunks === null) return;
+    const live = new Set(kept.chunks);
+    for (const { slot, chunks = [] } of this.#pending.entries)
+      if (slot === kept.number) for (const number of chunks) live.add(number);
+    await kept.files.keep(live);
   }
 
   async #write(batch: Batch): Promise<void> {
@@ -336,13 +382,21 @@ class DiskJournal implements Journal {
   }
 
   /** Takes note of an entry that is durable at this place of the file. */
-  #apply({ slot, kind, length }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
+  #apply({ slot, kind, length, chunks }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
     if (kind === "declare") return this.#declare(slot, readDeclaration(payload(at, length)));
     const kept = this.#numbered[slot];
     if (kept === undefined) throw damaged(this.#file.path, at, "it has a record of a slot that it does not declare");
-    if (kind === "compact") forget(kept);
+    if (kind === "compact") this.#forgetRecords(kept);
     kept.places.push(at, length);
     kept.bytes += length;
+    for (const number of chunks ?? []) kept.chunks?.add(number);
+  }
+
+  #forgetRecords(kept: Kept): void {
+    kept.places = [];
+    kept.bytes = 0;
+    kept.chunks?.clear();
+    if (!kept.files.isEmpty) this.#replaced.add(kept);
   }
 
   #declare(number: number, declared: Declaration): void {
@@ -350,34 +404,34 @@ class DiskJournal implements Journal {
     if (known !== undefined) {
       known.declared = declared;
       if (!known.isTaken) known.shape = declared.shape;
-      return forget(known);
+      return this.#forgetRecords(known);
     }
-    const kept: Kept = {
-      number,
-      declared,
-      shape: declared.shape,
-      places: [],
-      bytes: 0,
-      compactedBytes: 0,
-      isTaken: false,
-    };
-    this.#numbered[number] = kept;
+    this.#numbered[number] = this.#keptOf(number, declared, declared.shape);
   }
 
   /** What the slot holds: in the file, and on its way there. */
   #recordsOf(kept: Kept): unknown[] {
-    const { places, declared, number } = kept;
+    const { places, declared, number, files } = kept;
     let codec = codecOf<unknown>(declared.shape);
     let records: unknown[] = [];
-    for (let i = 0; i < places.length; i += 2)
-      records.push(codec.read(new Reader(this.#file.read(places[i] as number, places[i + 1] as number))));
+    const named = new Set<number>();
+    const read = (payload: Buffer): void => {
+      const reader = new RecordReader(payload, (reference) => files.chunkAt(reference));
+      records.push(codec.read(reader));
+      for (const chunk of reader.named) named.add(chunk);
+    };
+    for (let i = 0; i < places.length; i += 2) read(this.#file.read(places[i] as number, places[i + 1] as number));
+    if (kept.chunks === null) {
+      kept.chunks = new Set(named);
+      if (!files.isEmpty) this.#replaced.add(kept); // A crash may have left some over.
+    }
     for (const batch of [this.#leaving, this.#pending])
       for (const entry of batch?.entries ?? []) {
         if (entry.slot !== number) continue;
         const payload = (batch as Batch).payload(entry);
         if (entry.kind === "declare") codec = codecOf(readDeclaration(payload).shape);
         if (entry.kind !== "append") records = [];
-        if (entry.kind !== "declare") records.push(codec.read(new Reader(payload)));
+        if (entry.kind !== "declare") read(payload);
       }
     return records;
   }
@@ -474,11 +528,6 @@ const tooMany = (maxSlots: number, name: string): UsageError =>
 function requireFree({ isTaken }: Kept, name: string): void {
   if (!isTaken) return;
   throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
-}
-
-function forget(kept: Kept): void {
-  kept.places = [];
-  kept.bytes = 0;
 }
 
 /** The order of fields and variants counts: it is their order on the disk. */

@@ -1,0 +1,157 @@
+/**
+ * The chunks of one slot of a journal, each in a file beside it: `chunk-SLOT-NUMBER`. A record names its chunks by number, length and
+ * checksum. A chunk is written once, however many records name it; its file is durable before the batch that names it first, and is
+ * removed after the batch that leaves no record that does. What a crash leaves over is removed when the slot is taken the next time.
+ */
+import { crc32 } from "node:zlib";
+import { Chunk } from "../../core/chunk.ts";
+import { EnvironmentError } from "../../core/errors.ts";
+import { MalformedBytes, Reader, Writer } from "../wire.ts";
+import type { Place } from "./journal-file.ts";
+
+interface Reference {
+  readonly number: number;
+  readonly length: number;
+  readonly checksum: number;
+}
+
+const nameOf = (slot: number, number: number): string => `chunk-${slot}-${number}`;
+
+export class ChunkFiles {
+  readonly #place: Place;
+  readonly #slot: number;
+  /** The numbers of all files that there are. */
+  readonly #files: Set<number>;
+  readonly #references = new WeakMap<Chunk, Reference>();
+  readonly #unwritten = new Map<number, Chunk>();
+  /** Of all slots. */
+  readonly #waiting: { bytes: number };
+  #next: number;
+
+  /** @param names of the files in the folder. @param waiting counts the bytes of chunks that have not been written, of all slots */
+  constructor(place: Place, slot: number, names: readonly string[], waiting: { bytes: number }) {
+    this.#waiting = waiting;
+    this.#place = place;
+    this.#slot = slot;
+    const prefix = `chunk-${slot}-`;
+    this.#files = new Set(
+      names.filter((name) => name.startsWith(prefix)).map((name) => Number(name.slice(prefix.length))),
+    );
+    this.#next = Math.max(0, ...this.#files) + 1;
+  }
+
+  get isEmpty(): boolean {
+    return this.#files.size === 0;
+  }
+
+  /** What a record says in place of the chunk. */
+  referenceTo(chunk: Chunk): Reference {
+    const known = this.#references.get(chunk);
+    if (known !== undefined) return known;
+    const reference = { number: this.#next++, length: chunk.length, checksum: crc32(chunk.bytes) };
+    this.#references.set(chunk, reference);
+    this.#unwritten.set(reference.number, chunk);
+    this.#waiting.bytes += chunk.length;
+    return reference;
+  }
+
+  chunkAt(reference: Reference): Chunk {
+    const unwritten = this.#unwritten.get(reference.number);
+    if (unwritten !== undefined) return unwritten;
+    const chunk = storedChunk(reference, this.#slot, this.#place.path, (name) => this.#place.folder.read(name));
+    this.#references.set(chunk, reference);
+    return chunk;
+  }
+
+  /** Writes the chunk of this number, unless it has been written. It is durable once this resolves. @returns how many bytes were written */
+  async write(number: number): Promise<number> {
+    const chunk = this.#unwritten.get(number);
+    if (chunk === undefined) return 0;
+    const { folder, path } = this.#place;
+    const file = await folder.create(nameOf(this.#slot, number));
+    this.#files.add(number);
+    try {
+      const { bytes } = chunk;
+      await file.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    this.#unwritten.delete(number);
+    this.#waiting.bytes -= chunk.length;
+    const reference = this.#references.get(chunk) as Reference;
+    chunk.store(() => readChunk(reference, this.#slot, path, (name) => folder.read(name)));
+    return chunk.length;
+  }
+
+  /** Removes the other files. One that cannot be removed only takes room. */
+  async keep(numbers: ReadonlySet<number>): Promise<void> {
+    for (const number of this.#files) {
+      if (numbers.has(number)) continue;
+      this.#files.delete(number);
+      await this.#place.folder.remove(nameOf(this.#slot, number)).catch(() => {});
+    }
+  }
+}
+
+/** Writes records; notes the chunks they name. */
+export class RecordWriter extends Writer {
+  files: ChunkFiles | null = null;
+  named: number[] = [];
+
+  override chunk(value: Chunk): void {
+    const { number, length, checksum } = (this.files as ChunkFiles).referenceTo(value);
+    this.natural(number);
+    this.natural(length);
+    this.natural(checksum);
+    this.named.push(number);
+  }
+}
+
+/** Reads records; notes the chunks they name. */
+export class RecordReader extends Reader {
+  readonly named: number[] = [];
+  readonly #chunkAt: (reference: Reference) => Chunk;
+
+  constructor(buffer: Buffer, chunkAt: (reference: Reference) => Chunk) {
+    super(buffer);
+    this.#chunkAt = chunkAt;
+  }
+
+  override chunk(maxBytes: number): Chunk {
+    const reference = { number: this.natural(), length: this.natural(), checksum: this.natural() };
+    if (reference.length > maxBytes) throw new MalformedBytes("a chunk is larger than its shape allows");
+    this.named.push(reference.number);
+    return this.#chunkAt(reference);
+  }
+}
+
+/** @param read reads a whole file of the folder. */
+export const storedChunk = (
+  reference: Reference,
+  slot: number,
+  folder: string,
+  read: (name: string) => Buffer,
+): Chunk => Chunk.stored(reference.length, () => readChunk(reference, slot, folder, read));
+
+function readChunk(
+  { number, length, checksum }: Reference,
+  slot: number,
+  folder: string,
+  read: (name: string) => Buffer,
+): Buffer {
+  const name = nameOf(slot, number);
+  let bytes: Buffer;
+  try {
+    bytes = read(name);
+  } catch (error) {
+    throw new EnvironmentError("cannot-read-journal", `cannot read ${name} in ${folder}: ${String(error)}`, {
+      cause: error,
+    });
+  }
+  if (bytes.length === length && crc32(bytes) === checksum) return bytes;
+  throw new EnvironmentError(
+    "damaged-journal",
+    `the journal in ${folder} is damaged: expected ${name} to have ${length} bytes with the checksum ${checksum}, got ${bytes.length} bytes with ${crc32(bytes)}. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder`,
+  );
+}
