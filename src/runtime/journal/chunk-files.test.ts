@@ -99,7 +99,7 @@ test("what a crash has left over is removed when its slot is taken", async () =>
   slot.append({ type: "part", part: partOf("a") });
   await durable(slot);
   await journal.close();
-  writeFileSync(join(folder.path, "chunk-1-99"), "left over");
+  writeFileSync(join(folder.path, "chunk-99"), "left over");
   const reopened = await folder.open();
   const again = reopened.slot("saved", savedShape);
   again.append({ type: "part", part: partOf("b") });
@@ -127,6 +127,23 @@ test("chunks that wait for the disk count among what may wait", async () => {
   const slot = journal.slot("saved", savedShape);
   slot.append({ type: "part", part: partOf("a", 20_000) });
   expect(folder.failures).toMatchObject([{ code: "slow-disk" }]);
+});
+
+test("a chunk that two slots name is written once, and stays until neither does", async () => {
+  const journal = await folder.open();
+  const [left, right] = [journal.slot("left", savedShape), journal.slot("right", savedShape)];
+  const part = partOf("a");
+  left.append({ type: "part", part });
+  await durable(left);
+  right.compact([whole(1, part)]);
+  left.compact([whole(0)]);
+  await durable(left);
+  expect(textsIn(right)).toEqual([part.text]);
+  expect(chunkFiles()).toHaveLength(1);
+  right.compact([whole(2)]);
+  await durable(right);
+  await journal.close();
+  expect(chunkFiles()).toEqual([]);
 });
 
 test("a slot that is given up takes its chunks with it", async () => {

@@ -1,7 +1,7 @@
 /**
- * The chunks of one slot of a journal, each in a file beside it: `chunk-SLOT-NUMBER`. A record names its chunks by number, length and
- * checksum. A chunk is written once, however many records name it; its file is durable before the batch that names it first, and is
- * removed after the batch that leaves no record that does. What a crash leaves over is removed when the slot is taken the next time.
+ * The chunks of a journal, each in a file beside it: `chunk-NUMBER`. A record names its chunks by number, length and checksum. A chunk
+ * is written once, however many records name it; its file is durable before the batch that names it first, and is removed after the
+ * batch that leaves no record that does. What a crash leaves over is removed as well, when the journal is opened again.
  */
 import { crc32 } from "node:zlib";
 import { Chunk } from "../../core/chunk.ts";
@@ -15,29 +15,25 @@ interface Reference {
   readonly checksum: number;
 }
 
-const nameOf = (slot: number, number: number): string => `chunk-${slot}-${number}`;
+const PREFIX = "chunk-";
+const nameOf = (number: number): string => `${PREFIX}${number}`;
 
 export class ChunkFiles {
   readonly #place: Place;
-  readonly #slot: number;
   /** The numbers of all files that there are. */
   readonly #files: Set<number>;
   readonly #references = new WeakMap<Chunk, Reference>();
   readonly #unwritten = new Map<number, Chunk>();
-  /** Of all slots. */
-  readonly #waiting: { bytes: number };
-  #next: number;
+  #next = 1;
+  /** Of chunks that have not been written. */
+  waitingBytes = 0;
 
-  /** @param names of the files in the folder. @param waiting counts the bytes of chunks that have not been written, of all slots */
-  constructor(place: Place, slot: number, names: readonly string[], waiting: { bytes: number }) {
-    this.#waiting = waiting;
+  /** @param names of the files in the folder */
+  constructor(place: Place, names: readonly string[]) {
     this.#place = place;
-    this.#slot = slot;
-    const prefix = `chunk-${slot}-`;
-    this.#files = new Set(
-      names.filter((name) => name.startsWith(prefix)).map((name) => Number(name.slice(prefix.length))),
-    );
-    this.#next = Math.max(0, ...this.#files) + 1;
+    const numbers = names.filter((name) => name.startsWith(PREFIX)).map((name) => Number(name.slice(PREFIX.length)));
+    this.#files = new Set(numbers);
+    for (const number of numbers) this.#next = Math.max(this.#next, number + 1);
   }
 
   get isEmpty(): boolean {
@@ -51,14 +47,14 @@ export class ChunkFiles {
     const reference = { number: this.#next++, length: chunk.length, checksum: crc32(chunk.bytes) };
     this.#references.set(chunk, reference);
     this.#unwritten.set(reference.number, chunk);
-    this.#waiting.bytes += chunk.length;
+    this.waitingBytes += chunk.length;
     return reference;
   }
 
   chunkAt(reference: Reference): Chunk {
     const unwritten = this.#unwritten.get(reference.number);
     if (unwritten !== undefined) return unwritten;
-    const chunk = storedChunk(reference, this.#slot, this.#place.path, (name) => this.#place.folder.read(name));
+    const chunk = storedChunk(reference, this.#place.path, (name) => this.#place.folder.read(name));
     this.#references.set(chunk, reference);
     return chunk;
   }
@@ -68,7 +64,7 @@ export class ChunkFiles {
     const chunk = this.#unwritten.get(number);
     if (chunk === undefined) return 0;
     const { folder, path } = this.#place;
-    const file = await folder.create(nameOf(this.#slot, number));
+    const file = await folder.create(nameOf(number));
     this.#files.add(number);
     try {
       const { bytes } = chunk;
@@ -78,9 +74,9 @@ export class ChunkFiles {
       await file.close();
     }
     this.#unwritten.delete(number);
-    this.#waiting.bytes -= chunk.length;
+    this.waitingBytes -= chunk.length;
     const reference = this.#references.get(chunk) as Reference;
-    chunk.store(() => readChunk(reference, this.#slot, path, (name) => folder.read(name)));
+    chunk.store(() => readChunk(reference, path, (name) => folder.read(name)));
     return chunk.length;
   }
 
@@ -89,7 +85,7 @@ export class ChunkFiles {
     for (const number of this.#files) {
       if (numbers.has(number)) continue;
       this.#files.delete(number);
-      await this.#place.folder.remove(nameOf(this.#slot, number)).catch(() => {});
+      await this.#place.folder.remove(nameOf(number)).catch(() => {});
     }
   }
 }
@@ -129,18 +125,16 @@ export class RecordReader extends Reader {
 /** @param read reads a whole file of the folder. */
 export const storedChunk = (
   reference: Reference,
-  slot: number,
   folder: string,
   read: (name: string) => Buffer,
-): Chunk => Chunk.stored(reference.length, () => readChunk(reference, slot, folder, read));
+): Chunk => Chunk.stored(reference.length, () => readChunk(reference, folder, read));
 
 function readChunk(
   { number, length, checksum }: Reference,
-  slot: number,
   folder: string,
   read: (name: string) => Buffer,
 ): Buffer {
-  const name = nameOf(slot, number);
+  const name = nameOf(number);
   let bytes: Buffer;
   try {
     bytes = read(name);

@@ -106,7 +106,6 @@ interface Kept {
   /** How much replaced its records last: what replaces them next will be about as much. */
   compactedBytes: number;
   isTaken: boolean;
-  readonly files: ChunkFiles;
   /** The chunks that its durable records name, by their numbers; null before they have been read. */
   chunks: Set<number> | null;
 }
@@ -124,12 +123,9 @@ const MAX_NAME_LENGTH = 200;
 class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
-  /** The files in its folder when it was opened. */
-  readonly #names: readonly string[];
-  /** How many bytes of chunks have not been written yet. */
-  readonly #waitingChunks = { bytes: 0 };
-  /** Slots whose records have been replaced since files of chunks were last removed. */
-  readonly #replaced = new Set<Kept>();
+  readonly #chunks: ChunkFiles;
+  /** Records have been replaced since files of chunks were last removed. */
+  #hasReplaced = true;
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
   /** Slots that had a name once. */
@@ -162,7 +158,7 @@ class DiskJournal implements Journal {
   ) {
     this.#place = place;
     this.#options = options;
-    this.#names = names;
+    this.#chunks = new ChunkFiles(place, names);
     this.#file = file;
     this.#number = scan.number;
     this.#isMarked = scan.isMarked;
@@ -255,24 +251,9 @@ class DiskJournal implements Journal {
     if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
     if (number >= maxSlots || number > MAX_SLOT) throw tooMany(maxSlots, name);
-    const kept = this.#keptOf(number, NOBODY, shape);
+    const kept = newlyKept(number, NOBODY, shape);
     this.#numbered.push(kept);
     return this.#declareAs(kept, { name, shape });
-  }
-
-  #keptOf(number: number, declared: Declaration, shape: ShapeNode): Kept {
-    const files = new ChunkFiles(this.#place, number, this.#names, this.#waitingChunks);
-    return {
-      number,
-      declared,
-      shape,
-      places: [],
-      bytes: 0,
-      compactedBytes: 0,
-      isTaken: false,
-      files,
-      chunks: null,
-    };
   }
 
   #declareAs(kept: Kept, declaration: Declaration): Kept {
@@ -282,7 +263,7 @@ class DiskJournal implements Journal {
     return kept;
   }
 
-  #add({ number, files }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
+  #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
     this.#requireOpen();
     if (this.#phase === "failed") return; // Its node has been told to stop.
     const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
@@ -295,8 +276,8 @@ class DiskJournal implements Journal {
           unexpected("a record of the journal", `at most ${maxRecordBytes} bytes`, into.position - start),
         );
     };
-    this.#pending.add(number, kind, writeRecord, files);
-    if (this.#pending.bytes + this.#waitingChunks.bytes > maxPendingBytes)
+    this.#pending.add(number, kind, writeRecord, this.#chunks);
+    if (this.#pending.bytes + this.#chunks.waitingBytes > maxPendingBytes)
       return this.#fail(
         new EnvironmentError(
           "slow-disk",
@@ -319,7 +300,7 @@ class DiskJournal implements Journal {
     while (this.#hasWork && this.#phase !== "failed") {
       const waiting = await this.#writeNext().catch((error: unknown) => this.#fail(error));
       for (const then of waiting ?? []) then();
-      for (const kept of this.#replaced) await this.#removeChunks(kept);
+      if (this.#hasReplaced) await this.#removeChunks();
       if (this.#phase === "open" && this.#rewriting === null && this.#isMostlyReplaced()) this.#beginRewriting();
     }
     this.#working = null;
@@ -337,8 +318,7 @@ class DiskJournal implements Journal {
     this.#pending = new Batch(this.#done);
     this.#done = null;
     this.#leaving = batch;
-    for (const { slot, chunks = [] } of batch.entries)
-      for (const number of chunks) await this.#writeChunk(this.#numbered[slot] as Kept, number);
+    for (const { chunks = [] } of batch.entries) for (const number of chunks) await this.#writeChunk(number);
     const start = this.#file.end; // Not before: a copy may have taken its place.
     await this.#write(batch);
     for (const entry of batch.entries) {
@@ -350,19 +330,24 @@ class DiskJournal implements Journal {
     return batch.waiting;
   }
 
-  async #writeChunk({ files }: Kept, number: number): Promise<void> {
-    const bytes = await files.write(number);
+  async #writeChunk(number: number): Promise<void> {
+    const bytes = await this.#chunks.write(number);
     if (this.#options.counts !== undefined) this.#options.counts.bytes += bytes;
   }
 
-  /** The files of chunks that no record names any more, or will once it is written. */
-  async #removeChunks(kept: Kept): Promise<void> {
-    this.#replaced.delete(kept);
-    if (kept.chunks === null) return;
-    const live = new Set(kept.chunks);
-    for (const { slot, chunks = [] } of this.#pending.entries)
-      if (slot === kept.number) for (const number of chunks) live.add(number);
-    await kept.files.keep(live);
+  /** The files of chunks that no record names, nor will once it is written. */
+  async #removeChunks(): Promise<void> {
+    this.#hasReplaced = false;
+    if (this.#chunks.isEmpty) return;
+    const named = new Set<number>();
+    for (const kept of this.#numbered) for (const number of this.#chunksOf(kept)) named.add(number);
+    for (const { chunks = [] } of this.#pending.entries) for (const number of chunks) named.add(number);
+    await this.#chunks.keep(named);
+  }
+
+  #chunksOf(kept: Kept): ReadonlySet<number> {
+    if (kept.chunks === null) this.#recordsOf(kept);
+    return kept.chunks ?? new Set();
   }
 
   async #write(batch: Batch): Promise<void> {
@@ -396,7 +381,7 @@ class DiskJournal implements Journal {
     kept.places = [];
     kept.bytes = 0;
     kept.chunks?.clear();
-    if (!kept.files.isEmpty) this.#replaced.add(kept);
+    this.#hasReplaced = true;
   }
 
   #declare(number: number, declared: Declaration): void {
@@ -406,25 +391,22 @@ class DiskJournal implements Journal {
       if (!known.isTaken) known.shape = declared.shape;
       return this.#forgetRecords(known);
     }
-    this.#numbered[number] = this.#keptOf(number, declared, declared.shape);
+    this.#numbered[number] = newlyKept(number, declared, declared.shape);
   }
 
   /** What the slot holds: in the file, and on its way there. */
   #recordsOf(kept: Kept): unknown[] {
-    const { places, declared, number, files } = kept;
+    const { places, declared, number } = kept;
     let codec = codecOf<unknown>(declared.shape);
     let records: unknown[] = [];
     const named = new Set<number>();
     const read = (payload: Buffer): void => {
-      const reader = new RecordReader(payload, (reference) => files.chunkAt(reference));
+      const reader = new RecordReader(payload, (reference) => this.#chunks.chunkAt(reference));
       records.push(codec.read(reader));
       for (const chunk of reader.named) named.add(chunk);
     };
     for (let i = 0; i < places.length; i += 2) read(this.#file.read(places[i] as number, places[i + 1] as number));
-    if (kept.chunks === null) {
-      kept.chunks = new Set(named);
-      if (!files.isEmpty) this.#replaced.add(kept); // A crash may have left some over.
-    }
+    kept.chunks ??= new Set(named);
     for (const batch of [this.#leaving, this.#pending])
       for (const entry of batch?.entries ?? []) {
         if (entry.slot !== number) continue;
@@ -521,6 +503,17 @@ class DiskJournal implements Journal {
     }
   }
 }
+
+const newlyKept = (number: number, declared: Declaration, shape: ShapeNode): Kept => ({
+  number,
+  declared,
+  shape,
+  places: [],
+  bytes: 0,
+  compactedBytes: 0,
+  isTaken: false,
+  chunks: null,
+});
 
 const tooMany = (maxSlots: number, name: string): UsageError =>
   new UsageError("too-many-slots", `expected at most ${maxSlots} slots in the journal, and ${name} is one more`);
