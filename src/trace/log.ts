@@ -1,4 +1,5 @@
 /** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
+import { Chunk } from "../core/chunk.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, View } from "../core/protocol.ts";
 import { pathOf, unwrapped } from "../core/wrapping.ts";
@@ -85,4 +86,12 @@ export function phrase(said: Tagged): string {
   );
 }
 
-const plain = (value: unknown): string => (typeof value === "string" ? value : canonical(value));
+const plain = (value: unknown): string => (typeof value === "string" ? value : canonical(withSizes(value)));
+
+/** Of a chunk its size is shown, not its bytes. */
+function withSizes(value: unknown): unknown {
+  if (value instanceof Chunk) return `${value.length} bytes`;
+  if (Array.isArray(value)) return value.map(withSizes);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withSizes(inner)]));
+}

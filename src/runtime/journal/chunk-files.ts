@@ -123,17 +123,10 @@ export class RecordReader extends Reader {
 }
 
 /** @param read reads a whole file of the folder. */
-export const storedChunk = (
-  reference: Reference,
-  folder: string,
-  read: (name: string) => Buffer,
-): Chunk => Chunk.stored(reference.length, () => readChunk(reference, folder, read));
+export const storedChunk = (reference: Reference, folder: string, read: (name: string) => Buffer): Chunk =>
+  Chunk.stored(reference.length, () => readChunk(reference, folder, read));
 
-function readChunk(
-  { number, length, checksum }: Reference,
-  folder: string,
-  read: (name: string) => Buffer,
-): Buffer {
+function readChunk({ number, length, checksum }: Reference, folder: string, read: (name: string) => Buffer): Buffer {
   const name = nameOf(number);
   let bytes: Buffer;
   try {

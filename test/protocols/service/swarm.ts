@@ -315,8 +315,12 @@ class Run {
 
 const optionsOf = (draw: Random): CoordinationServiceOptions => ({
   session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200, idleMs: 1_500, maxUnderWay: draw.pick([1, 4]) },
-  replica: { snapshotChars: draw.pick([300, 2_000, 1_000_000]), maxChanges: draw.pick([5, 1_000]) },
-  log: { keptEntries: draw.pick([0, 8]), maxChunkChars: draw.pick([200, 65_536]), maxBatchEntries: draw.pick([1, 64]) },
+  replica: {
+    snapshotChars: draw.pick([300, 2_000, 1_000_000]),
+    chunkChars: draw.pick([200, 262_144]),
+    maxChanges: draw.pick([5, 1_000]),
+  },
+  log: { keptEntries: draw.pick([0, 8]), maxBatchEntries: draw.pick([1, 64]) },
 });
 
 export function swarm(options: SwarmOptions): SwarmReport {

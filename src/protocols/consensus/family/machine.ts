@@ -3,11 +3,12 @@
  * can forget. It journals nothing: after a restart the log tells it everything anew.
  * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
  */
+import type { Chunk } from "../../../core/chunk.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, oneOf } from "../../../core/shape.ts";
-import { flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
-import { type Command, commandShape, operationShape, snapshotShape } from "./replicated-log.ts";
+import { count, flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
+import { type Command, commandShape, operationShape, snapshotOf, snapshotShape, textOf } from "./replicated-log.ts";
 import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
 
 export type Machine = {
@@ -24,7 +25,7 @@ export type Machine = {
   };
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
-    | { type: "installed"; index: number; snapshot: string }
+    | { type: "installed"; index: number; snapshot: Chunk[] }
     /** From a log that says itself when snapshots are taken: this index is the last that is in it. */
     | { type: "save"; index: number }
     /** From the client, once the log has said that this node's data are up to date. */
@@ -37,7 +38,7 @@ export type Machine = {
     /** To the log, where it tells clients of other nodes. */
     | { type: "replied"; client: NodeId; sequence: number; result: string; index: number }
     /** To the log. */
-    | { type: "saved"; index: number; snapshot: string };
+    | { type: "saved"; index: number; snapshot: Chunk[] };
 };
 
 interface Session {
@@ -48,6 +49,7 @@ interface Session {
 const machineOptions = optionTable("machine", {
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
   snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
+  snapshotBytes: count(65_536, "how many bytes of a snapshot one chunk holds"),
   repliesToAll: flag(false, "whether it also reports the results of commands of other nodes' clients"),
 });
 
@@ -57,14 +59,14 @@ type State = Machine["state"];
 type Ctx = Context<Machine>;
 
 export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
-  const { kind, snapshotEvery, repliesToAll } = machineOptions.settle(given);
+  const { kind, snapshotEvery, snapshotBytes, repliesToAll } = machineOptions.settle(given);
   const { empty, apply } = stateMachines[kind];
 
   /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */
   function save(state: State, ctx: Ctx): void {
     const { index, data, sessions, digest } = state;
     state.unsaved = 0;
-    ctx.emit({ type: "saved", index, snapshot: canonical({ data, sessions, digest }) });
+    ctx.emit({ type: "saved", index, snapshot: snapshotOf(canonical({ data, sessions, digest }), snapshotBytes) });
   }
 
   /** What a client has been waiting for is told where it is. */
@@ -94,7 +96,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
       },
       installed(state, { index, snapshot }, ctx) {
         if (index <= state.index) return; // It has had all of it.
-        Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0 });
+        Object.assign(state, JSON.parse(textOf(snapshot)), { index, unsaved: 0 });
         for (const client of Object.keys(state.sessions)) answer(state, Number(client), ctx);
       },
       save(state, { index }, ctx) {

@@ -1,4 +1,5 @@
 /** Nodes that have been away are told what was chosen: from the log, or by a snapshot if that has been cut. */
+import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { votesOf } from "./acceptor.ts";
 import { advance, learn } from "./learner.ts";
@@ -22,7 +23,7 @@ export function learnAll(state: State, teacher: NodeId, first: number, values: r
   if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
 }
 
-export function install(state: State, index: number, snapshot: string, ctx: Ctx): void {
+export function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   if (index <= state.upTo) return;
   state.upTo = index;
   state.snapshot = { index, snapshot };
@@ -35,7 +36,7 @@ export function install(state: State, index: number, snapshot: string, ctx: Ctx)
 }
 
 /** The snapshot stands for all up to its index: the log forgets that. */
-export function compact(state: State, index: number, snapshot: string, ctx: Ctx): void {
+export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   const base = baseOf(state);
   if (index <= base || index > state.upTo) return;
   state.log.splice(0, index - base);

@@ -7,6 +7,7 @@ import type { AnyProtocol } from "../../../../test/seeded-bugs/subjects.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import { chosenQuorums, requireQuorums } from "../parts/fast-quorums.ts";
 import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
 import { type Pick, pick } from "./picking-a-value.ts";
@@ -200,7 +201,7 @@ describe("fast paxos: a log that goes on", () => {
               sim.command(node, propose(node, asked[node]));
             }
             if (what === "compact" && isAlive(node))
-              sim.command(node, { type: "compact", index: sim.world.state(node).upTo, snapshot: "…" });
+              sim.command(node, { type: "compact", index: sim.world.state(node).upTo, snapshot: snapshotOf("…") });
           }
           for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
           for (const round of range(1, 10)) {

@@ -1,4 +1,5 @@
 /** The words of Fast Paxos: rounds, votes, what an acceptor, a learner and a coordinator hold, and the messages between them. */
+import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, nullable, type Shapes, struct } from "../../../core/shape.ts";
 import {
@@ -64,7 +65,7 @@ export type FastPaxos = {
     chosen: Record<number, Value>;
     /** All up to here is chosen, and emitted: after the snapshot it is the log. */
     upTo: number;
-    snapshot: { index: number; snapshot: string } | null;
+    snapshot: { index: number; snapshot: Chunk[] } | null;
     log: Value[];
     proposals: Proposal[];
     coordinator: Coordinator;
@@ -84,7 +85,7 @@ export type FastPaxos = {
     | { type: "heartbeat"; ballot: Ballot; any: number | null; upTo: number }
     | { type: "catchUp"; from: number }
     | { type: "chosen"; from: number; values: Value[] }
-    | { type: "snapshot"; index: number; snapshot: string };
+    | { type: "snapshot"; index: number; snapshot: Chunk[] };
   timer: "patience" | "heartbeat" | "recover";
   command: Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>;
   event: Extract<ReplicatedLog["event"], { type: "decided" | "installed" | "led" }>;
@@ -92,7 +93,7 @@ export type FastPaxos = {
     | { type: "promised"; ballot: Ballot }
     | ({ type: "voted" } & CastVote)
     | { type: "chosen"; instance: number; value: Value }
-    | { type: "snapshot"; index: number; snapshot: string };
+    | { type: "snapshot"; index: number; snapshot: Chunk[] };
 };
 
 export type State = FastPaxos["state"];

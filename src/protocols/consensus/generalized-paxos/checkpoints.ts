@@ -2,6 +2,7 @@
  * Checkpoints: where all nodes have learnt the same, histories begin anew, snapshots can stand for what was before, and nodes that have
  * been away are told era by era.
  */
+import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import type { History } from "./histories.ts";
@@ -44,7 +45,7 @@ export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
 }
 
 /** The snapshot may be taken within an era: what it holds of that is kept, since other nodes may have learnt it in another order. */
-export function compact(state: State, index: number, snapshot: string, ctx: Ctx): void {
+export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   let [era, base] = [firstEra(state), state.snapshot?.base ?? 0];
   const latest: Snapshot["latest"] = { ...state.snapshot?.latest };
   if (index <= (state.snapshot?.index ?? 0) || index > state.base + state.learnt.length) return;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import { type GeneralizedPaxos, type GeneralizedPaxosOptions, generalizedPaxos } from "./generalized-paxos.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -133,7 +134,8 @@ describe("generalized paxos: a log that goes on", () => {
           const { base, learnt, latest } = sim.world.state(node);
           if (what === "propose" && (latest[node] ?? 0) === asked[node]?.length) asked[node]?.push(`put ${key} ${at}`);
           if (what === "propose") again(node);
-          if (what === "compact") sim.command(node, { type: "compact", index: base + learnt.length, snapshot: "…" });
+          if (what === "compact")
+            sim.command(node, { type: "compact", index: base + learnt.length, snapshot: snapshotOf("…") });
         }
         for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
         for (const round of range(1, 10)) {

@@ -1,5 +1,6 @@
 /** The words of Generalized Paxos: votes for histories, eras between checkpoints, and the messages about them. */
 
+import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, perNode, type Shapes, struct } from "../../../core/shape.ts";
@@ -35,7 +36,7 @@ export interface Promised {
 
 export interface Snapshot {
   index: number;
-  snapshot: string;
+  snapshot: Chunk[];
   /** The era in which it was taken, the place before that, and what it holds of that era. */
   era: number;
   base: number;

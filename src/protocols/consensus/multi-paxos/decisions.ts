@@ -1,6 +1,6 @@
 /** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
 import type { Context } from "../../../core/protocol.ts";
-import type { Members } from "../family/replicated-log.ts";
+import { type Members, snapshotOf } from "../family/replicated-log.ts";
 import { configurationAt, isAuxiliary } from "./configurations.ts";
 import { fragments } from "./fragments.ts";
 import type { Settings } from "./options.ts";
@@ -84,7 +84,7 @@ function tellMembers({ voters, learners }: Members, ctx: Ctx): void {
 
 /** To the state machine, and who the members are after it. */
 export function tellSnapshot(state: State, { index, text }: Snapshot, ctx: Ctx): void {
-  ctx.emit({ type: "installed", index, snapshot: text });
+  ctx.emit({ type: "installed", index, snapshot: snapshotOf(text) });
   tellMembers(configurationAt(state, index + 1), ctx);
 }
 

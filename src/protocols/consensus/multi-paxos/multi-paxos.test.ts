@@ -4,6 +4,7 @@ import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { Command } from "../family/replicated-log.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 import type { Ballot, Proposal } from "./vocabulary.ts";
@@ -115,19 +116,19 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.crash(2);
     for (const sequence of range(2, 6)) sim.command(0, propose(sequence));
     sim.run(130);
-    sim.command(0, { type: "compact", index: 5, snapshot: "five" });
-    sim.command(1, { type: "compact", index: 5, snapshot: "five" });
+    sim.command(0, { type: "compact", index: 5, snapshot: snapshotOf("five") });
+    sim.command(1, { type: "compact", index: 5, snapshot: snapshotOf("five") });
     expect(Object.keys(sim.world.state(0).log)).toEqual(["6"]);
     lines.length = 0;
     sim.start(2);
     sim.run(700);
-    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
     expect(sim.events(2)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [] });
     expect(decided(2)).toEqual(["append 0.1", "append 0.6"]); // The first it had accepted before.
     await expect(`${until(lines, "index 6", 1).join("\n")}\n`).toMatchFileSnapshot("stories/catch-up.txt");
     sim.crash(2);
     sim.start(2);
-    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
   });
 
   it("a snapshot that is longer than a message goes in fragments, and none tears a pair of surrogates", () => {
@@ -136,7 +137,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.crash(2);
     sim.command(0, propose(2));
     sim.run(130);
-    sim.command(0, { type: "compact", index: 2, snapshot });
+    sim.command(0, { type: "compact", index: 2, snapshot: snapshotOf(snapshot) });
     sim.start(2);
     sim.run(1_000);
     expect(sim.messages.byType.chunk).toBe(4);
@@ -173,10 +174,10 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
     sim.run(400);
     const index = sim.world.state(0).decided;
-    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: "s" });
+    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: snapshotOf("s") });
     sim.start(4);
     sim.run(2_000);
-    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: "s" });
+    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: snapshotOf("s") });
     expect(sim.events(4)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [3, 4] });
     expect(sim.violations).toEqual([]);
   });

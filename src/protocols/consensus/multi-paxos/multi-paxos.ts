@@ -13,7 +13,7 @@
  *           proposal follows and tells what is decided. 2(N − 1) for a take-over, once: prepare and promise. 2(N − 1) a heartbeat.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import type { Command } from "../family/replicated-log.ts";
+import { type Command, textOf } from "../family/replicated-log.ts";
 import { answerCatchUp, askToCatchUp, takeChunk, takeEntries } from "./catch-up.ts";
 import { currentConfiguration, isAuxiliary, isMembership, pendingConfiguration, sorted } from "./configurations.ts";
 import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell, tellSnapshot } from "./decisions.ts";
@@ -285,7 +285,7 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
     enqueue(state, command, settings);
     if (state.role.is === "follower" && !state.isBound && !state.isRestored) campaign(state, settings, ctx);
   },
-  compact: (state, { index, snapshot }, ctx) => cut(state, index, snapshot, settings, ctx),
+  compact: (state, { index, snapshot }, ctx) => cut(state, index, textOf(snapshot), settings, ctx),
   read(state, { read: number }, ctx) {
     if (state.role.is === "leader") return read(state, state.role, ctx.self, number, settings, ctx);
     if (state.leader !== null) ctx.send(state.leader, { type: "forwardRead", read: number });

@@ -16,9 +16,11 @@
  * There are no reads without an order (§5.1.3): they wait for 2f + 1 equal answers, and with a lying replica and one that is behind,
  * clients that wait for those hold up all others as well (Berger, Reiser & Bessani, SRDS 2021). A read is a command.
  */
+
 import { clone } from "../../../core/plain.ts";
 import type { CommandTable, Context, NodeId, Protocol, ReceiveTable, TimeoutTable } from "../../../core/protocol.ts";
 import { mapped } from "../../contexts.ts";
+import { snapshotOf, textOf } from "../family/replicated-log.ts";
 import { digestOf, digestOfState } from "./certificates.ts";
 import { askAll, noteReply, propose } from "./client.ts";
 import { declarations } from "./declarations.ts";
@@ -82,7 +84,8 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
   state.executed = stable.sequence;
   state.last = clone(stable.executed);
   state.assigned = Math.max(stable.sequence, ...Object.keys(slots).map(Number));
-  if (stable.sequence > 0) ctx.emit({ type: "installed", index: stable.sequence * INDICES, snapshot: stable.text });
+  if (stable.sequence > 0)
+    ctx.emit({ type: "installed", index: stable.sequence * INDICES, snapshot: snapshotOf(stable.text) });
   recall(state, ctx);
   for (const [sequence, { prepared }] of slotsOf(state))
     if (prepared !== null) checkCommitted(state, sequence, prepared.prePrepare.value, options, ctx);
@@ -133,7 +136,7 @@ export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
     }),
     command: goingOn<CommandTable<Pbft>>({
       propose: (state, { command }, ctx) => propose(state, command, options, ctx),
-      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, textOf(snapshot), ctx),
       reply: (state, { type: _reply, ...reply }, ctx) => sendReply(state, reply, ctx),
     }),
     replay: {

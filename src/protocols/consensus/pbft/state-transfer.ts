@@ -5,7 +5,7 @@
 import { clone } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { chunkAt } from "../family/chunks.ts";
-import { MAX_SNAPSHOT_BYTES } from "../family/replicated-log.ts";
+import { MAX_SNAPSHOT_BYTES, snapshotOf } from "../family/replicated-log.ts";
 import { digestOfState } from "./certificates.ts";
 import { forgetUpTo } from "./garbage-collection.ts";
 import { execute, noteProgress } from "./normal-case-operation.ts";
@@ -77,7 +77,7 @@ function install(
   if (sequence > state.executed) {
     state.executed = sequence;
     state.last = clone(executed);
-    ctx.emit({ type: "installed", index: sequence * INDICES, snapshot: text });
+    ctx.emit({ type: "installed", index: sequence * INDICES, snapshot: snapshotOf(text) });
   }
   journal(state, ctx);
   noteProgress(state, options, ctx);

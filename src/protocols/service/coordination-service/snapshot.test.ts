@@ -1,6 +1,8 @@
-/** A snapshot is written while the log goes on, and is of one place of it all the same. */
+/** A snapshot is written while the log goes on, and is of one place of it all the same; and it is read a chunk at a time. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { readAll } from "../../../../test/protocols/service/one-replica.ts";
+import { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
@@ -72,26 +74,28 @@ const grant: Operation = {
 
 /** A replica, and the snapshots that it has taken. */
 function saver(self = 0) {
-  const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20 }, machines);
+  const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20, chunkChars: 20_000 }, machines);
   const state = protocol.init(self, []);
-  const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: string }[]];
+  const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: Chunk[] }[]];
   const emit = (event: Replica["event"]): void => {
     if (event.type === "saved") saved.push(event);
   };
-  const ctx = { self, peers: [], emit } as unknown as Context<Replica>;
+  const none = (): void => {};
+  const ctx = { self, peers: [], emit, setTimer: none, persist: none, compact: none } as unknown as Context<Replica>;
+  const go = (timer: Replica["timer"]): void => dispatch(protocol, state, { kind: "timeout", timer }, ctx);
   function propose(client: number, operations: readonly (Operation | SessionOperation)[]): void {
     const numbers = { life: 1, round: 1, acknowledged: Math.max(0, (first[client] ?? 1) - 3), first: first[client] };
     first[client] = (first[client] ?? 1) + operations.length;
     const command = { client, sequence: 1, operation: JSON.stringify({ type: "operations", ...numbers, operations }) };
     dispatch(protocol, state, { kind: "command", command: { type: "decided", index: state.index + 1, command } }, ctx);
   }
-  return { state, saved, propose };
+  return { state, saved, propose, go };
 }
 
 it("is of the place where it began, whatever is applied while it is written", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(1, 2), operation), { minLength: 30, maxLength: 60 }), (steps) => {
-      const { state, saved, propose } = saver();
+      const { state, saved, propose, go } = saver();
       const stood = new Map<number, string>();
       const note = (): void => void stood.set(state.index, JSON.stringify({ data: state.data, digest: state.digest }));
       propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
@@ -108,11 +112,15 @@ it("is of the place where it began, whatever is applied while it is written", ()
         if (state.saving === null) state.unsaved = MUCH; // The next one is due.
         propose(client, [each]);
         note();
+        if (state.saving !== null) go("save");
       }
       const late = saved.filter(({ index }) => stood.has(index));
       expect(late.length).toBeGreaterThan(0);
       expect(late.length).toBeLessThan(steps.length / 4); // It takes several entries.
-      for (const { index, snapshot } of late) expect(snapshot).toBe(stood.get(index));
+      for (const { index, snapshot } of late) {
+        const { data, digest } = readAll(snapshot);
+        expect(JSON.parse(JSON.stringify({ data, digest }))).toEqual(JSON.parse(stood.get(index) as string));
+      }
     }),
     { numRuns: 10 },
   );
@@ -120,12 +128,62 @@ it("is of the place where it began, whatever is applied while it is written", ()
 
 it("is begun by each member at another place of the log, so that a majority goes on", () => {
   const begun = [1, 2, 3, 4, 5, 6, 7].map((self) => {
-    const { saved, propose } = saver(self);
+    const { saved, propose, state, go } = saver(self);
     propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
-    while (saved.length < 4) propose(1, [put(`key-${saved.length}`, "x".repeat(10_000))]);
+    while (saved.length < 4) {
+      propose(1, [put(`key-${saved.length}`, "x".repeat(10_000))]);
+      while (state.saving !== null) go("save");
+    }
     return saved.map(({ index }) => index);
   });
   const all = begun.flat();
   expect(new Set(begun.map(([first]) => first)).size).toBe(begun.length);
   for (const place of all) expect(all.filter((other) => other === place).length).toBeLessThan(begun.length / 2);
+});
+
+it("is read a chunk at a time, and what is asked meanwhile is done after it, in order", () => {
+  const from = saver();
+  from.propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
+  from.propose(
+    1,
+    Array.from({ length: 1_000 }, (_, at) => put(`key-${at}`, "x".repeat(64))),
+  );
+  from.state.unsaved = MUCH;
+  from.propose(1, [put("last", "1")]);
+  while (from.state.saving !== null) from.go("save");
+  const { index, snapshot } = from.saved[0] as { index: number; snapshot: Chunk[] };
+  expect(snapshot.length).toBeGreaterThan(2);
+
+  const protocol = replica({ chunkChars: 20_000 }, machines);
+  const state = protocol.init(0, []);
+  const told: Replica["event"][] = [];
+  const none = (): void => {};
+  const emit = (event: Replica["event"]): void => void told.push(event);
+  const ctx = { self: 0, peers: [], emit, setTimer: none, compact: none } as unknown as Context<Replica>;
+  const give = (command: Replica["command"]): void => dispatch(protocol, state, { kind: "command", command }, ctx);
+  give({ type: "installed", index, snapshot });
+  give({ type: "query", request: 1, query: { type: "get", map: "m", key: "last" } });
+  const numbers = { life: 1, round: 2, acknowledged: 1_001, first: 1_003 };
+  const operation = JSON.stringify({ type: "operations", ...numbers, operations: [put("last", "2")] });
+  give({ type: "decided", index: index + 1, command: { client: 1, sequence: 2, operation } });
+  give({ type: "query", request: 2, query: { type: "get", map: "m", key: "last" } });
+  for (let reads = 1; reads < snapshot.length; reads++) {
+    expect(told).toEqual([]);
+    dispatch(protocol, state, { kind: "timeout", timer: "install" }, ctx);
+  }
+  const answers = told.flatMap((event) => (event.type === "queried" ? [event.answer] : []));
+  expect(answers).toMatchObject([{ entry: { value: "1" } }, { entry: { value: "2" } }]);
+  expect(state.index).toBe(index + 1);
+});
+
+it.each([
+  ["without its last chunk", (snapshot: Chunk[]) => snapshot.slice(0, -1)],
+  ["without its end", (snapshot: Chunk[]) => [new Chunk((snapshot[0] as Chunk).bytes.slice(0, -5))]],
+])("is refused %s", (_how, cut) => {
+  const { state, saved, propose, go } = saver();
+  propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }, put("long", "x".repeat(25_000))]);
+  state.unsaved = MUCH;
+  propose(1, [put("last", "1")]);
+  while (state.saving !== null) go("save");
+  expect(() => readAll(cut(saved[0]?.snapshot ?? []))).toThrow(expect.objectContaining({ code: "bad-snapshot" }));
 });

@@ -1,0 +1,200 @@
+/**
+ * A snapshot of the data: lines of JSON, in chunks. It is written and read a piece at a time, so that nobody waits for as long as all
+ * of it takes, and nobody holds it as one value. What is written is the data as they stood when it began: lists are copied then, and
+ * what is in them is never changed in place, only replaced; but for what is copied as well.
+ *
+ *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 first, all but lists and tables
+ *     {"map":"settings","keys":["a","b"],"values":[…]}                             some keys of a map
+ *     {"table":"locks","keys":["x"],"values":[…]}                                  some names of another table
+ *     {"list":"sessions","values":[…]}                                             some sessions, or changes that are kept
+ */
+import { Chunk } from "../../../core/chunk.ts";
+import { InvariantViolation } from "../../../core/errors.ts";
+import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
+import { copyOf } from "./member-list.ts";
+import { type Data, emptyData, type MachineState } from "./state.ts";
+import { enter, type Table } from "./table.ts";
+
+/** Lines about as long are written and read at once. */
+const LINE_CHARS = 16_384;
+
+const tables = ["counters", "locks", "barriers", "queues", "machines", "groups", "forgottenOf"] as const;
+type TableName = (typeof tables)[number];
+const lists = ["sessions", "changes"] as const;
+type ListName = (typeof lists)[number];
+
+type Line =
+  | { digest: number; data: object }
+  | { map: string; keys: string[]; values: unknown[] }
+  | { table: TableName; keys: string[]; values: unknown[] }
+  | { list: ListName; values: unknown[] };
+
+export interface Writing {
+  /** The place in the log that the snapshot stands for. */
+  index: number;
+  /** How lines begin, of what, and how far it has been written. */
+  sections: Section[];
+  /** What has been written and is in no chunk yet. */
+  text: string;
+  /** How many characters have been written in all. */
+  chars: number;
+}
+
+interface Section {
+  head: string;
+  keys: string[] | null;
+  values: unknown[];
+  at: number;
+}
+
+export function beginWriting(index: number, live: Data, digest: number, machines: MachineDefinitions): Writing {
+  const data = asItStands(live, machines);
+  const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
+  const { changes, forgottenOf, ...keptOthers } = kept;
+  const sections: Section[] = [
+    ...maps.keys.map((map, at) => section(`"map":${JSON.stringify(map)}`, maps.values[at] as Table<unknown>)),
+    ...Object.entries({ counters, locks, barriers, queues, machines: states, groups, forgottenOf }).map(
+      ([name, table]) => section(`"table":"${name}"`, table as Table<unknown>),
+    ),
+    ...Object.entries({ sessions, changes }).map(
+      ([name, values]): Section => ({ head: `"list":"${name}"`, keys: null, values, at: 0 }),
+    ),
+  ];
+  const text = `${JSON.stringify({ digest, data: { ...others, kept: keptOthers } })}\n`;
+  return { index, sections: sections.filter(({ values }) => values.length > 0), text, chars: text.length };
+}
+
+const section = (head: string, { keys, values }: Table<unknown>): Section => ({ head, keys, values, at: 0 });
+
+/** Writes on until there is a chunk. @returns the chunk, and whether it is the last one. */
+export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; isLast: boolean } {
+  while (writing.text.length < maxChars && writing.sections.length > 0) writeLine(writing);
+  const end = endOfChunk(writing.text, maxChars);
+  const chunk = Chunk.of(writing.text.slice(0, end));
+  writing.text = writing.text.slice(end);
+  return { chunk, isLast: writing.text === "" && writing.sections.length === 0 };
+}
+
+/** A character of two units is not cut in half: halves have no bytes of their own. */
+function endOfChunk(text: string, maxChars: number): number {
+  const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+  return maxChars < text.length && isHalf(text.charCodeAt(maxChars - 1)) ? maxChars + 1 : maxChars;
+}
+
+function writeLine(writing: Writing): void {
+  const current = writing.sections[0] as Section;
+  const { head, keys, values, at } = current;
+  let [items, end] = ["", at];
+  while (end < values.length && items.length < LINE_CHARS) {
+    const item = JSON.stringify(values[end]);
+    items += end === at ? item : `,${item}`;
+    end += 1;
+  }
+  const names = keys === null ? "" : `"keys":${JSON.stringify(keys.slice(at, end))},`;
+  const line = `{${head},${names}"values":[${items}]}\n`;
+  writing.text += line;
+  writing.chars += line.length;
+  current.at = end;
+  if (end === values.length) writing.sections.shift();
+}
+
+export interface Reading {
+  data: Data;
+  digest: number;
+  /** The beginning of a line whose end has not come. */
+  rest: string;
+}
+
+export const beginReading = (): Reading => ({ data: emptyData(), digest: 0, rest: "" });
+
+/** Takes the next chunk. @throws InvariantViolation for what is no chunk of a snapshot */
+export function readChunk(reading: Reading, chunk: Chunk): void {
+  const lines = chunk.text.split("\n");
+  lines[0] = reading.rest + lines[0];
+  reading.rest = lines.pop() as string;
+  for (const line of lines) readLine(reading, JSON.parse(line) as Line);
+}
+
+/** @throws InvariantViolation if the end of the snapshot is missing */
+export function endReading({ rest }: Reading): void {
+  if (rest !== "") throw new InvariantViolation("bad-snapshot", "expected a snapshot to end with a whole line");
+}
+
+function readLine(reading: Reading, line: Line): void {
+  const { data } = reading;
+  if ("digest" in line) {
+    const { kept, ...others } = line.data as Data;
+    reading.digest = line.digest;
+    Object.assign(data, others);
+    Object.assign(data.kept, kept);
+  } else if ("list" in line) {
+    const list: unknown[] = line.list === "sessions" ? data.sessions : data.kept.changes;
+    for (const value of line.values) list.push(value);
+  } else append(tableOf(data, line), line.keys, line.values);
+}
+
+function tableOf(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
+  if ("table" in line) return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
+  const { keys, values } = data.maps;
+  if (keys.at(-1) === line.map) return values.at(-1) as Table<unknown>;
+  const table = { keys: [], values: [] };
+  enter(data.maps, line.map, table);
+  return table;
+}
+
+/** Keys that come after those that the table has. */
+function append(table: Table<unknown>, keys: readonly string[], values: readonly unknown[]): void {
+  for (const key of keys) table.keys.push(key);
+  for (const value of values) table.values.push(value);
+}
+
+const tableWith = <V>({ keys, values }: Table<V>, copy: (value: V, name: string) => V): Table<V> => ({
+  keys: [...keys],
+  values: values.map((value, at) => copy(value, keys[at] as string)),
+});
+
+/** A copy that later operations do not change. */
+function asItStands(data: Data, machines: MachineDefinitions): Data {
+  const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
+  return {
+    ...data,
+    sessions: sessions.map((session) => ({
+      ...session,
+      replies: [...session.replies],
+      staged: session.staged && { ...session.staged },
+    })),
+    lives: { ...lives },
+    members: members && copyOf(members),
+    maps: tableWith(maps, ({ keys, values }) => ({ keys: [...keys], values: [...values] })),
+    kept: {
+      ...kept,
+      changes: [...kept.changes],
+      forgottenOf: tableWith(kept.forgottenOf, (revision) => revision),
+    },
+    counters: tableWith(counters, (value) => value),
+    locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
+    barriers: tableWith(barriers, (barrier) => ({ ...barrier, arrivals: [...barrier.arrivals] })),
+    queues: tableWith(queues, ({ items, taken, takers }) => ({
+      items: [...items],
+      taken: [...taken],
+      takers: [...takers],
+    })),
+    groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })),
+    machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
+  };
+}
+
+/** What the application gave may change in its hands, though `apply` should give the next state and leave this one. */
+function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
+  const { state, isDefined, pending } = machine;
+  return {
+    ...machine,
+    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : asSaved(state),
+    pending: [...pending],
+  };
+}
+
+function asSaved(state: unknown): unknown {
+  const text = JSON.stringify(state) as string | undefined;
+  return text === undefined ? null : JSON.parse(text);
+}
