@@ -4,7 +4,6 @@ import { z } from "zod";
 import { complaint } from "../cluster/admin-client.ts";
 import { MAX_REQUEST_MS } from "../cluster/clients/request-timeout.ts";
 import { type Answer, type Download, download, exchange } from "../cluster/http-exchange.ts";
-import { MAX_FILE_BYTES } from "../cluster/snapshot/snapshot-file.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { type DataOptions, placesFor, withDataOptions } from "./endpoints.ts";
 
@@ -48,7 +47,7 @@ export async function snapshotFrom(
   { signal, take }: Pick<Download, "signal" | "take">,
 ): Promise<void> {
   const timeout = options.timeout ?? DEFAULT_TIMEOUT_MS;
-  const given = { timeoutMs: timeout + ON_THE_WAY_MS, maxBytes: MAX_FILE_BYTES, signal, take };
+  const given = { timeoutMs: timeout + ON_THE_WAY_MS, signal, take };
   await atFirst(options, false, async (at, { token, tls }) => {
     const refused = await download(`${at}/v1/snapshot?timeoutMs=${timeout}`, { ...given, token, tls });
     if (refused !== null) refuse(refused, at);

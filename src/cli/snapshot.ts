@@ -71,7 +71,7 @@ async function saveTo(file: string, options: SaveOptions, invocation: Invocation
     if (from === undefined) return downloadTo(part, options, signal, invocation);
     const salvaged = await salvageFolders(from);
     isComplete = salvaged.isComplete;
-    await part.write(salvaged.text);
+    for await (const bytes of salvaged.bytes) await part.write(bytes);
   });
   const { cluster, revision, salvaged } = header;
   if (!isComplete)
@@ -85,10 +85,10 @@ async function saveTo(file: string, options: SaveOptions, invocation: Invocation
 async function downloadTo(part: FileHandle, options: SaveOptions, signal: AbortSignal, { stderr }: Invocation) {
   const line = progressLine(stderr);
   let bytes = 0;
-  const take = async (chunk: Buffer, length: number | null): Promise<void> => {
+  const take = async (chunk: Buffer): Promise<void> => {
     await part.write(chunk);
     bytes += chunk.length;
-    line.show(() => `saving: ${bytes} of ${length ?? "?"} bytes`);
+    line.show(() => `saving: ${bytes} bytes`);
   };
   await snapshotFrom(options, { signal, take }).finally(() => line.clear());
 }
@@ -114,7 +114,7 @@ async function written(
     } finally {
       await part.close();
     }
-    const snapshot = readSnapshotFile(name);
+    const snapshot = await readSnapshotFile(name);
     stopped.signal.throwIfAborted();
     await rename(name, file);
     await syncFolder(dirname(file));
@@ -143,8 +143,8 @@ function declareShow(command: Command, { stdout }: Invocation): void {
     .argument("<file>", "a snapshot")
     .option("--json", "print it as JSON")
     .addHelpText("after", SHOW)
-    .action((file: string, { json }: { json?: true }) => {
-      const contents = contentsOf(readSnapshotFile(file));
+    .action(async (file: string, { json }: { json?: true }) => {
+      const contents = contentsOf(await readSnapshotFile(file));
       const lines = Object.entries(inWords(contents)).map(([name, value]) => `${name.padEnd(10)} ${value}\n`);
       stdout.write(json === true ? `${JSON.stringify(contents)}\n` : lines.join(""));
     });
@@ -193,7 +193,7 @@ function declareRestore(command: Command, { stdout }: Invocation): void {
         const folder = folderFor(options.data ?? dataDir, ids);
         const folderOf = (id: number): string => folder.replaceAll("{id}", String(id));
         const of = { cluster, members: ids, folderOf, log: { warn: say } };
-        const { revision } = await restoreCluster(readSnapshotFile(file), of);
+        const { revision } = await restoreCluster(await readSnapshotFile(file), of);
         const folders = Object.fromEntries(ids.map((id) => [id, folderOf(id)]));
         const lines = ids.map((id) => `made ${folderOf(id)}: start member ${id} with it\n`);
         stdout.write(options.json === true ? `${JSON.stringify({ cluster, revision, folders })}\n` : lines.join(""));

@@ -1,4 +1,5 @@
 /** Where bugs of Multi-Paxos are looked for: all of it plain data. */
+import { snapshotOf } from "../../src/protocols/consensus/family/replicated-log.ts";
 import type { Adversity } from "./adversity.ts";
 import type { Setting } from "./settings.ts";
 
@@ -13,7 +14,7 @@ const changing = (client: number, ...voters: number[]): object[] => [
   ...[1, 2, 3].map((sequence) => proposed(client, sequence)),
   { type: "reconfigure", voters, learners: [0, 1, 2, 3, 4].filter((node) => !voters.includes(node)) },
   ...[4, 5, 6].map((sequence) => proposed(client, sequence)),
-  ...[4, 8, 12].map((index) => ({ type: "compact", index, snapshot: `all up to ${index}` })),
+  ...[4, 8, 12].map((index) => ({ type: "compact", index, snapshot: snapshotOf(`all up to ${index}`) })),
 ];
 const adversity: Adversity = {
   seeds: 300,

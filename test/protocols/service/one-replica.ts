@@ -18,7 +18,7 @@ import {
   beginReading,
   endReading,
   type Reading,
-  readChunk,
+  readText,
 } from "../../../src/protocols/service/coordination-service/snapshot.ts";
 import {
   type Applying,
@@ -100,7 +100,7 @@ export function oneReplica(
 /** A whole snapshot. */
 export function readAll(snapshot: readonly Chunk[]): Reading {
   const reading = beginReading();
-  for (const chunk of snapshot) readChunk(reading, chunk);
+  for (const { text } of snapshot) readText(reading, text);
   endReading(reading);
   return reading;
 }

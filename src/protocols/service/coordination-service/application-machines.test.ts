@@ -4,11 +4,10 @@ import { type OneReplica, oneReplica, readAll } from "../../../../test/protocols
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
-import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
-import { type Operation, type Refusal, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
+import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
-import type { Data, MachineState } from "./state.ts";
+import type { MachineState } from "./state.ts";
 
 function withSession(limits = {}, machines = {}): OneReplica {
   const replica = oneReplica(limits, machines);
@@ -74,15 +73,6 @@ describe("state machines of the application", () => {
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
     expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([2, 3]);
-  });
-
-  it("of which more waits than a snapshot has room for are not saved on demand, and the refusal names them", () => {
-    const { apply, ask } = withSession({ maxPendingBytes: 2 * MAX_SNAPSHOT_BYTES });
-    apply(0, execute("1"));
-    expect(ask({ type: "snapshot" })).toMatchObject({ type: "snapshot" });
-    for (let at = 0; at < 17; at++) apply(0, execute("x".repeat(1_000_000)));
-    const { reason } = ask({ type: "snapshot" }) as Refusal;
-    expect(reason).toContain("has not defined the state machine sum");
   });
 
   it("whose definition throws or answers no text fail, and change nothing", () => {

@@ -20,7 +20,7 @@ export function foundingRecords(data: Data, members: readonly NodeId[]): Raft["r
 }
 
 function snapshotOfData(data: Data): Chunk[] {
-  const writing = beginWriting(INDEX, data, 0, {});
+  const writing = beginWriting(INDEX, data, 0);
   const chunks: Chunk[] = [];
   for (let isOver = false; !isOver; ) {
     const { chunk, isLast } = nextChunk(writing, replicaDefaults.chunkChars);

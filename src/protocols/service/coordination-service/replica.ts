@@ -30,12 +30,13 @@ import {
 } from "./operations.ts";
 import { isForgotten, sessionOf } from "./sessions.ts";
 import {
+  asItStands,
   beginReading,
   beginWriting,
   endReading,
   nextChunk,
   type Reading,
-  readChunk,
+  readText,
   type Writing,
 } from "./snapshot.ts";
 import { type Applying, type Data, emptyData, limitOptions, type Reply, type Session } from "./state.ts";
@@ -154,7 +155,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     if (state.saving !== null || state.unsaved < dueAfter(snapshotChars, state.saved, ctx.self)) return;
     catchUpAll({ data: state.data, limits }, machines);
     if (areSound(state.data, machines)) {
-      const writing = beginWriting(state.index, state.data, state.digest, machines);
+      const writing = beginWriting(state.index, asItStands(state.data, machines), state.digest);
       state.saving = { writing, chunks: [] };
       save(state, state.saving, ctx);
     }
@@ -186,7 +187,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   /** Reads the next chunk. */
   function install(state: State, installing: NonNullable<State["installing"]>, ctx: Ctx): void {
     const { index, chunks, reading } = installing;
-    readChunk(reading, chunks[installing.read] as Chunk);
+    readText(reading, (chunks[installing.read] as Chunk).text);
     installing.read += 1;
     if (installing.read < chunks.length) return ctx.setTimer("install", 0);
     endReading(reading);

@@ -20,14 +20,12 @@ const LINE_CHARS = 16_384;
 
 const tables = ["counters", "locks", "barriers", "queues", "machines", "groups", "forgottenOf"] as const;
 type TableName = (typeof tables)[number];
-const lists = ["sessions", "changes"] as const;
-type ListName = (typeof lists)[number];
 
 type Line =
   | { digest: number; data: object }
   | { map: string; keys: string[]; values: unknown[] }
   | { table: TableName; keys: string[]; values: unknown[] }
-  | { list: ListName; values: unknown[] };
+  | { list: "sessions" | "changes"; values: unknown[] };
 
 export interface Writing {
   /** The place in the log that the snapshot stands for. */
@@ -47,8 +45,8 @@ interface Section {
   at: number;
 }
 
-export function beginWriting(index: number, live: Data, digest: number, machines: MachineDefinitions): Writing {
-  const data = asItStands(live, machines);
+/** @param data which nobody changes until it is written. */
+export function beginWriting(index: number, data: Data, digest: number): Writing {
   const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
   const { changes, forgottenOf, ...keptOthers } = kept;
   const sections: Section[] = [
@@ -107,9 +105,9 @@ export interface Reading {
 
 export const beginReading = (): Reading => ({ data: emptyData(), digest: 0, rest: "" });
 
-/** Takes the next chunk. @throws InvariantViolation for what is no chunk of a snapshot */
-export function readChunk(reading: Reading, chunk: Chunk): void {
-  const lines = chunk.text.split("\n");
+/** Takes what comes next. @throws Error for what is no part of a snapshot */
+export function readText(reading: Reading, text: string): void {
+  const lines = text.split("\n");
   lines[0] = reading.rest + lines[0];
   reading.rest = lines.pop() as string;
   for (const line of lines) readLine(reading, JSON.parse(line) as Line);
@@ -134,7 +132,10 @@ function readLine(reading: Reading, line: Line): void {
 }
 
 function tableOf(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
-  if ("table" in line) return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
+  if ("table" in line) {
+    if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `there is no table ${line.table}`);
+    return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
+  }
   const { keys, values } = data.maps;
   if (keys.at(-1) === line.map) return values.at(-1) as Table<unknown>;
   const table = { keys: [], values: [] };
@@ -154,7 +155,7 @@ const tableWith = <V>({ keys, values }: Table<V>, copy: (value: V, name: string)
 });
 
 /** A copy that later operations do not change. */
-function asItStands(data: Data, machines: MachineDefinitions): Data {
+export function asItStands(data: Data, machines: MachineDefinitions): Data {
   const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
   return {
     ...data,
