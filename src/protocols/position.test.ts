@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ledView, withPositions } from "./position.ts";
+import { ledView, withPositions } from "./presentation.ts";
 
 const view = (_state: object, _self: number) => ({ role: "member" });
 

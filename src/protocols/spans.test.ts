@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { protocolNamed } from "./index.ts";
-import { spanOf } from "./spans.ts";
+import { spanOf } from "./presentation.ts";
 
 const shownBy = (protocol: string) => protocolNamed(protocol).presentation;
 

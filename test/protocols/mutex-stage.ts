@@ -1,5 +1,4 @@
 /** What tests of mutual exclusion share: nodes with workloads, when each of them asked and entered, and explorations. */
-
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";

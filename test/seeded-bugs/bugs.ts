@@ -288,13 +288,6 @@ const bully: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "bully", BULLY));
 
-/** By bug, the file that it is in, where that is another. */
-const PAXOS_FILES: Readonly<Record<string, string>> = {
-  "rounds-alone": "vocabulary.ts",
-  "same-round-same-ballot": "vocabulary.ts",
-  "half-is-enough": "roles.ts",
-};
-
 const paxos: readonly SeededBug[] = [
   {
     name: "own-value-always",
@@ -404,7 +397,7 @@ const paxos: readonly SeededBug[] = [
     setting: "duel among four",
     property: "agreement",
   },
-].map((bug) => inFile(bug as Change, "paxos", `src/protocols/consensus/paxos/${PAXOS_FILES[bug.name] ?? "paxos.ts"}`));
+].map((bug) => inFile(bug as Change, "paxos", "src/protocols/consensus/paxos/paxos.ts"));
 
 export const bugs: readonly SeededBug[] = [
   ...extendedChangRoberts,

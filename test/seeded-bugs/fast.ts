@@ -10,7 +10,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "fast-quorum-too-small",
     summary: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
-    file: `${FAST}/learner.ts`,
+    file: `${FAST}/fast-paxos.ts`,
     find: `(isFast(round) ? fast : classic)`,
     replace: `(isFast(round) ? fast - 1 : classic)`,
     by: "simulator",
@@ -20,9 +20,9 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "votes-again-in-the-round",
     summary: "an acceptor votes for each command that it is sent in a fast round",
-    file: `${FAST}/acceptor.ts`,
-    find: `isEarlier(last.round, round))`,
-    replace: `!isEarlier(round, last.round))`,
+    file: `${FAST}/fast-paxos.ts`,
+    find: `isEarlier(last.round, round))\n  );`,
+    replace: `!isEarlier(round, last.round))\n  );`,
     by: "simulator",
     setting: "fast rounds in adversity",
     property: "agreement",
@@ -30,7 +30,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "picks-any-vote",
     summary: "of several values that were voted for one is picked, whether a quorum may have chosen it or not",
-    file: `${FAST}/picking-a-value.ts`,
+    file: `${FAST}/vocabulary.ts`,
     find: `const v = V.filter(O4);`,
     replace: `const v = V.filter((value) => O4(value) || V.includes(value));`,
     by: "simulator",
@@ -40,7 +40,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "forgets-who-is-outside",
     summary: "acceptors outside the quorum are not counted where a value is picked, though they may have voted for it",
-    file: `${FAST}/picking-a-value.ts`,
+    file: `${FAST}/vocabulary.ts`,
     find: `isSameValue(value, v)).length + outside >= size`,
     replace: `isSameValue(value, v)).length >= size`,
     by: "simulator",
@@ -50,7 +50,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "fast-vote-not-journalled",
     summary: "an acceptor forgets in a crash what it has voted for",
-    file: `${FAST}/acceptor.ts`,
+    file: `${FAST}/fast-paxos.ts`,
     find: `  ctx.persist({ type: "voted", ...cast });\n`,
     replace: ``,
     by: "simulator",
@@ -63,7 +63,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "learns-from-a-classic-quorum",
     summary: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
-    file: `${GENERALIZED}/learner.ts`,
+    file: `${GENERALIZED}/generalized-paxos.ts`,
     find: `isFast(vote.round) ? fast : classic;`,
     replace: `isFast(vote.round) ? classic : fast;`,
     by: "simulator",
@@ -73,7 +73,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "depends-on-nothing",
     summary: "commands that interfere are taken for commuting where histories are compared",
-    file: `${GENERALIZED}/histories.ts`,
+    file: `${GENERALIZED}/vocabulary.ts`,
     find: `    if (found.some((later) => interferes(command, later))) found.unshift(command);\n`,
     replace: `    if (interferes(command, command) && found.length === 0) found.unshift(command);\n`,
     by: "simulator",
@@ -83,7 +83,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "picks-any-history",
     summary: "the coordinator takes one acceptor's history for safe, whatever a quorum may have chosen",
-    file: `${GENERALIZED}/proved-safe.ts`,
+    file: `${GENERALIZED}/vocabulary.ts`,
     find: `return common(inK, least, interferes);`,
     replace: `return inK[0] as History;`,
     by: "simulator",
@@ -93,7 +93,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "history-not-journalled",
     summary: "an acceptor forgets in a crash which history it has voted for",
-    file: `${GENERALIZED}/acceptor.ts`,
+    file: `${GENERALIZED}/generalized-paxos.ts`,
     find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
     replace: ``,
     by: "simulator",
@@ -103,7 +103,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "checkpoint-drops-commands",
     summary: "checkpoints commute: an era ends with commands that some nodes have learnt, and others not",
-    file: `${GENERALIZED}/interference.ts`,
+    file: `${GENERALIZED}/vocabulary.ts`,
     find: `isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);`,
     replace: `declared[relation](a, b);`,
     by: "simulator",

@@ -5,7 +5,7 @@ const VIEWS = "src/protocols/membership/views/agreement.ts";
 const ROUNDS = "src/protocols/membership/views/rounds.ts";
 const IP = "src/protocols/multicast/ip-multicast/ip-multicast.ts";
 const LOSSES = "src/protocols/multicast/ip-multicast/repairs.ts";
-const STREAMS = "src/protocols/multicast/ip-multicast/streams.ts";
+const STREAMS = "src/protocols/multicast/ip-multicast/sessions.ts";
 const SESSIONS = "src/protocols/multicast/ip-multicast/sessions.ts";
 const GROUP = "src/protocols/multicast/parts/group.ts";
 

@@ -3,7 +3,7 @@ import type { Change } from "./bugs.ts";
 
 const HEARTBEAT = "src/protocols/membership/heartbeat.ts";
 const DHT = "src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
-const UPKEEP = "src/protocols/overlay/super-peer-dht/upkeep.ts";
+const UPKEEP = "src/protocols/overlay/super-peer-dht/lookups.ts";
 const TOKENS = "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
 
 type Where = Pick<Change, "by" | "setting">;

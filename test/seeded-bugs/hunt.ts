@@ -1,5 +1,4 @@
 /** Runs one setting on one protocol: what was found, after how much. */
-
 import { explore } from "../../src/check/explore.ts";
 import type { ModelOptions } from "../../src/check/model.ts";
 import type { Taken } from "../../src/check/path.ts";

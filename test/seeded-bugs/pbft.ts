@@ -8,7 +8,7 @@ const NORMAL_CASE = `${FOLDER}/normal-case-operation.ts`;
 const COLLECTION = `${FOLDER}/garbage-collection.ts`;
 const VIEW_CHANGES = `${FOLDER}/view-changes.ts`;
 const VOCABULARY = `${FOLDER}/vocabulary.ts`;
-const SLOTS = `${FOLDER}/slots.ts`;
+const SLOTS = `${FOLDER}/certificates.ts`;
 
 const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
 

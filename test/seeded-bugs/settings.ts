@@ -1,5 +1,4 @@
 /** Where seeded bugs are looked for: all of it plain data. */
-
 import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
 import { cheapPaxosSettings } from "./cheap-paxos.ts";

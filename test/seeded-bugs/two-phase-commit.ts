@@ -92,7 +92,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       property: "atomicity",
     },
   ]),
-  ...inFile("coordinator.ts", [
+  ...inFile("two-phase-commit.ts", [
     {
       name: "forgets-its-commit",
       summary: "the coordinator does not journal its commit: after a crash it presumes an abort",
@@ -112,7 +112,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       property: "atomicity",
     },
   ]),
-  ...inFile("participant.ts", [
+  ...inFile("two-phase-commit.ts", [
     {
       name: "aborts-alone",
       summary: "a participant in doubt aborts when its patience is over",

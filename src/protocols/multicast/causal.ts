@@ -11,11 +11,11 @@
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { list, natural, type Shape, text } from "../../core/shape.ts";
-import { eventually } from "./parts/eventually.ts";
 import {
   beginning,
   betweenMembers,
   covers,
+  eventually,
   type Group,
   groupCommands,
   MAX_PAYLOAD_BYTES,

@@ -5,8 +5,7 @@ import type { NodeId, Protocol, Tagged, Vocabulary } from "../../../core/protoco
 import { type Delay, simulation } from "../../../sim/index.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
-import { type OralMessages, oralMessages } from "./byzantine-generals.ts";
-import type { GeneralsOptions } from "./generals.ts";
+import { type GeneralsOptions, type OralMessages, oralMessages } from "./byzantine-generals.ts";
 import { type SignedMessages, signedMessages } from "./signed-messages.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);

@@ -3,12 +3,79 @@
  * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
  */
 import type { NodeId } from "../../../core/protocol.ts";
-import { type Ballot, follow, isSameBallot, isStranger, nodesOf, raise, stepDown } from "../parts/ballots.ts";
-import { mayVote, vote, votesOf } from "./acceptor.ts";
-import { highestSeen, isOutside } from "./learner.ts";
-import type { Ctx, Settings } from "./options.ts";
-import { pick } from "./picking-a-value.ts";
-import { isSameValue, type Promised, type State, step, type Value } from "./vocabulary.ts";
+import {
+  type Ballot,
+  follow,
+  isSameBallot,
+  isStranger,
+  nodesOf,
+  type Round,
+  raise,
+  stepDown,
+} from "../parts/ballots.ts";
+import { advance, highestSeen, isOutside, learn, mayVote, vote, votesOf } from "./fast-paxos.ts";
+import {
+  BATCH,
+  type Ctx,
+  type FastPaxos,
+  isSameValue,
+  lowest,
+  type Promised,
+  pick,
+  type Settings,
+  type State,
+  type Step,
+  step,
+  type Value,
+} from "./vocabulary.ts";
+
+// "Collision Recovery": proposers whose commands reach the acceptors in different orders split a fast round, so that no value can get a
+// quorum. What acceptors have voted for in round i says as well what a promise for round i + 1 would say, so phase 1 is not needed:
+// the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
+
+type Votes = Readonly<Record<NodeId, Value>>;
+
+/** Whatever those say that have not been heard, no value gets a fast quorum any more. */
+function isCollision(votes: Votes, nodes: number, fastQuorum: number): boolean {
+  const values = Object.values(votes);
+  const most = Math.max(0, ...values.map((value) => values.filter((other) => isSameValue(other, value)).length));
+  return most + nodes - values.length < fastQuorum;
+}
+
+export function recover(state: State, instance: number, ctx: Ctx, settings: Settings): void {
+  const heard = state.learnt[instance];
+  if (heard === undefined || !isSameBallot(heard.ballot, state.promised)) return;
+  const nodes = nodesOf(ctx);
+  const quorums = settings.quorumsOf(nodes);
+
+  /** What is voted for in the round after `at`, once a quorum of that has voted in `at` and collided. */
+  function pickedAfter(at: Step, quorum: number): { value: Value } | null {
+    const votes: Votes = heard?.votes[at] ?? {};
+    const values = Object.values(votes);
+    if (values.length < quorum || !isCollision(votes, nodes, quorums.fast)) return null;
+    const round: Round = { ...state.promised, step: at };
+    const picked = pick(
+      values.map((value) => ({ round, value })),
+      nodes,
+      quorums,
+    );
+    return { value: picked.is === "value" ? picked.value : lowest(values) };
+  }
+
+  const isUncoordinated = settings.recovery === "uncoordinated";
+  if (isUncoordinated) {
+    const picked = pickedAfter(step.fast, quorums.fast);
+    const round: Round = { ...state.promised, step: step.uncoordinated };
+    if (picked !== null && mayVote(state, { instance, round, ...picked }, settings))
+      vote(state, { instance, round, ...picked }, ctx, settings);
+  }
+  if (state.coordinator.is !== "leading") return;
+  const picked = pickedAfter(isUncoordinated ? step.uncoordinated : step.fast, quorums.classic);
+  const cast = { instance, round: { ...state.promised, step: step.coordinated }, value: picked?.value ?? null };
+  if (picked === null || !mayVote(state, cast, settings)) return;
+  vote(state, cast, ctx, settings); // Journalled before it asks: so it cannot ask for another value after a crash.
+  ctx.broadcast({ type: "accept", ...cast });
+}
 
 /** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
 export function campaign(state: State, ctx: Ctx, settings: Settings): void {
@@ -110,4 +177,70 @@ export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   const hangs = coordinator.watched === state.upTo && highestSeen(state) > state.upTo;
   coordinator.watched = null;
   if (hangs) campaign(state, ctx, settings);
+}
+
+// Nodes that have been away are told what was chosen: from the log, or by a snapshot if that has been cut.
+
+/** Where the log that is kept begins. */
+const baseOf = ({ snapshot }: State): number => snapshot?.index ?? 0;
+
+export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
+  const base = baseOf(state);
+  if (state.snapshot !== null && from <= base) ctx.send(to, { type: "snapshot", ...state.snapshot });
+  const first = Math.max(from, base + 1);
+  if (first > state.upTo) return;
+  ctx.send(to, { type: "chosen", from: first, values: state.log.slice(first - base - 1, first - base - 1 + BATCH) });
+}
+
+export function learnAll(state: State, teacher: NodeId, first: number, values: readonly Value[], ctx: Ctx): void {
+  if (first > state.upTo + 1) return; // There is a gap: what is between is lost, or still to come.
+  for (const [at, value] of values.entries()) learn(state, first + at, value, ctx);
+  if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
+}
+
+export function install(state: State, index: number, snapshot: string, ctx: Ctx): void {
+  if (index <= state.upTo) return;
+  state.upTo = index;
+  state.snapshot = { index, snapshot };
+  state.log = [];
+  for (const byInstance of [state.votes, state.learnt, state.chosen])
+    for (const instance of Object.keys(byInstance).map(Number)) if (instance <= index) delete byInstance[instance];
+  ctx.compact(journalOf(state));
+  ctx.emit({ type: "installed", index, snapshot });
+  advance(state, ctx);
+}
+
+/** The snapshot stands for all up to its index: the log forgets that. */
+export function compact(state: State, index: number, snapshot: string, ctx: Ctx): void {
+  const base = baseOf(state);
+  if (index <= base || index > state.upTo) return;
+  state.log.splice(0, index - base);
+  state.snapshot = { index, snapshot };
+  ctx.compact(journalOf(state));
+}
+
+function journalOf(state: State): FastPaxos["record"][] {
+  const { snapshot, promised, log, chosen } = state;
+  const base = baseOf(state);
+  return [
+    ...(snapshot === null ? [] : [{ type: "snapshot" as const, ...snapshot }]),
+    { type: "promised", ballot: promised },
+    ...log.map((value, at) => ({ type: "chosen" as const, instance: base + 1 + at, value })),
+    ...Object.entries(chosen).map(([instance, value]) => ({
+      type: "chosen" as const,
+      instance: Number(instance),
+      value,
+    })),
+    ...votesOf(state).map((cast) => ({ type: "voted" as const, ...cast })),
+  ];
+}
+
+/** What a node knows when it starts again. */
+export function emitAll(state: State, ctx: Ctx): void {
+  if (state.leader !== null) ctx.emit({ type: "led", leader: state.leader, term: state.promised.count });
+  if (state.snapshot !== null) ctx.emit({ type: "installed", ...state.snapshot });
+  const base = baseOf(state);
+  state.log.forEach((command, at) => {
+    if (command !== null) ctx.emit({ type: "decided", index: base + 1 + at, command });
+  });
 }

@@ -7,10 +7,9 @@ import type { AnyProtocol } from "../../../../test/seeded-bugs/subjects.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { chosenQuorums, requireQuorums } from "../parts/fast-quorums.ts";
+import { chosenQuorums, requireQuorums } from "../parts/quorum-systems.ts";
 import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
-import { type Pick, pick } from "./picking-a-value.ts";
-import { step, type Value, type Vote } from "./vocabulary.ts";
+import { type Picked, pick, step, type Value, type Vote } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const D = 10;
@@ -148,7 +147,7 @@ describe("fast paxos: picking a value", () => {
   const [x, y, z] = [command(0), command(1), command(2)];
   const vote = (value: Value): Vote => ({ round: { count: 1, node: 0, step: step.fast }, value });
   /** 4 acceptors: a classic and a fast quorum of 3. 5 acceptors: 3 and 4. */
-  it.each<[string, number, (Vote | null)[], Pick]>([
+  it.each<[string, number, (Vote | null)[], Picked]>([
     ["nothing where no acceptor has voted", 4, [null, null, null], { is: "free" }],
     ["the one value", 4, [vote(x), null, null], { is: "value", value: x }],
     ["what 2 of 3 voted for, since the fourth may have", 4, [vote(x), vote(x), vote(y)], { is: "value", value: x }],

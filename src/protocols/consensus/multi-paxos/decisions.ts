@@ -1,20 +1,51 @@
 /** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
-import type { Context } from "../../../core/protocol.ts";
-import type { Members } from "../family/replicated-log.ts";
-import { configurationAt, isAuxiliary } from "./configurations.ts";
-import { fragments } from "./fragments.ts";
-import type { Settings } from "./options.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { MAX_SNAPSHOT_BYTES, type Members } from "../family/replicated-log.ts";
+import { configurationAt, isAuxiliary } from "./leadership.ts";
 import {
   type Ballot,
+  type Ctx,
   isBelow,
   isSame,
   type MultiPaxos,
   type Proposal,
+  type Settings,
+  type SlotProposal,
   type Snapshot,
   type State,
 } from "./vocabulary.ts";
 
-type Ctx = Context<MultiPaxos>;
+// What is too long for one message or record, in fragments that are not.
+
+/** In UTF-16 units, of which each takes three bytes at most: several such fragments stay below any frame. */
+const FRAGMENT_CHARS = 65_536;
+/** In UTF-8. */
+export const MAX_FRAGMENT_BYTES = 3 * FRAGMENT_CHARS;
+
+/** What comes at this offset. A pair of surrogates is not torn, since each half alone is no text. */
+function fragmentAt(text: string, offset: number): string {
+  const end = offset + FRAGMENT_CHARS;
+  const last = text.charCodeAt(end - 1);
+  const isTorn = end < text.length && last >= 0xd8_00 && last < 0xdc_00;
+  return text.slice(offset, isTorn ? end - 1 : end);
+}
+
+function fragments(text: string): string[] {
+  const found: string[] = [];
+  for (let offset = 0; offset < text.length; offset += (found.at(-1) as string).length)
+    found.push(fragmentAt(text, offset));
+  return found;
+}
+
+/** The first of these, as many as make a fragment, and at least one. */
+export function batch<T>(items: readonly T[], chars: (item: T) => number): T[] {
+  let sum = 0;
+  const end = items.findIndex((item, at) => {
+    sum += chars(item);
+    return at > 0 && sum > FRAGMENT_CHARS;
+  });
+  return end === -1 ? [...items] : items.slice(0, end);
+}
 
 /** Durable before the answer that depends on it. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
@@ -31,7 +62,7 @@ export function accept(state: State, slot: number, proposal: Proposal, ctx: Ctx)
 }
 
 /** What another knows to be decided takes the place of whatever was accepted here. */
-export function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
+function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: slot });
 }
@@ -105,7 +136,7 @@ export function cut(state: State, index: number, text: string, settings: Setting
 }
 
 /** Another's snapshot, of more than this node knows. */
-export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
+function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   state.snapshot = snapshot;
   state.configurations = [...snapshot.configurations];
   state.decided = snapshot.index;
@@ -140,4 +171,76 @@ function rewrite(state: State, ctx: Ctx): void {
           ...fragments(snapshot.text).map((text) => ({ type: "snapshotText", text }) as const),
         ];
   ctx.compact([...saved, { type: "promised", ballot: promised }, ...accepted]);
+}
+
+// A node that has missed what was decided asks for it, a fragment at a time: slots from the log, or the snapshot where the log is cut.
+
+type Message<K extends MultiPaxos["message"]["type"]> = Extract<MultiPaxos["message"], { type: K }>;
+
+/** At least as long as a proposal is in a message. */
+export const charsOf = ({ value }: SlotProposal): number =>
+  64 +
+  (value.type === "command" ? value.command.operation.length : 0) +
+  (value.type === "members" ? 16 * (value.voters.length + value.learners.length) : 0);
+
+export function askToCatchUp(state: State, from: NodeId, ctx: Ctx): void {
+  if (isAuxiliary(state, ctx.self)) return;
+  const { decided, incoming } = state;
+  const { index, text } = incoming ?? { index: 0, text: "" };
+  ctx.send(from, { type: "catchUp", decided, index, offset: text.length });
+}
+
+export function answerCatchUp(
+  state: State,
+  to: NodeId,
+  { decided, index, offset }: Message<"catchUp">,
+  ctx: Ctx,
+): void {
+  if (decided >= state.decided) return; // It knows as much.
+  if (state.log[decided + 1] !== undefined) return sendEntries(state, to, decided, ctx);
+  const { snapshot } = state;
+  if (snapshot === null || snapshot.index <= decided) return; // An auxiliary that has forgotten.
+  const at = index === snapshot.index && offset <= snapshot.text.length ? offset : 0;
+  const text = fragmentAt(snapshot.text, at);
+  const isLast = at + text.length === snapshot.text.length;
+  const { configurations } = snapshot;
+  ctx.send(to, { type: "chunk", index: snapshot.index, offset: at, text, isLast, configurations });
+}
+
+function sendEntries(state: State, to: NodeId, after: number, ctx: Ctx): void {
+  const decided: SlotProposal[] = [];
+  for (let slot = after + 1; slot <= state.decided && decided.length < MAX_ENTRIES; slot++) {
+    const proposal = state.log[slot];
+    if (proposal === undefined) break;
+    decided.push({ slot, ...proposal });
+  }
+  ctx.send(to, { type: "learn", decided: state.decided, entries: batch(decided, charsOf) });
+}
+
+/** In one message. */
+export const MAX_ENTRIES = 512;
+
+/** Those that come next; what is known already is skipped, and what would leave a gap. */
+export function takeEntries(state: State, from: NodeId, message: Message<"learn">, settings: Settings, ctx: Ctx): void {
+  const before = state.decided;
+  for (const { slot, ballot, value } of message.entries) {
+    if (slot !== state.decided + 1) continue;
+    learn(state, slot, { ballot, value }, ctx);
+    decideUpTo(state, slot, settings);
+  }
+  tell(state, before, ctx);
+  const isNews = state.decided > before || message.entries.length === 0; // Otherwise it comes late, or twice.
+  if (isNews && state.decided < message.decided) askToCatchUp(state, from, ctx);
+}
+
+export function takeChunk(state: State, from: NodeId, message: Message<"chunk">, ctx: Ctx): void {
+  const { index, offset, text, isLast, configurations } = message;
+  if (index <= state.decided || configurations.length === 0) return; // Known by now.
+  const before = offset === 0 ? "" : state.incoming?.index === index ? state.incoming.text : null;
+  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return; // Twice, or of another snapshot.
+  state.incoming = { index, text: before + text };
+  if (!isLast) return askToCatchUp(state, from, ctx);
+  const whole = state.incoming.text;
+  state.incoming = null;
+  install(state, { index, text: whole, configurations }, ctx);
 }

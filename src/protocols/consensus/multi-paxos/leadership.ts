@@ -1,15 +1,150 @@
 /** What a leader does beside proposing: heartbeats, its lease, reads, and main nodes that have failed or are back. */
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
 import { leaseTimer } from "../../leases.ts";
-import { asked, currentConfiguration, hasMajority, membersAhead } from "./configurations.ts";
+import type { Members } from "../family/replicated-log.ts";
 import { serveReads } from "./decisions.ts";
-import { replaceFailed } from "./main-nodes.ts";
-import type { Settings } from "./options.ts";
-import { lastFound, progress, resend } from "./phase-two.ts";
-import { leave, see } from "./standing.ts";
-import type { Candidate, Leader, MultiPaxos, Read, State } from "./vocabulary.ts";
+import { askAgain, lastFound, progress, resend } from "./phases.ts";
+import {
+  type Attempt,
+  type Candidate,
+  type Configuration,
+  type Ctx,
+  type Leader,
+  leave,
+  type Read,
+  type Settings,
+  type State,
+  see,
+} from "./vocabulary.ts";
 
-type Ctx = Context<MultiPaxos>;
+// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
+// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
+// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
+
+export function configurationAt({ configurations }: State, slot: number): Configuration {
+  return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
+}
+
+/** Of the first slot that is not decided. */
+export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
+
+/** Decided, and not in effect yet. */
+export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
+  configurations.findLast(({ from }) => from > decided + 1) ?? null;
+
+/** The quorums of a slot: any two meet. */
+export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
+  voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
+
+export const isSameMembers = (a: Members, b: Members): boolean =>
+  JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
+
+/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
+export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
+  const all = [...voters, ...learners];
+  return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
+}
+
+export const sorted = ({ voters, learners }: Members): Members => ({
+  voters: [...voters].sort((a, b) => a - b),
+  learners: [...learners].sort((a, b) => a - b),
+});
+
+export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
+
+/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
+export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
+  nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
+
+/** Voters of the slots that are not decided. */
+export function votersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(currentConfiguration(state).voters, pending?.voters ?? []);
+}
+
+/** Everybody who is to hear from a leader. */
+export function membersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);
+}
+
+const union = (...sets: readonly (readonly NodeId[])[]): NodeId[] => [...new Set(sets.flat())].sort((a, b) => a - b);
+
+// Main nodes and auxiliaries. A quorum is a majority of the voters, and the main nodes among them are just that many: so while
+// all main nodes answer, auxiliaries are not asked at all. When one is silent they are, for as long as it takes to decide on members
+// without it: the other main nodes, and as many auxiliaries less as make the other main nodes a majority again.
+// Lamport & Massa, "Cheap Paxos", DSN 2004, §3 and §4.
+
+/** These main nodes with one auxiliary less, and the others as learners, so that they are heard of when they are back. */
+function membersWith(mains: readonly NodeId[], allMains: readonly NodeId[], auxiliaries: readonly NodeId[]): Members {
+  const voters = [...mains, ...auxiliaries.slice(0, mains.length - 1)];
+  return {
+    voters: voters.sort((a, b) => a - b),
+    learners: allMains.filter((node) => !mains.includes(node)),
+  };
+}
+
+/** At a leader, with each heartbeat: engages auxiliaries while a main node is silent, and has the members changed. */
+function replaceFailed(state: State, role: Leader, { suspectAfter, window }: Settings, ctx: Ctx): void {
+  const { auxiliaries } = state;
+  if (auxiliaries.length === 0 || suspectAfter === 0) return;
+  const isMain = (node: NodeId): boolean => !isAuxiliary(state, node);
+  const { voters, learners } = currentConfiguration(state);
+  const mains = voters.filter(isMain);
+  const hasFailed = (node: NodeId): boolean => node !== ctx.self && (role.followers[node]?.silent ?? 0) > suspectAfter;
+  const isBack = (node: NodeId): boolean => {
+    const { silent, decided } = role.followers[node] ?? { silent: suspectAfter, decided: 0 };
+    return silent <= 1 && decided + window >= state.decided;
+  };
+  const wanted = [...mains.filter((node) => !hasFailed(node)), ...learners.filter(isBack)].sort((a, b) => a - b);
+  const members = membersWith(
+    wanted,
+    [...mains, ...learners].sort((a, b) => a - b),
+    auxiliaries,
+  );
+  const isSettled = pendingConfiguration(state) === null && isSameMembers(members, { voters, learners });
+  const isAlone = wanted.length === 0; // It is no member any more, and the last one is silent: nobody is left to replace that one.
+  role.wanted = isSettled || isAlone ? null : members;
+  if (mains.some(hasFailed)) engage(state, role, mains, ctx);
+  else if (isSettled) release(state, role, mains, ctx);
+}
+
+/** From now on they are asked too: for all that is not decided, at once. */
+function engage(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  forgetKnown(state, role, mains, ctx);
+  if (role.isEngaged) return;
+  role.isEngaged = true;
+  for (let slot = state.decided + 1; slot < role.next; slot++) askAgain(state, role, slot, ctx);
+}
+
+/** No more than what they hold is left to do: once all main nodes know that, they forget it. */
+function release(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  if (role.isEngaged) role.auxiliariesHold = role.next - 1;
+  role.isEngaged = false;
+  if (role.auxiliariesHold === 0 || knownToAll(state, role, mains, ctx.self) < role.auxiliariesHold) return;
+  forgetKnown(state, role, mains, ctx);
+  role.auxiliariesHold = 0;
+}
+
+/** Up to where all these main nodes know what is decided: whichever of them are left, that is not lost. */
+const knownToAll = (state: State, { followers }: Leader, mains: readonly NodeId[], self: NodeId): number =>
+  Math.min(...mains.map((node) => (node === self ? state.decided : (followers[node]?.decided ?? 0))));
+
+function forgetKnown(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  const index = knownToAll(state, role, mains, ctx.self);
+  if (index === 0) return;
+  for (const to of state.auxiliaries) ctx.send(to, { type: "forget", ballot: role.ballot, index });
+}
+
+/** It has been away, and holds what it might have been told to forget. */
+export function answerToAuxiliary(state: State, auxiliary: NodeId, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader" || role.isEngaged) return;
+  const mains = currentConfiguration(state).voters.filter((node) => !isAuxiliary(state, node));
+  const index = knownToAll(state, role, mains, ctx.self);
+  ctx.send(auxiliary, { type: "forget", ballot: role.ballot, index });
+}
 
 /** The candidate takes over: all that it has found is proposed with its ballot, and gaps between are closed. */
 export function lead(state: State, candidate: Candidate, settings: Settings, ctx: Ctx): void {

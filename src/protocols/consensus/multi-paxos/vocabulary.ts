@@ -1,8 +1,99 @@
 /** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
 import type { PerNode } from "../../../core/per-node.ts";
-import type { NodeId } from "../../../core/protocol.ts";
-import type { LeaseTimer } from "../../leases.ts";
-import type { Command, Members, ReplicatedLog } from "../family/replicated-log.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { oneOf } from "../../../core/shape.ts";
+import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leases.ts";
+import {
+  count,
+  flag,
+  nodeIds,
+  type OptionsOf,
+  option,
+  optionTable,
+  positive,
+  type Refuse,
+  type ValuesOf,
+  whole,
+} from "../../options.ts";
+import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../family/replicated-log.ts";
+import { promise } from "./decisions.ts";
+
+/** The options that Cheap Paxos has, too. */
+export const paceOptions = {
+  ...leaseOptions(400, 100),
+  answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
+  minBackOffMs: positive(10, "the least random wait before a node becomes a candidate"),
+  maxBackOffMs: positive(150, "the longest random wait before a node becomes a candidate"),
+  window: count(
+    16,
+    "how many slots beyond the decided ones may be proposed, and how many slots later a new membership takes effect",
+  ),
+  keep: whole(64, "how many decided slots are kept behind a snapshot, for nodes that lag a little"),
+  maxWaiting: count(
+    1_000,
+    "how many commands and reads wait at a node; further ones are dropped, and the client asks again",
+  ),
+  reads: option(
+    oneOf("confirmed", "lease"),
+    "confirmed",
+    "a leader asks a majority before each read, or relies on its lease and so on clocks",
+  ),
+  announces: flag(
+    true,
+    "whether a decision is sent at once if no further proposal would carry it, or with the next heartbeat",
+  ),
+};
+
+type PaceOptions = ValuesOf<typeof paceOptions>;
+
+/** @throws UsageError */
+export function requirePace(options: PaceOptions, refuse: Refuse<PaceOptions>): void {
+  requireLease(options, refuse);
+  const { minBackOffMs, maxBackOffMs } = options;
+  if (maxBackOffMs < minBackOffMs) refuse("maxBackOffMs", `a number >= minBackOffMs, which is ${minBackOffMs}`);
+}
+
+const multiPaxosOptions = optionTable(
+  "multi-paxos",
+  {
+    ...paceOptions,
+    voters: option(nodeIds(MAX_MEMBERS), [], "the nodes that vote at first; empty: all that are not learners"),
+    learners: option(nodeIds(MAX_MEMBERS), [], "the nodes that learn decisions and do not vote at first"),
+  },
+  requirePace,
+);
+
+export type MultiPaxosOptions = OptionsOf<typeof multiPaxosOptions>;
+
+/** The options, and what follows from them. */
+export interface Settings extends MultiPaxosOptions {
+  /** How long a node that promises or confirms is bound. */
+  readonly boundsMs: number;
+  readonly backOff: readonly [number, number];
+  /** An acceptor takes nothing that is so far beyond what it knows to be decided: first it catches up. */
+  readonly tail: number;
+  /** After so many heartbeats that it has not confirmed a main node counts as failed; 0: never. */
+  readonly suspectAfter: number;
+}
+
+/** As far as the window can be from what the slowest of a quorum knows, with a reconfiguration on top. */
+const TAIL_WINDOWS = 4;
+
+/** @throws UsageError */
+export function settled(given: Partial<MultiPaxosOptions> | undefined): Settings {
+  return settings(multiPaxosOptions.settle(given), 0);
+}
+
+export function settings(options: MultiPaxosOptions, suspectAfter: number): Settings {
+  const { leaseMs, drift, minBackOffMs, maxBackOffMs, window } = options;
+  return {
+    ...options,
+    boundsMs: boundMs(leaseMs, drift),
+    backOff: [minBackOffMs, maxBackOffMs],
+    tail: TAIL_WINDOWS * window,
+    suspectAfter,
+  };
+}
 
 /** Unique, since the node is part of it and its round only grows. */
 export interface Ballot {
@@ -69,7 +160,7 @@ export interface Candidate extends Attempt {
 }
 
 /** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
-export interface Follower {
+interface Follower {
   silent: number;
   decided: number;
 }
@@ -97,7 +188,7 @@ export interface Leader extends Attempt {
   auxiliariesHold: number;
 }
 
-export type Role = { is: "follower" } | Candidate | Leader;
+type Role = { is: "follower" } | Candidate | Leader;
 
 export type MultiPaxos = {
   state: {
@@ -191,3 +282,63 @@ export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== f
 /** The attempt of this ballot, if this node is at it. */
 export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
   role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
+
+// Whether a node leads, follows or stands for election, and to whom it is bound.
+
+export type Ctx = Context<MultiPaxos>;
+
+/** Promises nobody else until then: so long a leader that has its confirmation may count on it. */
+export function bind(state: State, { boundsMs }: Settings, ctx: Ctx): void {
+  state.isBound = true;
+  ctx.cancelTimer("election");
+  ctx.setTimer("bound", boundsMs);
+}
+
+/** Hears from who leads with this ballot, or one above it. */
+export function follow(state: State, leader: NodeId, ballot: Ballot, settings: Settings, ctx: Ctx): void {
+  if (state.role.is === "follower" && state.leader === leader) return;
+  leave(state, ctx);
+  bind(state, settings, ctx);
+  see(state, leader, ballot.round, ctx);
+  for (const command of state.waiting.splice(0)) ctx.send(leader, { type: "forward", command });
+}
+
+/** No longer a candidate, or a leader. */
+export function leave(state: State, ctx: Ctx): void {
+  if (state.role.is === "follower") return;
+  for (const timer of ["election", "heartbeat", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
+  state.role = { is: "follower" };
+}
+
+/** Makes known who leads, where that is news. */
+export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx): void {
+  if (state.leader === leader) return;
+  state.leader = leader;
+  ctx.emit({ type: "led", leader, term });
+}
+
+/**
+ * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
+ * nobody take over, this node stands again when it would have had to anyway.
+ */
+export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  see(state, null, state.promised.round, ctx);
+  bind(state, settings, ctx);
+  ctx.send(to, { type: "takeOver", ballot });
+}
+
+/** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */
+export function stepDown(state: State, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  see(state, null, state.promised.round, ctx);
+  ctx.setTimer("election", settings.backOff);
+}
+
+/** Phase 1b, at a node that may have stood itself. */
+export function yieldTo(state: State, ballot: Ballot, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  promise(state, ballot, ctx);
+  if (state.leader !== ballot.node) see(state, null, ballot.round, ctx);
+  bind(state, settings, ctx);
+}

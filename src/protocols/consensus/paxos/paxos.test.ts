@@ -10,9 +10,7 @@ import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import type { PaxosOptions } from "./options.ts";
-import { paxos } from "./paxos.ts";
-import type { Paxos } from "./vocabulary.ts";
+import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });

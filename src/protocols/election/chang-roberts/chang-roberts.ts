@@ -14,7 +14,7 @@
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
+import { ringOption, ringOrder } from "../parts/ranks.ts";
 
 export type ChangRoberts = {
   state: {

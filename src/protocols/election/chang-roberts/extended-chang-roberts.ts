@@ -13,8 +13,16 @@ import type { Context, NodeId, Property, Protocol, World } from "../../../core/p
 import { natural, real } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { highestOf, outranks, type Ranked, ranksOption, settledRank, standingRank } from "../parts/ranks.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
+import {
+  highestOf,
+  outranks,
+  type Ranked,
+  ranksOption,
+  ringOption,
+  ringOrder,
+  settledRank,
+  standingRank,
+} from "../parts/ranks.ts";
 import { changRobertsCosts } from "./chang-roberts.ts";
 
 export type ExtendedChangRoberts = {

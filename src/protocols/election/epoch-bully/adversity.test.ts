@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { CommandOf, EventOf, NodeId } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
-import type { EpochBullyOptions } from "./options.ts";
+import type { EpochBullyOptions } from "./vocabulary.ts";
 
 const NODES = 5;
 const all = Array.from({ length: NODES }, (_, node) => node);

@@ -6,8 +6,7 @@ import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { boundMs } from "../../leases.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
-import type { EpochBullyOptions } from "./options.ts";
-import { leaderOf } from "./vocabulary.ts";
+import { type EpochBullyOptions, leaderOf } from "./vocabulary.ts";
 
 interface Setting {
   nodes: number;

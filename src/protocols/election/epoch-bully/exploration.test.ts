@@ -2,11 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, explore } from "../../../check/explore.ts";
-import type { SystemSpec } from "../../../check/suite.ts";
-import { systemFor } from "../../../check/suite.ts";
+import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { Tagged, Vocabulary } from "../../../core/protocol.ts";
-import { boundedEpochBully } from "./bounded.ts";
-import { type EpochBully, epochBully } from "./epoch-bully.ts";
+import { boundedEpochBully, type EpochBully, epochBully } from "./epoch-bully.ts";
 
 const exploring = (words: Partial<SystemSpec>): Exploration<Vocabulary> =>
   reaching(

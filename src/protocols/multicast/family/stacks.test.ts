@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
-import { evenly } from "../ip-multicast/options.ts";
+import { evenly } from "../ip-multicast/vocabulary.ts";
 
 /** Every run of two nodes, of which these send one message each. */
 const explored = (protocol: string, initiators: readonly number[], losses: number) =>

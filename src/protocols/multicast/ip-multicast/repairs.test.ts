@@ -9,7 +9,7 @@ import { contexts, withContext } from "../../contexts.ts";
 import { delivery } from "../family/properties.ts";
 import { multicastWithWorkload } from "../family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly } from "./options.ts";
+import { evenly } from "./vocabulary.ts";
 
 /** Who is asked for a message does not answer. */
 const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMulticast> =>

@@ -6,8 +6,7 @@ import { causal } from "../causal.ts";
 import { fifo } from "../fifo.ts";
 import { isis } from "../isis.ts";
 import type { Group } from "./group.ts";
-import type { GroupEvent, Multicast } from "./layers.ts";
-import { over } from "./over.ts";
+import { type GroupEvent, type Multicast, over } from "./layers.ts";
 
 /** Carries as plain links do, to whoever is in the group, and says of the group what a script has it say. */
 type Carrier<P> = {

@@ -2,11 +2,55 @@
  * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
  * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
  */
-import type { NodeId, View, World } from "../../../core/protocol.ts";
+import type { LeadsTo, NodeId, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
-import { heldIds } from "./held.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
+
+/** What a node's picture shows of its hold-back queue: enough to read, however long the queue is. */
+const MAX_SHOWN = 16;
+
+export const heldIds = <Message>(queue: readonly Message[], idOf: (message: Message) => string): string[] =>
+  queue.slice(0, MAX_SHOWN).map(idOf);
+
+// Which messages have come of which sender, in little room: numbers without a gap are one number.
+
+export type Received = {
+  from: NodeId;
+  /** All messages up to this one, which count from 1. */
+  upTo: number;
+  /** Beyond a gap, ascending. */
+  beyond: number[];
+};
+
+export function isReceived(all: readonly Received[], from: NodeId, number: number): boolean {
+  const of = all.find((each) => each.from === from);
+  return of !== undefined && (number <= of.upTo || of.beyond.includes(number));
+}
+
+/** Whether all of the others are among these. */
+export const areReceived = (all: readonly Received[], others: readonly Received[]): boolean =>
+  others.every(({ from, upTo, beyond }) =>
+    [upTo, ...beyond].every((number) => number === 0 || isReceived(all, from, number)),
+  );
+
+/** The same with one more, which is not among them yet; senders ascend. */
+export function received(all: readonly Received[], from: NodeId, number: number): Received[] {
+  const before = all.find((each) => each.from === from) ?? { from, upTo: 0, beyond: [] };
+  const beyond = [...before.beyond, number].sort((a, b) => a - b);
+  let { upTo } = before;
+  while (beyond[0] === upTo + 1) upTo = beyond.shift() as number;
+  const others = all.filter((each) => each.from !== from);
+  return [...others, { from, upTo, beyond }].sort((a, b) => a.from - b.from);
+}
+
+// Liveness of one node: it holds, or comes to hold, unless the node crashes. Timers that run for ever do not hide it.
+
+export const eventually = <V extends Vocabulary>(
+  name: string,
+  claim: string,
+  holds: (world: World<StateOf<V>>, node: NodeId) => boolean,
+): LeadsTo<V> => ({ name, claim, when: "leadsTo", given: (world, node) => !holds(world, node), holds });
 
 export interface Group<P> {
   /** 0 where no view has been installed. */

@@ -6,11 +6,10 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
 import { requireNoOptions } from "../../options.ts";
-import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import { heldIds } from "../parts/held.ts";
+import { heldIds, MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import type { Multicast } from "../parts/layers.ts";
 
-export type FifoAsLectured = {
+type FifoAsLectured = {
   state: {
     /** S. */
     sent: number;

@@ -12,8 +12,7 @@ import type { TraceEntry } from "../../../trace/entry.ts";
 import { logLine } from "../../../trace/log.ts";
 import { contexts, withContext } from "../../contexts.ts";
 import { boundMs } from "../../leases.ts";
-import { ENTRIES, fence } from "../family/fencing-tokens.ts";
-import { type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
+import { ENTRIES, fence, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./epoch-token-ring.ts";
 
 type Used = MutexWithWorkload<EpochTokenRing>;

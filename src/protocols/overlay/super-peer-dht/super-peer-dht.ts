@@ -16,12 +16,56 @@
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { count, nodeIds, type OptionsOf, option, optionTable } from "../../options.ts";
-import { convergedRing } from "./converged.ts";
-import { identifierOptions, identifierRing } from "./identifiers.ts";
-import { lookups } from "./lookups.ts";
-import { isSuperPeer, superPeerProperties } from "./properties.ts";
-import { upkeep } from "./upkeep.ts";
-import { type Ctx, MAX_SUCCESSORS, type State, type SuperPeerDht, shapes, type Task } from "./vocabulary.ts";
+import { lookups, upkeep } from "./lookups.ts";
+import {
+  type Ctx,
+  type IdentifierRing,
+  identifierOptions,
+  identifierRing,
+  isSuperPeer,
+  MAX_SUCCESSORS,
+  type State,
+  type SuperPeerDht,
+  shapes,
+  superPeerProperties,
+  type Task,
+} from "./vocabulary.ts";
+
+// The ring as it should be among given members: to begin with, and to compare with.
+
+interface ConvergedRing {
+  /** Clockwise. */
+  readonly members: readonly NodeId[];
+  includes(node: NodeId): boolean;
+  /** The member that stands so many places clockwise of it. */
+  neighbour(node: NodeId, places: number): NodeId;
+  /** The first member at or after a place. */
+  ownerOf(place: number): NodeId;
+}
+
+/** `nodes`: at least one. */
+export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeId[]): ConvergedRing {
+  const members = nodes.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const indices = new Map(members.map((node, index) => [node, index]));
+  const at = (index: number): NodeId => members[((index % members.length) + members.length) % members.length] as NodeId;
+
+  function ownerOf(place: number): NodeId {
+    let [low, high] = [0, members.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (placeOf(members[middle] as NodeId) < place) low = middle + 1;
+      else high = middle;
+    }
+    return at(low);
+  }
+
+  return {
+    members,
+    includes: (node) => indices.has(node),
+    neighbour: (node, places) => at((indices.get(node) ?? 0) + places),
+    ownerOf,
+  };
+}
 
 export type { SuperPeerDht } from "./vocabulary.ts";
 

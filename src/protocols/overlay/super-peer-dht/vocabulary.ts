@@ -1,9 +1,105 @@
 /** What nodes of the ring know, and what they say to each other. */
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import { hash } from "../../../core/plain.ts";
+import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable } from "../../../core/shape.ts";
+import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
+import { owns } from "./lookups.ts";
+import { convergedRing } from "./super-peer-dht.ts";
+
+// The ring of m-bit identifiers, the first k bits of which are reserved for super-peers.
+
+export const identifierOptions = {
+  identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
+  reservedBits: whole(2, "k, how many of them, the leftmost, name a super-peer"),
+  identifiers: option(nodeIds(1_000_000), [], "the identifiers by node id, each once; empty: hashes of node ids"),
+};
+
+type IdentifierOptions = ValuesOf<typeof identifierOptions>;
+
+/**
+ * A *place* is a point of the ring. Two nodes may have the same identifier: they stand side by side, in the order of
+ * their ids, and the first of them owns the key. So an identifier is stretched to as many places as there may be nodes.
+ */
+export interface IdentifierRing {
+  placeOf(node: NodeId): number;
+  /** Where a key stands: before every node that has it as its identifier. */
+  placeOfKey(key: number): number;
+  keyAt(place: number): number;
+  /** `key AND 1…10…0` of the node's own identifier. */
+  reservedKey(node: NodeId): number;
+  reservedKeys(): number[];
+  /** Where finger i of a node points to: 2^i identifiers clockwise of it. */
+  fingerPlace(node: NodeId, finger: number): number;
+  /** How far it is clockwise; the whole circle from a place to itself. */
+  distance(from: number, to: number): number;
+  /** Whether a place lies clockwise of `after` and not beyond `upTo`. */
+  isWithin(place: number, after: number, upTo: number): boolean;
+}
+
+const MAX_BITS = 24;
+/** So many node ids share an identifier at most: a place is then below 2⁵². */
+const NODES_PER_IDENTIFIER = 2 ** 28;
+
+export function identifierRing(options: IdentifierOptions): IdentifierRing {
+  requireBits(options);
+  const { identifierBits, reservedBits, identifiers } = options;
+  const keys = 2 ** identifierBits;
+  const region = 2 ** (identifierBits - reservedBits);
+  const stretch = identifiers.length > 0 ? 1 : NODES_PER_IDENTIFIER;
+  const circle = keys * stretch;
+  const known = new Map<NodeId, number>();
+
+  /** The identifier of a node never changes, so it is looked up from the second time on. */
+  function placeOf(node: NodeId): number {
+    let place = known.get(node);
+    if (place === undefined) {
+      place = identifiers.length > 0 ? given(node) : (hash(node) % keys) * stretch + node;
+      known.set(node, place);
+    }
+    return place;
+  }
+
+  function given(node: NodeId): number {
+    const identifier = identifiers[node];
+    if (identifier !== undefined) return identifier;
+    throw new UsageError(
+      "bad-option",
+      unexpected("super-peer-dht.identifiers", `one for node ${node} too`, identifiers),
+    );
+  }
+
+  const distance = (from: number, to: number): number => {
+    const way = to - from;
+    return way > 0 ? way : way + circle;
+  };
+
+  return {
+    placeOf,
+    placeOfKey: (key) => (key % keys) * stretch,
+    keyAt: (place) => Math.floor(place / stretch),
+    reservedKey: (node) => Math.floor(Math.floor(placeOf(node) / stretch) / region) * region,
+    reservedKeys: () => Array.from({ length: 2 ** reservedBits }, (_, i) => i * region),
+    fingerPlace: (node, finger) => ((Math.floor(placeOf(node) / stretch) + 2 ** finger) % keys) * stretch,
+    distance,
+    isWithin: (place, after, upTo) => distance(after, place) <= distance(after, upTo),
+  };
+}
+
+function requireBits({ identifierBits, reservedBits, identifiers }: IdentifierOptions): void {
+  const refuse = (option: string, expected: string, got: unknown): never => {
+    throw new UsageError("bad-option", unexpected(`super-peer-dht.${option}`, expected, got));
+  };
+  if (identifierBits < 1 || identifierBits > MAX_BITS) refuse("identifierBits", `1 to ${MAX_BITS}`, identifierBits);
+  if (reservedBits > identifierBits)
+    refuse("reservedBits", `at most ${identifierBits}, as identifierBits`, reservedBits);
+  const stray = identifiers.find((each) => each >= 2 ** identifierBits);
+  if (stray !== undefined) refuse("identifiers", `below 2^${identifierBits}`, stray);
+  if (new Set(identifiers).size < identifiers.length) refuse("identifiers", "different from each other", identifiers);
+}
 
 /** What a lookup is for. The first three upkeep the ring; `find` was asked for from outside. */
-export type Purpose = "join" | "finger" | "superPeer" | "find";
+type Purpose = "join" | "finger" | "superPeer" | "find";
 
 export interface Task {
   purpose: Purpose;
@@ -87,3 +183,65 @@ export const shapes = {
   },
   command: { call: {}, leave: {}, find: { key: natural } },
 } as const;
+
+/** Whether it is responsible for the reserved identifier of its own region; for any other it is only if it is for that too. */
+export const isSuperPeer = (ring: IdentifierRing, state: State, self: NodeId): boolean =>
+  owns(ring, state, self, ring.placeOfKey(ring.reservedKey(self)));
+
+type Nodes = World<State>;
+
+const members = ({ alive, state }: Nodes): NodeId[] => alive.filter((node) => state(node).membership === "member");
+
+export function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerDht>[] {
+  return [
+    {
+      name: "ring",
+      claim: "in the end nobody is still joining, and each member knows who stands before and after it",
+      when: "eventually",
+      holds(world) {
+        const there = members(world);
+        if (world.alive.some((node) => world.state(node).membership === "joining")) return false;
+        if (there.length === 0) return true;
+        const ideal = convergedRing(ring, there);
+        return there.every((node) => {
+          const { predecessor, successors } = world.state(node);
+          if (there.length === 1) return successors[0] === node;
+          return predecessor === ideal.neighbour(node, -1) && successors[0] === ideal.neighbour(node, 1);
+        });
+      },
+    },
+    {
+      name: "one super-peer for each region",
+      claim: "in the end exactly one member holds itself responsible for each reserved identifier",
+      when: "eventually",
+      holds(world) {
+        const there = members(world);
+        if (there.length === 0) return true;
+        return ring.reservedKeys().every((key) => {
+          const place = ring.placeOfKey(key);
+          return there.filter((node) => owns(ring, world.state(node), node, place)).length === 1;
+        });
+      },
+    },
+    {
+      name: "agreement",
+      claim: "in the end each member uses the super-peer of its region",
+      when: "eventually",
+      holds(world) {
+        const there = members(world);
+        if (there.length === 0) return true;
+        const ideal = convergedRing(ring, there);
+        return there.every(
+          (node) => world.state(node).superPeer === ideal.ownerOf(ring.placeOfKey(ring.reservedKey(node))),
+        );
+      },
+    },
+    {
+      name: "joining ends",
+      claim: "a node that joins is a member in the end",
+      when: "leadsTo",
+      given: ({ state }, node) => state(node).membership === "joining",
+      holds: ({ state }, node) => state(node).membership === "member",
+    },
+  ];
+}

@@ -7,9 +7,9 @@ import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { neighbourhood } from "./neighbourhood.ts";
-import { space } from "./space.ts";
+import { neighbourhood } from "./gossip.ts";
 import { type SuperPeerTokens, type SuperPeerTokensOptions, superPeerTokens } from "./super-peer-tokens.ts";
+import { space } from "./vocabulary.ts";
 
 const ROUND_MS = 500;
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);

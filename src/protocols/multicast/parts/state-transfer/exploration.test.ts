@@ -2,15 +2,13 @@ import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../../../check/explore.ts";
 import type { NodeId, Protocol, Vocabulary } from "../../../../core/protocol.ts";
-import type { Shape } from "../../../../core/shape.ts";
-import { text } from "../../../../core/shape.ts";
+import { type Shape, text } from "../../../../core/shape.ts";
 import { causal } from "../../causal.ts";
-import { stateIn } from "../../ip-multicast/streams.ts";
+import { stateIn } from "../../ip-multicast/sessions.ts";
 import { isis } from "../../isis.ts";
 import { type Replica, replica, withReplica } from "./replica.ts";
-import { stateTransfer } from "./state-transfer.ts";
+import { isisWithState, stateTransfer } from "./state-transfer.ts";
 import type { Entry } from "./vocabulary.ts";
-import { isisWithState } from "./with-state.ts";
 
 type Does = "read" | "stop" | "send";
 
