@@ -1,12 +1,8 @@
 /** The two elections of super-peers in the simulator, and as many nodes drawn by lot. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type Random, random } from "../../src/core/random.ts";
-import {
-  convergedRing,
-  type SuperPeerDht,
-  superPeerDht,
-} from "../../src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
-import { identifierRing } from "../../src/protocols/overlay/super-peer-dht/vocabulary.ts";
+import { type SuperPeerDht, superPeerDht } from "../../src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
+import { convergedRing, identifierRing } from "../../src/protocols/overlay/super-peer-dht/vocabulary.ts";
 import {
   type SuperPeerTokens,
   superPeerTokens,

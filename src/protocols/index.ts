@@ -336,7 +336,8 @@ export {
 } from "./membership/heartbeat.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server/elected-server.ts";
-export { type LockService, type LockServiceOptions, lockService } from "./mutex/elected-server/lock-service.ts";
+export { type LockServiceOptions, lockService } from "./mutex/elected-server/lock-service.ts";
+export type { LockService } from "./mutex/elected-server/server.ts";
 export {
   type EpochTokenRing,
   type EpochTokenRingOptions,

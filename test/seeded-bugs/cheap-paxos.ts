@@ -10,7 +10,7 @@ export const cheapPaxosBugs: readonly Change[] = [
   {
     name: "leads-before-it-has-learnt",
     summary: "a candidate leads without having learnt what an auxiliary was told to forget",
-    file: `${MULTI_PAXOS}/phases.ts`,
+    file: `${MULTI_PAXOS}/phase-one.ts`,
     find: `  if (state.decided < role.target) return learnFirst(state, role, ctx);\n  lead(`,
     replace: `  if (state.decided < role.target) learnFirst(state, role, ctx);\n  lead(`,
     ...where,

@@ -10,7 +10,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "fast-quorum-too-small",
     summary: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
-    file: `${FAST}/fast-paxos.ts`,
+    file: `${FAST}/roles.ts`,
     find: `(isFast(round) ? fast : classic)`,
     replace: `(isFast(round) ? fast - 1 : classic)`,
     by: "simulator",
@@ -20,7 +20,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "votes-again-in-the-round",
     summary: "an acceptor votes for each command that it is sent in a fast round",
-    file: `${FAST}/fast-paxos.ts`,
+    file: `${FAST}/roles.ts`,
     find: `isEarlier(last.round, round))\n  );`,
     replace: `!isEarlier(round, last.round))\n  );`,
     by: "simulator",
@@ -50,7 +50,7 @@ export const fastPaxos: readonly Change[] = [
   {
     name: "fast-vote-not-journalled",
     summary: "an acceptor forgets in a crash what it has voted for",
-    file: `${FAST}/fast-paxos.ts`,
+    file: `${FAST}/roles.ts`,
     find: `  ctx.persist({ type: "voted", ...cast });\n`,
     replace: ``,
     by: "simulator",
@@ -63,7 +63,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "learns-from-a-classic-quorum",
     summary: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
-    file: `${GENERALIZED}/generalized-paxos.ts`,
+    file: `${GENERALIZED}/roles.ts`,
     find: `isFast(vote.round) ? fast : classic;`,
     replace: `isFast(vote.round) ? classic : fast;`,
     by: "simulator",
@@ -93,7 +93,7 @@ export const generalizedPaxos: readonly Change[] = [
   {
     name: "history-not-journalled",
     summary: "an acceptor forgets in a crash which history it has voted for",
-    file: `${GENERALIZED}/generalized-paxos.ts`,
+    file: `${GENERALIZED}/roles.ts`,
     find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
     replace: ``,
     by: "simulator",

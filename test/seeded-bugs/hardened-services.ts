@@ -2,7 +2,7 @@
 import type { Change } from "./bugs.ts";
 
 const LOCK_SERVICE = "src/protocols/mutex/elected-server/lock-service.ts";
-const SERVER = "src/protocols/mutex/elected-server/elected-server.ts";
+const SERVER = "src/protocols/mutex/elected-server/server.ts";
 const BULLY = "src/protocols/election/epoch-bully/epoch-bully.ts";
 const CAMPAIGN = "src/protocols/election/epoch-bully/epoch-bully.ts";
 const LEADERSHIP = "src/protocols/election/epoch-bully/epoch-bully.ts";
@@ -44,7 +44,7 @@ export const electedServerInShortStays: readonly Change[] = [
   {
     name: "late-request-frees",
     summary: "the server takes a late copy of an older request of the holder for a new one",
-    file: "src/protocols/mutex/elected-server/elected-server.ts",
+    file: "src/protocols/mutex/elected-server/server.ts",
     find: `      if (isOlder(requestId, holder.requestId)) return; // It arrives late.\n`,
     replace: ``,
     by: "simulator",
@@ -54,7 +54,7 @@ export const electedServerInShortStays: readonly Change[] = [
   {
     name: "late-release-frees",
     summary: "the server takes a late release of an earlier grant for that of the present one",
-    file: "src/protocols/mutex/elected-server/elected-server.ts",
+    file: "src/protocols/mutex/elected-server/server.ts",
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `if (service.holder !== null && token <= service.holder.token) service.holder = null;`,
     by: "simulator",

@@ -3,7 +3,7 @@ import type { Change } from "./bugs.ts";
 
 const FOLDER = "src/protocols/consensus/multi-paxos";
 const DECISIONS = `${FOLDER}/decisions.ts`;
-const PHASE_TWO = `${FOLDER}/phases.ts`;
+const PHASE_TWO = `${FOLDER}/leadership.ts`;
 
 const whereLeadersChange = {
   by: "simulator",
@@ -51,7 +51,7 @@ export const multiPaxosWithTwoBallots: readonly Change[] = [
   {
     name: "any-found-value",
     summary: "of what promises tell of a slot the first is taken, not that of the highest ballot",
-    file: `${FOLDER}/phases.ts`,
+    file: `${FOLDER}/phase-one.ts`,
     find: `known === undefined || isBelow(known.ballot, proposal.ballot)`,
     replace: `known === undefined || isBelow(proposal.ballot, proposal.ballot)`,
     by: "bfs",

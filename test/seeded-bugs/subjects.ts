@@ -17,7 +17,7 @@ import {
 import { monitoredMulticastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
 import { evenly } from "../../src/protocols/multicast/ip-multicast/vocabulary.ts";
-import type { LockService } from "../../src/protocols/mutex/elected-server/lock-service.ts";
+import type { LockService } from "../../src/protocols/mutex/elected-server/server.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { inTwoBallots } from "../protocols/multi-paxos-models.ts";
 import { forger } from "../protocols/pbft-forger.ts";

@@ -1,75 +1,26 @@
-/** What a leader does beside proposing: heartbeats, its lease, reads, and main nodes that have failed or are back. */
+/** A leader: it proposes (phase 2), sends heartbeats, keeps its lease, answers reads and replaces main nodes that have failed. */
 import type { NodeId } from "../../../core/protocol.ts";
-import { majority } from "../../../core/quorums.ts";
 import { leaseTimer } from "../../leases.ts";
-import type { Members } from "../family/replicated-log.ts";
-import { serveReads } from "./decisions.ts";
-import { askAgain, lastFound, progress, resend } from "./phases.ts";
+import { type Command, isSameCommand, type Members } from "../family/replicated-log.ts";
+import { accept, type Ctx, decideUpTo, leave, see, serveReads, stepDown, tell } from "./decisions.ts";
 import {
-  type Attempt,
+  asked,
   type Candidate,
-  type Configuration,
-  type Ctx,
+  configurationAt,
+  currentConfiguration,
+  hasMajority,
+  isAuxiliary,
+  isSame,
+  isSameMembers,
   type Leader,
-  leave,
+  membersAhead,
+  pendingConfiguration,
   type Read,
   type Settings,
   type State,
-  see,
+  type Value,
+  votersAhead,
 } from "./vocabulary.ts";
-
-// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
-// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
-// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
-
-export function configurationAt({ configurations }: State, slot: number): Configuration {
-  return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
-}
-
-/** Of the first slot that is not decided. */
-export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
-
-/** Decided, and not in effect yet. */
-export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
-  configurations.findLast(({ from }) => from > decided + 1) ?? null;
-
-/** The quorums of a slot: any two meet. */
-export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
-  voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
-
-export const isSameMembers = (a: Members, b: Members): boolean =>
-  JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
-
-/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
-export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
-  const all = [...voters, ...learners];
-  return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
-}
-
-export const sorted = ({ voters, learners }: Members): Members => ({
-  voters: [...voters].sort((a, b) => a - b),
-  learners: [...learners].sort((a, b) => a - b),
-});
-
-export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
-
-/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
-export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
-  nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
-
-/** Voters of the slots that are not decided. */
-export function votersAhead(state: State): NodeId[] {
-  const pending = pendingConfiguration(state);
-  return union(currentConfiguration(state).voters, pending?.voters ?? []);
-}
-
-/** Everybody who is to hear from a leader. */
-export function membersAhead(state: State): NodeId[] {
-  const pending = pendingConfiguration(state);
-  return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);
-}
-
-const union = (...sets: readonly (readonly NodeId[])[]): NodeId[] => [...new Set(sets.flat())].sort((a, b) => a - b);
 
 // Main nodes and auxiliaries. A quorum is a majority of the voters, and the main nodes among them are just that many: so while
 // all main nodes answer, auxiliaries are not asked at all. When one is silent they are, for as long as it takes to decide on members
@@ -272,4 +223,134 @@ function answerRead(state: State, { node, read, index }: Read, ctx: Ctx): void {
   if (node !== ctx.self) return ctx.send(node, { type: "readAt", read, index });
   state.reads.push({ read, index });
   serveReads(state, ctx);
+}
+
+// Phase 2: a leader has values accepted slot by slot, several at a time, and learns in order what a majority has accepted.
+
+/** Puts a command in the queue, unless it is there or in a slot already, or there is no room. */
+export function enqueue(state: State, command: Command, { maxWaiting }: Settings): void {
+  const isThere = state.waiting.some((waiting) => isSameCommand(waiting, command)) || isInFlight(state, command);
+  if (!isThere && state.waiting.length < maxWaiting) state.waiting.push(command);
+}
+
+function isInFlight({ role, log, decided }: State, command: Command): boolean {
+  if (role.is !== "leader") return false;
+  for (let slot = decided + 1; slot < role.next; slot++) {
+    const value = log[slot]?.value;
+    if (value?.type === "command" && isSameCommand(value.command, command)) return true;
+  }
+  return false;
+}
+
+/** Decides what a majority has accepted, proposes what there is room for, and says what has come of it. */
+export function progress(state: State, settings: Settings, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader") return;
+  do {
+    decide(state, role, settings, ctx);
+  } while (propose(state, role, settings, ctx));
+  if (state.decided > role.announced && settings.announces) announce(state, role, ctx);
+  if (isOut(state, role, ctx.self)) stepDown(state, settings, ctx);
+}
+
+/** A leader that is no voter any more leads until a majority of the voters know that they are. */
+function isOut(state: State, { followers }: Leader, self: NodeId): boolean {
+  const configuration = currentConfiguration(state);
+  const knows = (voter: NodeId): boolean => (followers[voter]?.decided ?? 0) >= configuration.from - 1;
+  return !configuration.voters.includes(self) && hasMajority(configuration, configuration.voters.filter(knows));
+}
+
+function decide(state: State, role: Leader, settings: Settings, ctx: Ctx): void {
+  const before = state.decided;
+  const known = state.configurations.length;
+  const isChosen = (slot: number): boolean => hasMajority(configurationAt(state, slot), role.votes[slot] ?? []);
+  while (isChosen(state.decided + 1)) {
+    decideUpTo(state, state.decided + 1, settings);
+    delete role.votes[state.decided];
+    delete role.found[state.decided];
+  }
+  if (state.decided > before) tell(state, before, ctx);
+  if (state.configurations.length > known) prepareAhead(state, role, ctx);
+}
+
+/** New voters promise this ballot before there is anything for them to accept. */
+function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
+  const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1, released: null } as const;
+  for (const voter of asked(state, role, votersAhead(state), ctx.self))
+    if (!role.promises.includes(voter)) ctx.send(voter, message);
+}
+
+/** Phase 2a for the next slot. False where there is nothing to propose, or no room in the window. */
+function propose(state: State, role: Leader, { window }: Settings, ctx: Ctx): boolean {
+  const slot = role.next;
+  const configuration = configurationAt(state, slot);
+  if (slot > state.decided + window || !hasMajority(configuration, role.promises)) return false;
+  const value = nextValue(state, role, slot);
+  if (value === null) return false;
+  role.next += 1;
+  role.announced = state.decided;
+  const { ballot } = role;
+  accept(state, slot, { ballot, value }, ctx); // The leader is an acceptor too.
+  role.votes[slot] = [ctx.self];
+  const receivers = asked(state, role, configuration.voters, ctx.self);
+  for (const to of receivers) ctx.send(to, { type: "accept", ballot, slot, value, decided: state.decided });
+  return true;
+}
+
+/**
+ * What the promises have told of comes first: any of it may have been chosen. A gap below has not, and a no-op closes it.
+ * Then members, then commands; and no-ops for as long as members wait to come into effect.
+ */
+function nextValue(state: State, role: Leader, slot: number): Value | null {
+  const found = role.found[slot];
+  if (found !== undefined) return found.value;
+  if (slot < lastFound(role)) return { type: "noop" };
+  const { wanted } = role;
+  const pending = pendingConfiguration(state);
+  if (wanted !== null && pending === null && !isReconfiguring(state, role)) {
+    role.wanted = null;
+    if (!isSameMembers(wanted, currentConfiguration(state))) return { type: "members", ...wanted };
+  }
+  const command = state.waiting.shift();
+  if (command !== undefined) return { type: "command", command };
+  return pending !== null && slot < pending.from ? { type: "noop" } : null;
+}
+
+/** The highest slot of which a promise has told, and that is not decided; 0: none. */
+const lastFound = ({ found }: Leader): number => Math.max(0, ...Object.keys(found).map(Number));
+
+/** Whether members are proposed in a slot that is not decided. */
+function isReconfiguring({ log, decided }: State, { next }: Leader): boolean {
+  for (let slot = decided + 1; slot < next; slot++) if (log[slot]?.value.type === "members") return true;
+  return false;
+}
+
+function announce(state: State, role: Leader, ctx: Ctx): void {
+  role.announced = state.decided;
+  const { ballot } = role;
+  for (const to of asked(state, role, membersAhead(state), ctx.self))
+    ctx.send(to, { type: "decided", ballot, decided: state.decided });
+}
+
+/** Phase 2b has come back. */
+export function noteAccepted(role: Leader, from: NodeId, slot: number): void {
+  const votes = role.votes[slot];
+  if (votes !== undefined && !votes.includes(from)) votes.push(from);
+}
+
+/** Voters that have not accepted what was proposed before the last heartbeat are asked again: it may be lost. */
+function resend(state: State, role: Leader, ctx: Ctx): void {
+  for (let slot = state.decided + 1; slot < role.resendBelow; slot++) askAgain(state, role, slot, ctx);
+  role.resendBelow = role.next;
+  const ahead = [currentConfiguration(state), pendingConfiguration(state) ?? currentConfiguration(state)];
+  if (!ahead.every((configuration) => hasMajority(configuration, role.promises))) prepareAhead(state, role, ctx);
+}
+
+/** In a slot that is not decided. */
+function askAgain(state: State, role: Leader, slot: number, ctx: Ctx): void {
+  const proposal = state.log[slot];
+  const votes = role.votes[slot];
+  if (proposal === undefined || votes === undefined || !isSame(proposal.ballot, role.ballot)) return;
+  for (const to of asked(state, role, configurationAt(state, slot).voters, ctx.self))
+    if (!votes.includes(to)) ctx.send(to, { type: "accept", slot, ...proposal, decided: state.decided });
 }

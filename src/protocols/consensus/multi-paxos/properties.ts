@@ -3,11 +3,15 @@ import type { NodeId, Property, Protocol, World } from "../../../core/protocol.t
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
 import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
 import { MAX_ENTRIES, MAX_FRAGMENT_BYTES } from "./decisions.ts";
-import { configurationAt, currentConfiguration, isAuxiliary, isSameMembers, mayAnswerByLease } from "./leadership.ts";
+import { mayAnswerByLease } from "./leadership.ts";
 import {
   type Ballot,
   type Configuration,
+  configurationAt,
+  currentConfiguration,
+  isAuxiliary,
   isBelow,
+  isSameMembers,
   type MultiPaxos,
   type Proposal,
   type Settings,

@@ -1,6 +1,7 @@
 /** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
 import type { PerNode } from "../../../core/per-node.ts";
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
 import { oneOf } from "../../../core/shape.ts";
 import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leases.ts";
 import {
@@ -16,7 +17,6 @@ import {
   whole,
 } from "../../options.ts";
 import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../family/replicated-log.ts";
-import { promise } from "./decisions.ts";
 
 /** The options that Cheap Paxos has, too. */
 export const paceOptions = {
@@ -138,7 +138,7 @@ export interface Read {
 }
 
 /** Phase 1 of a ballot: once, for all slots that its proposer does not know to be decided. */
-export interface Attempt {
+interface Attempt {
   ballot: Ballot;
   /** Who has promised, itself included. */
   promises: NodeId[];
@@ -283,62 +283,55 @@ export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== f
 export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
   role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
 
-// Whether a node leads, follows or stands for election, and to whom it is bound.
+// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
+// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
+// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
 
-export type Ctx = Context<MultiPaxos>;
-
-/** Promises nobody else until then: so long a leader that has its confirmation may count on it. */
-export function bind(state: State, { boundsMs }: Settings, ctx: Ctx): void {
-  state.isBound = true;
-  ctx.cancelTimer("election");
-  ctx.setTimer("bound", boundsMs);
+export function configurationAt({ configurations }: State, slot: number): Configuration {
+  return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
 }
 
-/** Hears from who leads with this ballot, or one above it. */
-export function follow(state: State, leader: NodeId, ballot: Ballot, settings: Settings, ctx: Ctx): void {
-  if (state.role.is === "follower" && state.leader === leader) return;
-  leave(state, ctx);
-  bind(state, settings, ctx);
-  see(state, leader, ballot.round, ctx);
-  for (const command of state.waiting.splice(0)) ctx.send(leader, { type: "forward", command });
+/** Of the first slot that is not decided. */
+export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
+
+/** Decided, and not in effect yet. */
+export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
+  configurations.findLast(({ from }) => from > decided + 1) ?? null;
+
+/** The quorums of a slot: any two meet. */
+export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
+  voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
+
+export const isSameMembers = (a: Members, b: Members): boolean =>
+  JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
+
+/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
+export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
+  const all = [...voters, ...learners];
+  return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
 }
 
-/** No longer a candidate, or a leader. */
-export function leave(state: State, ctx: Ctx): void {
-  if (state.role.is === "follower") return;
-  for (const timer of ["election", "heartbeat", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
-  state.role = { is: "follower" };
+export const sorted = ({ voters, learners }: Members): Members => ({
+  voters: [...voters].sort((a, b) => a - b),
+  learners: [...learners].sort((a, b) => a - b),
+});
+
+export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
+
+/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
+export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
+  nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
+
+/** Voters of the slots that are not decided. */
+export function votersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(currentConfiguration(state).voters, pending?.voters ?? []);
 }
 
-/** Makes known who leads, where that is news. */
-export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx): void {
-  if (state.leader === leader) return;
-  state.leader = leader;
-  ctx.emit({ type: "led", leader, term });
+/** Everybody who is to hear from a leader. */
+export function membersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);
 }
 
-/**
- * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
- * nobody take over, this node stands again when it would have had to anyway.
- */
-export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
-  leave(state, ctx);
-  see(state, null, state.promised.round, ctx);
-  bind(state, settings, ctx);
-  ctx.send(to, { type: "takeOver", ballot });
-}
-
-/** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */
-export function stepDown(state: State, settings: Settings, ctx: Ctx): void {
-  leave(state, ctx);
-  see(state, null, state.promised.round, ctx);
-  ctx.setTimer("election", settings.backOff);
-}
-
-/** Phase 1b, at a node that may have stood itself. */
-export function yieldTo(state: State, ballot: Ballot, settings: Settings, ctx: Ctx): void {
-  leave(state, ctx);
-  promise(state, ballot, ctx);
-  if (state.leader !== ballot.node) see(state, null, ballot.round, ctx);
-  bind(state, settings, ctx);
-}
+const union = (...sets: readonly (readonly NodeId[])[]): NodeId[] => [...new Set(sets.flat())].sort((a, b) => a - b);

@@ -7,6 +7,7 @@ import {
   batchOf,
   commitShape,
   digestOf,
+  eased,
   expose,
   isHad,
   isInWindow,
@@ -14,6 +15,7 @@ import {
   isOfReplica,
   keep,
   keepBatch,
+  lengthened,
   prePrepareShape,
   prepareShape,
   replyShape,
@@ -21,9 +23,9 @@ import {
   signersOf,
   slotAt,
   wantedOf,
+  watchPending,
 } from "./certificates.ts";
 import { takeCheckpoint } from "./garbage-collection.ts";
-import { eased, lengthened, watchPending } from "./view-changes.ts";
 import {
   type Assignment,
   type Ctx,

@@ -39,18 +39,9 @@ import {
   slotAt,
   slotsOf,
   viewChangeShape,
+  watchProgress,
 } from "./certificates.ts";
-import {
-  askAround,
-  compact,
-  MAX_WANTED,
-  recall,
-  receiveCheckpoint,
-  receiveState,
-  receiveStatus,
-  sendState,
-  tellStatus,
-} from "./garbage-collection.ts";
+import { compact, receiveCheckpoint } from "./garbage-collection.ts";
 import {
   askAll,
   assign,
@@ -65,7 +56,8 @@ import {
   takeBatch,
 } from "./normal-case-operation.ts";
 import { propertiesWith } from "./properties.ts";
-import { changeTo, giveUp, receiveNewView, receiveViewChange, watchProgress } from "./view-changes.ts";
+import { askAround, MAX_WANTED, recall, receiveState, receiveStatus, sendState, tellStatus } from "./state-transfer.ts";
+import { changeTo, giveUp, receiveNewView, receiveViewChange } from "./view-changes.ts";
 import {
   type Ctx,
   INDICES,

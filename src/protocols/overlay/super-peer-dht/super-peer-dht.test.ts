@@ -7,8 +7,8 @@ import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { convergedRing, type SuperPeerDht, type SuperPeerDhtOptions, superPeerDht } from "./super-peer-dht.ts";
-import { identifierRing, isSuperPeer } from "./vocabulary.ts";
+import { isSuperPeer, type SuperPeerDht, type SuperPeerDhtOptions, superPeerDht } from "./super-peer-dht.ts";
+import { convergedRing, identifierRing } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;

@@ -1,11 +1,9 @@
 /** What nodes of the ring know, and what they say to each other. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
-import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable } from "../../../core/shape.ts";
 import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
-import { owns } from "./lookups.ts";
-import { convergedRing } from "./super-peer-dht.ts";
 
 // The ring of m-bit identifiers, the first k bits of which are reserved for super-peers.
 
@@ -98,6 +96,42 @@ function requireBits({ identifierBits, reservedBits, identifiers }: IdentifierOp
   if (new Set(identifiers).size < identifiers.length) refuse("identifiers", "different from each other", identifiers);
 }
 
+// The ring as it should be among given members: to begin with, and to compare with.
+
+interface ConvergedRing {
+  /** Clockwise. */
+  readonly members: readonly NodeId[];
+  includes(node: NodeId): boolean;
+  /** The member that stands so many places clockwise of it. */
+  neighbour(node: NodeId, places: number): NodeId;
+  /** The first member at or after a place. */
+  ownerOf(place: number): NodeId;
+}
+
+/** `nodes`: at least one. */
+export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeId[]): ConvergedRing {
+  const members = nodes.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const indices = new Map(members.map((node, index) => [node, index]));
+  const at = (index: number): NodeId => members[((index % members.length) + members.length) % members.length] as NodeId;
+
+  function ownerOf(place: number): NodeId {
+    let [low, high] = [0, members.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (placeOf(members[middle] as NodeId) < place) low = middle + 1;
+      else high = middle;
+    }
+    return at(low);
+  }
+
+  return {
+    members,
+    includes: (node) => indices.has(node),
+    neighbour: (node, places) => at((indices.get(node) ?? 0) + places),
+    ownerOf,
+  };
+}
+
 /** What a lookup is for. The first three upkeep the ring; `find` was asked for from outside. */
 type Purpose = "join" | "finger" | "superPeer" | "find";
 
@@ -183,65 +217,3 @@ export const shapes = {
   },
   command: { call: {}, leave: {}, find: { key: natural } },
 } as const;
-
-/** Whether it is responsible for the reserved identifier of its own region; for any other it is only if it is for that too. */
-export const isSuperPeer = (ring: IdentifierRing, state: State, self: NodeId): boolean =>
-  owns(ring, state, self, ring.placeOfKey(ring.reservedKey(self)));
-
-type Nodes = World<State>;
-
-const members = ({ alive, state }: Nodes): NodeId[] => alive.filter((node) => state(node).membership === "member");
-
-export function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerDht>[] {
-  return [
-    {
-      name: "ring",
-      claim: "in the end nobody is still joining, and each member knows who stands before and after it",
-      when: "eventually",
-      holds(world) {
-        const there = members(world);
-        if (world.alive.some((node) => world.state(node).membership === "joining")) return false;
-        if (there.length === 0) return true;
-        const ideal = convergedRing(ring, there);
-        return there.every((node) => {
-          const { predecessor, successors } = world.state(node);
-          if (there.length === 1) return successors[0] === node;
-          return predecessor === ideal.neighbour(node, -1) && successors[0] === ideal.neighbour(node, 1);
-        });
-      },
-    },
-    {
-      name: "one super-peer for each region",
-      claim: "in the end exactly one member holds itself responsible for each reserved identifier",
-      when: "eventually",
-      holds(world) {
-        const there = members(world);
-        if (there.length === 0) return true;
-        return ring.reservedKeys().every((key) => {
-          const place = ring.placeOfKey(key);
-          return there.filter((node) => owns(ring, world.state(node), node, place)).length === 1;
-        });
-      },
-    },
-    {
-      name: "agreement",
-      claim: "in the end each member uses the super-peer of its region",
-      when: "eventually",
-      holds(world) {
-        const there = members(world);
-        if (there.length === 0) return true;
-        const ideal = convergedRing(ring, there);
-        return there.every(
-          (node) => world.state(node).superPeer === ideal.ownerOf(ring.placeOfKey(ring.reservedKey(node))),
-        );
-      },
-    },
-    {
-      name: "joining ends",
-      claim: "a node that joins is a member in the end",
-      when: "leadsTo",
-      given: ({ state }, node) => state(node).membership === "joining",
-      holds: ({ state }, node) => state(node).membership === "member",
-    },
-  ];
-}

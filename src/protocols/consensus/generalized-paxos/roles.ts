@@ -1,4 +1,6 @@
 /**
+ * The roles of a node: coordinator, acceptor and learner.
+ *
  * The coordinator: phase 1, then a history that extends whatever may have been chosen, with all commands that it knows of: so those that
  * interfere get their order. Afterwards acceptors append by themselves, until they collide.
  */
@@ -7,6 +9,7 @@ import type { Command } from "../family/replicated-log.ts";
 import {
   type Ballot,
   follow,
+  isEarlier,
   isSameBallot,
   isSameRound,
   isStranger,
@@ -16,24 +19,15 @@ import {
   stepDown,
 } from "../parts/ballots.ts";
 import {
-  accept,
-  append,
-  checkpointOf,
-  finishEra,
-  isDone,
-  keep,
-  learn,
-  progress,
-  relearn,
-} from "./generalized-paxos.ts";
-import {
   CLASSIC,
   type Ctx,
+  common,
   contains,
   FAST,
   type GeneralizedPaxos,
   type History,
   isCheckpoint,
+  isFast,
   type Promised,
   provedSafe,
   type Settings,
@@ -298,3 +292,141 @@ export function replaySnapshot(state: State, snapshot: Snapshot): void {
   state.latest = { ...snapshot.latest };
   relearn(state, snapshot.learnt);
 }
+
+// The acceptor: promises, takes the coordinator's histories, and in fast rounds appends what proposers send. It journals before it speaks.
+
+/** Phase 1b. */
+export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.send(ballot.node, { type: "promise", ballot, era: state.era, vote: state.vote });
+}
+
+/** Phase 2b. What it had voted for and the new history lacks is to be appended again. */
+function cast(state: State, vote: Vote, ctx: Ctx, settings: Settings): void {
+  const before = state.vote?.history ?? [];
+  raise(state, vote.round);
+  state.vote = vote;
+  state.pending = state.pending.filter((command) => !contains(vote.history, command));
+  for (const command of before) keep(state, command);
+  ctx.persist({ type: "voted", era: state.era, ...vote });
+  ctx.broadcast({ type: "accepted", era: state.era, ...vote });
+  hear(state, ctx.self, state.era, { ...vote, history: [...vote.history] }, ctx, settings);
+}
+
+/** On phase 2a. In a classic round the coordinator's history grows; in a fast one it is the beginning. */
+export function mayAccept({ vote }: State, round: Round, history: History): boolean {
+  if (vote === null || isEarlier(vote.round, round)) return true;
+  return isSameRound(vote.round, round) && !isFast(round) && history.length > vote.history.length;
+}
+
+export function accept(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
+  cast(state, { round, history: [...history], begun: history.length, closed: false }, ctx, settings);
+}
+
+/** The vote that the acceptor may append to; null if there is none in the fast round of its ballot. */
+function openVote(state: State): Vote | null {
+  const { vote, promised, open, era } = state;
+  if (vote !== null && isSameBallot(vote.round, promised)) return isFast(vote.round) && !vote.closed ? vote : null;
+  const isOpen = open !== null && era >= open;
+  return isOpen ? { round: { ...promised, step: FAST }, history: [], begun: 0, closed: false } : null;
+}
+
+/**
+ * Phase 2b of a fast round: append what has been proposed. A command that interferes with one which this acceptor has appended, and which
+ * is not learnt yet, may stand before it elsewhere: a collision. So the acceptor takes it and closes the round: its vote then says as
+ * much as a promise for the next one, and the coordinator need not ask for that.
+ */
+function append(state: State, ctx: Ctx, settings: Settings): void {
+  const before = openVote(state);
+  if (before === null) return;
+  const vote: Vote = { ...before, history: [...before.history] };
+  for (const command of state.pending) {
+    if (vote.closed || isFull(vote, command, settings)) break;
+    const own = vote.history.slice(vote.begun);
+    vote.closed = own.some((each) => !contains(state.learnt, each) && settings.interferes(each, command));
+    vote.history.push(command);
+  }
+  if (vote.history.length > before.history.length) cast(state, vote, ctx, settings);
+}
+
+/** Nothing comes after a checkpoint; and where none comes, histories are bounded all the same. */
+function isFull({ history }: Vote, command: Command, { checkpointEvery }: Settings): boolean {
+  if (history.some(isCheckpoint)) return true;
+  return history.length >= 2 * checkpointEvery && !isCheckpoint(command);
+}
+
+// Learning: what a quorum's histories of one round have in common is chosen. Each node learns it in an order of its own.
+
+const isOld = (known: Vote | undefined, { round, history, closed }: Vote): boolean =>
+  known !== undefined &&
+  (isEarlier(round, known.round) ||
+    (isSameRound(round, known.round) &&
+      (history.length < known.history.length || (history.length === known.history.length && !closed))));
+
+/** Phase 2b arrives at a learner. */
+export function hear(state: State, from: NodeId, era: number, vote: Vote, ctx: Ctx, settings: Settings): void {
+  if (era !== state.era || isStranger(from, ctx) || isOld(state.heard[from], vote)) return;
+  state.heard[from] = vote;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const quorum = isFast(vote.round) ? fast : classic;
+  const ofRound = Object.values(state.heard).filter(({ round }) => isSameRound(round, vote.round));
+  if (ofRound.length >= quorum) {
+    const histories = ofRound.map(({ history }) => history);
+    learn(state, common(histories, quorum, settings.interferes), ctx);
+  }
+}
+
+/** These are chosen, in an order that is right for those that interfere. A checkpoint comes last and ends the era. */
+function learn(state: State, commands: History, ctx: Ctx): void {
+  for (const command of commands) {
+    if (contains(state.learnt, command)) continue;
+    const isNew = !isDone(state, command);
+    note(state, command);
+    if (!isCheckpoint(command)) {
+      if (isNew) ctx.emit({ type: "decided", index: state.base + state.learnt.length, command });
+      continue;
+    }
+    ctx.persist({ type: "finished", commands: state.learnt });
+    finishEra(state);
+    return;
+  }
+}
+
+function note(state: State, { client, sequence, operation }: Command): void {
+  state.learnt.push({ client, sequence, operation });
+  if (sequence > 0) state.latest[client] = Math.max(sequence, state.latest[client] ?? 0);
+}
+
+/** Whether this client's command is learnt, in this era or before: it has one under way at a time. */
+export const isDone = ({ latest }: Pick<State, "latest">, { client, sequence }: Command): boolean =>
+  sequence > 0 && sequence <= (latest[client] ?? 0);
+
+/** After a checkpoint all nodes have learnt the same, and histories begin anew. What was not chosen is appended in the next era. */
+function finishEra(state: State): void {
+  const left = [...(state.vote?.history ?? []), ...state.pending];
+  state.finished.push({ commands: state.learnt });
+  state.base += state.learnt.length;
+  state.era += 1;
+  state.learnt = [];
+  state.vote = null;
+  state.heard = {};
+  state.pending = [];
+  for (const command of left) keep(state, command);
+}
+
+export function keep(state: State, command: Command): void {
+  const isKnown = contains(state.pending, command) || contains(state.vote?.history ?? [], command);
+  const isOver = isCheckpoint(command) ? command.operation !== checkpointOf(state.era) : isDone(state, command);
+  if (!isKnown && !isOver && !contains(state.learnt, command)) state.pending.push(command);
+}
+
+/** Those of earlier eras mean nothing any more. */
+const checkpointOf = (era: number): string => `checkpoint ${era}`;
+
+function relearn(state: State, commands: History): void {
+  for (const command of commands) if (!contains(state.learnt, command)) note(state, command);
+}
+
+/** How many places this node has learnt. */
+export const progress = ({ base, learnt }: State): number => base + learnt.length;

@@ -1,4 +1,6 @@
 /**
+ * The roles of a node: coordinator, acceptor and learner.
+ *
  * The coordinator: phase 1 once for all instances, then phase 2a: a value for each instance in which something may have been chosen,
  * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
  */
@@ -6,18 +8,22 @@ import type { NodeId } from "../../../core/protocol.ts";
 import {
   type Ballot,
   follow,
+  isBelow,
+  isEarlier,
   isSameBallot,
+  isStale,
   isStranger,
   nodesOf,
   type Round,
   raise,
   stepDown,
 } from "../parts/ballots.ts";
-import { advance, highestSeen, isOutside, learn, mayVote, vote, votesOf } from "./fast-paxos.ts";
 import {
   BATCH,
+  type CastVote,
   type Ctx,
   type FastPaxos,
+  isFast,
   isSameValue,
   lowest,
   type Promised,
@@ -243,4 +249,100 @@ export function emitAll(state: State, ctx: Ctx): void {
   state.log.forEach((command, at) => {
     if (command !== null) ctx.emit({ type: "decided", index: base + 1 + at, command });
   });
+}
+
+// The acceptor: phases 1b and 2b. What it promises and votes for it journals before anybody hears of it.
+
+/** Phase 1b: ignore all ballots below this one from now on, and say what it has voted for. */
+export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.send(ballot.node, { type: "promise", ballot, upTo: state.upTo, votes: votesOf(state) });
+}
+
+const votesOf = (state: State): CastVote[] =>
+  Object.entries(state.votes).map(([instance, vote]) => ({ instance: Number(instance), ...vote }));
+
+/** In each instance an acceptor votes once in a round, and in no round before its last. */
+export const mayVote = (state: State, { instance, round }: CastVote, settings: Settings): boolean => {
+  const last = state.votes[instance];
+  return (
+    !isOutside(state, instance, settings) &&
+    !isStale(state, round) &&
+    (last === undefined || isEarlier(last.round, round))
+  );
+};
+
+/** Phase 2b: journal, then tell every learner. */
+export function vote(state: State, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings): void {
+  raise(state, round);
+  state.votes[instance] = { round, value };
+  const cast: CastVote = { instance, round, value };
+  ctx.persist({ type: "voted", ...cast });
+  ctx.broadcast({ type: "accepted", ...cast });
+  hear(state, ctx.self, cast, ctx, settings);
+}
+
+// Learning what is chosen: every node hears the votes of all acceptors, and a quorum of equal votes in one round is a choice.
+
+/** Of instances that are chosen, or so far ahead that this node has to catch up first. */
+const isOutside = (state: State, instance: number, settings: Settings): boolean =>
+  instance <= state.upTo || isBeyond(state, instance, settings);
+export const isBeyond = ({ upTo }: State, instance: number, { window, instances }: Settings): boolean =>
+  instance > upTo + window || (instances > 0 && instance > instances);
+
+const isKnown = (state: State, instance: number): boolean => state.chosen[instance] !== undefined;
+const isNoRound = (at: number): boolean => at > step.coordinated;
+
+/** Phase 2b arrives at a learner. */
+export function hear(state: State, from: NodeId, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings) {
+  if (
+    isStranger(from, ctx) ||
+    isOutside(state, instance, settings) ||
+    isKnown(state, instance) ||
+    isNoRound(round.step)
+  )
+    return;
+  let heard = state.learnt[instance];
+  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: an acceptor has moved on.
+  if (heard === undefined || !isSameBallot(heard.ballot, round)) {
+    heard = { ballot: { count: round.count, node: round.node }, votes: {} };
+    state.learnt[instance] = heard;
+  }
+  heard.votes[round.step] ??= {};
+  const votes = heard.votes[round.step] as Record<NodeId, Value>;
+  votes[from] = value;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const equal = Object.values(votes).filter((other) => isSameValue(other, value));
+  if (equal.length >= (isFast(round) ? fast : classic)) learn(state, instance, value, ctx);
+}
+
+/** The value is chosen: it is journalled, and emitted once all before it are. */
+function learn(state: State, instance: number, value: Value, ctx: Ctx): void {
+  if (instance <= state.upTo || isKnown(state, instance)) return;
+  state.chosen[instance] = value;
+  delete state.learnt[instance];
+  ctx.persist({ type: "chosen", instance, value });
+  advance(state, ctx);
+}
+
+export function advance(state: State, ctx: Ctx | null): void {
+  for (let next = state.chosen[state.upTo + 1]; next !== undefined; next = state.chosen[state.upTo + 1]) {
+    const command = next;
+    state.upTo += 1;
+    delete state.chosen[state.upTo];
+    delete state.votes[state.upTo];
+    state.log.push(command);
+    if (command === null) continue;
+    state.proposals = state.proposals.filter((mine) => !isSameValue(mine.command, command));
+    ctx?.emit({ type: "decided", index: state.upTo, command });
+  }
+}
+
+/** The highest instance that this node has heard of. */
+export function highestSeen(state: State): number {
+  const { votes, learnt, chosen, proposals, coordinator, upTo } = state;
+  const keys = [votes, learnt, chosen].map((byInstance) => Number(Object.keys(byInstance).at(-1) ?? 0));
+  const mine = proposals.map(({ instance }) => instance ?? 0);
+  return Math.max(upTo, coordinator.is === "leading" ? coordinator.next - 1 : 0, ...keys, ...mine);
 }
