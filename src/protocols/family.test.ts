@@ -1,7 +1,11 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Tagged, View } from "../core/protocol.ts";
+import { digest } from "./digest.ts";
 import { consensus, type Emitted, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { protocolNamed, protocolNames, variantNamed } from "./index.ts";
+import { multicasts } from "./multicasts.ts";
 
 const says = (at: number, node: number, event: object): Emitted => ({ at, node, event: event as Tagged });
 const byPart = (type: string, body: object) => ({ type, body });
@@ -86,4 +90,37 @@ describe("the registry", () => {
     );
     expect(variantNamed("bully", "monitored").model().name).toBe("bully");
   });
+});
+
+describe.each(protocolNames)("the registry's line of %s", (name) => {
+  const { model, node, variants } = protocolNamed(name);
+
+  it("has the algorithm in every form of it", () => {
+    for (const [variant, form] of Object.entries(variants))
+      expect([variant, form.model().name]).toEqual([variant, model().name]);
+    expect(node().name).toBe(model().name);
+  });
+});
+
+const askedForMore = Object.entries(multicasts).filter(([, { variants }]) => Object.hasOwn(variants, "every-order"));
+
+describe.each(askedForMore)("%s, asked for every order", (_name, { model, variants }) => {
+  const made = variants["every-order"]?.model();
+
+  it("sends the same messages, and only more is asked of its workload", () => {
+    expect(made?.shapes).toEqual(model().shapes);
+    const asked = made?.properties.map(({ name }) => name) ?? [];
+    expect(asked).toEqual(expect.arrayContaining(model().properties.map(({ name }) => name)));
+    for (const order of ["C4 FIFO order", "C5 happened-before order", "C6 total order"])
+      expect(asked).toContain(`workload: ${order}`);
+  });
+});
+
+it("is the SHA-256 of Node's crypto for any text, halves of surrogate pairs among them", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
+      expect(digest(text)).toBe(createHash("sha256").update(text).digest("hex"));
+    }),
+    { examples: [["\ud800"], ["a\udc00b"], [""]] },
+  );
 });
