@@ -1,6 +1,6 @@
 /** Bugs in Cheap Paxos, in what its auxiliaries hold and forget; and where they are looked for: all of it plain data. */
 import type { Adversity } from "./adversity.ts";
-import type { Change } from "./bugs.ts";
+import type { Change } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const MULTI_PAXOS = "src/protocols/consensus/multi-paxos";

@@ -1,6 +1,7 @@
 /** Bugs in Fast and Generalized Paxos, and where they are looked for: all of it plain data. */
+
 import type { Adversity } from "./adversity.ts";
-import type { Change } from "./bugs.ts";
+import { type Change, foundBy } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const FAST = "src/protocols/consensus/fast-paxos";
@@ -13,9 +14,7 @@ export const fastPaxos: readonly Change[] = [
     file: `${FAST}/roles.ts`,
     find: `(isFast(round) ? fast : classic)`,
     replace: `(isFast(round) ? fast - 1 : classic)`,
-    by: "simulator",
-    setting: "fast rounds in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "fast rounds in adversity", "agreement"),
   },
   {
     name: "votes-again-in-the-round",
@@ -23,9 +22,7 @@ export const fastPaxos: readonly Change[] = [
     file: `${FAST}/roles.ts`,
     find: `isEarlier(last.round, round))\n  );`,
     replace: `!isEarlier(round, last.round))\n  );`,
-    by: "simulator",
-    setting: "fast rounds in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "fast rounds in adversity", "agreement"),
   },
   {
     name: "picks-any-vote",
@@ -33,9 +30,7 @@ export const fastPaxos: readonly Change[] = [
     file: `${FAST}/vocabulary.ts`,
     find: `const v = V.filter(O4);`,
     replace: `const v = V.filter((value) => O4(value) || V.includes(value));`,
-    by: "simulator",
-    setting: "collisions in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "collisions in adversity", "agreement"),
   },
   {
     name: "forgets-who-is-outside",
@@ -43,9 +38,7 @@ export const fastPaxos: readonly Change[] = [
     file: `${FAST}/vocabulary.ts`,
     find: `isSameValue(value, v)).length + outside >= size`,
     replace: `isSameValue(value, v)).length >= size`,
-    by: "simulator",
-    setting: "collisions in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "collisions in adversity", "agreement"),
   },
   {
     name: "fast-vote-not-journalled",
@@ -53,9 +46,7 @@ export const fastPaxos: readonly Change[] = [
     file: `${FAST}/roles.ts`,
     find: `  ctx.persist({ type: "voted", ...cast });\n`,
     replace: ``,
-    by: "simulator",
-    setting: "collisions in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "collisions in adversity", "agreement"),
   },
 ];
 
@@ -66,9 +57,7 @@ export const generalizedPaxos: readonly Change[] = [
     file: `${GENERALIZED}/roles.ts`,
     find: `isFast(vote.round) ? fast : classic;`,
     replace: `isFast(vote.round) ? classic : fast;`,
-    by: "simulator",
-    setting: "histories in adversity",
-    property: "checkpoints",
+    ...foundBy("simulator", "histories in adversity", "checkpoints"),
   },
   {
     name: "depends-on-nothing",
@@ -76,9 +65,7 @@ export const generalizedPaxos: readonly Change[] = [
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `    if (found.some((later) => interferes(command, later))) found.unshift(command);\n`,
     replace: `    if (interferes(command, command) && found.length === 0) found.unshift(command);\n`,
-    by: "simulator",
-    setting: "histories in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "histories in adversity", "agreement"),
   },
   {
     name: "picks-any-history",
@@ -86,9 +73,7 @@ export const generalizedPaxos: readonly Change[] = [
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `return common(inK, least, interferes);`,
     replace: `return inK[0] as History;`,
-    by: "simulator",
-    setting: "histories in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "histories in adversity", "agreement"),
   },
   {
     name: "history-not-journalled",
@@ -96,9 +81,7 @@ export const generalizedPaxos: readonly Change[] = [
     file: `${GENERALIZED}/roles.ts`,
     find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
     replace: ``,
-    by: "simulator",
-    setting: "histories in adversity",
-    property: "agreement",
+    ...foundBy("simulator", "histories in adversity", "agreement"),
   },
   {
     name: "checkpoint-drops-commands",
@@ -106,9 +89,7 @@ export const generalizedPaxos: readonly Change[] = [
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);`,
     replace: `declared[relation](a, b);`,
-    by: "simulator",
-    setting: "histories in adversity",
-    property: "checkpoints",
+    ...foundBy("simulator", "histories in adversity", "checkpoints"),
   },
 ];
 

@@ -1,5 +1,5 @@
 /** Bugs in the failure detector, and in the overlays that elect super-peers. */
-import type { Change } from "./bugs.ts";
+import type { Change } from "./seeded-bug.ts";
 
 const HEARTBEAT = "src/protocols/membership/heartbeat.ts";
 const DHT = "src/protocols/overlay/super-peer-dht/super-peer-dht.ts";

@@ -1,14 +1,12 @@
 /** Bugs in Multi-Paxos. */
-import type { Change } from "./bugs.ts";
+import { type Change, foundBy } from "./seeded-bug.ts";
 
 const FOLDER = "src/protocols/consensus/multi-paxos";
 const DECISIONS = `${FOLDER}/decisions.ts`;
 const PHASE_TWO = `${FOLDER}/leadership.ts`;
 
 const whereLeadersChange = {
-  by: "simulator",
-  setting: "a log whose leaders change often",
-  property: "agreement",
+  ...foundBy("simulator", "a log whose leaders change often", "agreement"),
 } as const;
 const inAdversity = { by: "simulator", setting: "a log in adversity", property: "one value per slot" } as const;
 
@@ -54,9 +52,7 @@ export const multiPaxosWithTwoBallots: readonly Change[] = [
     file: `${FOLDER}/phase-one.ts`,
     find: `known === undefined || isBelow(known.ballot, proposal.ballot)`,
     replace: `known === undefined || isBelow(proposal.ballot, proposal.ballot)`,
-    by: "bfs",
-    setting: "a slot of two ballots",
-    property: "one value per slot",
+    ...foundBy("bfs", "a slot of two ballots", "one value per slot"),
   },
 ];
 
@@ -67,9 +63,7 @@ export const multiPaxosAlone: readonly Change[] = [
     file: DECISIONS,
     find: `  ctx.persist({ type: "promised", ballot });\n`,
     replace: ``,
-    by: "bfs",
-    setting: "two lead, a crash",
-    property: "one value per slot",
+    ...foundBy("bfs", "two lead, a crash", "one value per slot"),
   },
 ];
 
@@ -80,8 +74,6 @@ export const multiPaxosWithMembers: readonly Change[] = [
     file: DECISIONS,
     find: `  state.configurations = [...snapshot.configurations];\n`,
     replace: ``,
-    by: "simulator",
-    setting: "members change, and snapshots are taken",
-    property: "configurations",
+    ...foundBy("simulator", "members change, and snapshots are taken", "configurations"),
   },
 ];

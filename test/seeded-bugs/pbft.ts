@@ -1,6 +1,6 @@
 /** Bugs in PBFT. */
 import type { Adversity } from "./adversity.ts";
-import type { Change, SeededBug } from "./bugs.ts";
+import type { Change, SeededBug } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const FOLDER = "src/protocols/consensus/pbft";

@@ -24,7 +24,7 @@ import { forger } from "../protocols/pbft-forger.ts";
 import { asInFigure8, overAConflict, readElsewhere, withinALease, withPreVotes } from "../protocols/raft-models.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import { liars } from "./agreement.ts";
-import type { SeededBug, Subject } from "./bugs.ts";
+import type { SeededBug, Subject } from "./seeded-bug.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
