@@ -1,10 +1,15 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 
 import { agreementBugs } from "./agreement.ts";
-import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
-import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithMembers, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import {
+  cheapPaxosBugs,
+  multiPaxosAlone,
+  multiPaxosBugs,
+  multiPaxosWithMembers,
+  multiPaxosWithTwoBallots,
+} from "./multi-paxos.ts";
 import { pbftBesideForgers, pbftBugs } from "./pbft.ts";
 import {
   raft,

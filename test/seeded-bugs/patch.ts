@@ -5,11 +5,9 @@
  */
 import type { Plugin } from "vite";
 import { bugs } from "./bugs.ts";
-import { channelBugs } from "./channels.ts";
-import { logMulticastBugs } from "./log-multicast.ts";
+import { channelBugs, logMulticastBugs, stateTransferBugs } from "./channels.ts";
 import type { SeededBug } from "./seeded-bug.ts";
 import { serviceBugs } from "./service.ts";
-import { stateTransferBugs } from "./state-transfer.ts";
 
 export function seededBugs(): Plugin {
   return {

@@ -1,6 +1,5 @@
 /** What a seeded bug is. */
 
-
 export interface SeededBug {
   readonly name: string;
   /** What is wrong, in one line. */

@@ -14,7 +14,7 @@ import * as sound from "../../src/protocols/multicast/parts/state-transfer/state
 import type { Entry } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
 import { befall, recover } from "../protocols/group-adversity.ts";
 import { anotherReadsLater, range, sourceCrashes, stateStage } from "../protocols/state-stage.ts";
-import { type StateTransferBug, stateTransferBugs } from "./state-transfer.ts";
+import { type StateTransferBug, stateTransferBugs } from "./channels.ts";
 
 type Subject = Pick<typeof sound, "isisWithState" | "stateTransfer">;
 
