@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered } from "../../../test/protocols/multicast-expectations.ts";
 import { reaching } from "../../../test/protocols/reached.ts";
-import { eachSize } from "../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -15,7 +15,6 @@ import { type MulticastWithWorkload, multicastWithWorkload } from "./family/work
 
 type Used = MulticastWithWorkload<BasicMulticast>;
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const send = (payload: string): BasicMulticast["command"] => ({ type: "send", payload });
 const use = (messages: number): Used["command"] => ({ type: "workload", body: { type: "send", messages } });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { agreed, proposal, walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
@@ -11,7 +12,6 @@ import { logLine } from "../../../trace/log.ts";
 import { replicated } from "../family/systems.ts";
 import { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./cheap-paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): CheapPaxos["command"] => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { agreed, proposal, walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { firstSeed } from "../../../../test/random-seeds.ts";
 import { endure } from "../../../../test/seeded-bugs/adversity.ts";
 import { fastSettings } from "../../../../test/seeded-bugs/fast.ts";
@@ -14,7 +15,6 @@ import { chosenQuorums, requireQuorums } from "../parts/quorum-systems.ts";
 import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
 import { type Picked, pick, step, type Value, type Vote } from "./vocabulary.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const D = 10;
 
 const command = (client: NodeId, sequence = 1) => ({ client, sequence, operation: `append ${client}.${sequence}` });

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { proposal, walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { EventOf, NodeId, Property } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type GeneralizedPaxos, type GeneralizedPaxosOptions, generalizedPaxos } from "./generalized-paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const D = 10;
 
 const propose = (client: NodeId, operation: string, sequence = 1): GeneralizedPaxos["command"] => ({

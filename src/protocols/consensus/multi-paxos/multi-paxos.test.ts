@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
@@ -8,7 +9,6 @@ import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 import type { Ballot, Proposal } from "./vocabulary.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): Extract<MultiPaxos["command"], { type: "propose" }> => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },

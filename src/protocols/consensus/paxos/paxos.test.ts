@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { measured, type Setting, settings } from "../../../../bench/duel/figures.ts";
 import { walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -12,7 +12,6 @@ import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
 
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1, options = {}) {

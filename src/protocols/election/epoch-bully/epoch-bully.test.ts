@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { step } from "../../../core/step.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
@@ -52,7 +52,6 @@ function settled(setting: Setting): Stage {
   return staged;
 }
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const following = (leader: NodeId, nodes: readonly NodeId[]): Record<NodeId, NodeId> =>
   Object.fromEntries(nodes.map((node) => [node, leader]));
 const text = (story: readonly string[]): string => `${story.join("\n")}\n`;

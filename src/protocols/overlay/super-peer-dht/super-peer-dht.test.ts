@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -10,7 +11,6 @@ import { logLine } from "../../../trace/log.ts";
 import { isSuperPeer, type SuperPeerDht, type SuperPeerDhtOptions, superPeerDht } from "./super-peer-dht.ts";
 import { convergedRing, identifierRing } from "./vocabulary.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 
 /** m = 8, k = 2: regions of 64 identifiers. By node id. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -12,7 +13,6 @@ import { type SuperPeerTokens, type SuperPeerTokensOptions, superPeerTokens } fr
 import { space } from "./vocabulary.ts";
 
 const ROUND_MS = 500;
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 interface Setting {
