@@ -28,13 +28,15 @@ import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
 const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
+const GROUP = "src/protocols/multicast/parts/group.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully/bully.ts";
 
-const inFile = (change: Omit<Change, "file">, protocol: Subject, file: string): SeededBug => ({
+/** @param file that it is in, unless the change names another. */
+const inFile = (change: Omit<Change, "file"> & { file?: string }, protocol: Subject, file: string): SeededBug => ({
+  file,
   ...change,
   protocol,
-  file,
 });
 
 const extendedChangRoberts: readonly SeededBug[] = [
@@ -152,14 +154,16 @@ export const causal: readonly SeededBug[] = [
   {
     name: "queue-not-searched-again",
     summary: "after a delivery, what has waited for it is not looked for",
-    find: `next = state.heldBack.find((held) => isNext(state, held)); // What`,
-    replace: `next = undefined; // What`,
+    file: GROUP,
+    find: `next = heldBack.find(isNext)) {`,
+    replace: `next = undefined) {`,
     ...foundBy("bfs", "one message each", "agreement"),
   },
   {
     name: "stays-in-queue",
     summary: "what is delivered stays in the hold-back queue",
-    find: `state.heldBack.splice(state.heldBack.indexOf(next), 1);`,
+    file: GROUP,
+    find: `heldBack.splice(heldBack.indexOf(next), 1);`,
     replace: ``,
     ...foundBy("bfs", "one message each", "agreement"),
   },

@@ -7,7 +7,7 @@ import { type OptionsOf, option, optionTable } from "../../options.ts";
 import { ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { evenly } from "../ip-multicast/vocabulary.ts";
 import { type Isis, isis } from "../isis.ts";
-import { eventually, heldIds, MAX_PAYLOAD_BYTES } from "../parts/group.ts";
+import { eventually, heldIds, holdBack, MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { asLayer, MAX_MEMBERS } from "../parts/layers.ts";
 
 /** What a multicast for overlapping groups offers: `send` names the group. */
@@ -159,12 +159,12 @@ export function causalInGroups(given?: Partial<GroupsOptions>): Protocol<CausalI
       multicast(state, from, { group, vectors, payload }, ctx) {
         const received = { from, group, vectors, payload };
         if (isKnown(state, received)) return; // A duplicate.
-        state.heldBack.push(received);
-        for (let next = state.heldBack.find((held) => isNext(state, held, ctx.self)); next !== undefined; ) {
-          deliver(state, next, ctx);
-          state.heldBack.splice(state.heldBack.indexOf(next), 1);
-          next = state.heldBack.find((held) => isNext(state, held, ctx.self));
-        }
+        holdBack(
+          state.heldBack,
+          received,
+          (held) => isNext(state, held, ctx.self),
+          (next) => deliver(state, next, ctx),
+        );
       },
     },
     command: {

@@ -2,7 +2,7 @@
  * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
  * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
  */
-import type { LeadsTo, NodeId, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
+import type { LeadsTo, NodeId, Property, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
@@ -196,3 +196,40 @@ export function withMembers<S extends Group<unknown>>(
 /** Whether one vector is at least another in every place. */
 export const covers = (one: readonly number[], other: readonly number[]): boolean =>
   other.every((count, place) => count <= (one[place] ?? 0));
+
+/** Takes a message into the hold-back queue and delivers all that is next: each delivery may make way for another. */
+export function holdBack<M>(
+  heldBack: M[],
+  received: M,
+  isNext: (held: M) => boolean,
+  deliver: (next: M) => void,
+): void {
+  heldBack.push(received);
+  for (let next = heldBack.find(isNext); next !== undefined; next = heldBack.find(isNext)) {
+    deliver(next);
+    heldBack.splice(heldBack.indexOf(next), 1);
+  }
+}
+
+interface Holding extends Group<unknown> {
+  heldBack: readonly unknown[];
+}
+
+/** What an order promises whose nodes count the messages of each member that they have delivered. */
+export const countingProperties = <S extends Holding>(
+  deliveredOf: (state: S, node: NodeId) => number,
+  counts: (state: S) => readonly number[],
+): Property<Vocabulary & { state: S }>[] => [
+  {
+    name: "integrity",
+    claim: "nobody has delivered more of a member's messages than it has sent",
+    when: "always",
+    holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
+  },
+  eventually(
+    "agreement",
+    "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+    (world, node) =>
+      withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(counts(one), counts(other))),
+  ),
+];
