@@ -6,6 +6,7 @@ import { digest } from "./digest.ts";
 import { consensus, type Emitted, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { protocolNamed, protocolNames, variantNamed } from "./index.ts";
 import { multicasts } from "./multicasts.ts";
+import { declaredOptions } from "./options.ts";
 
 const says = (at: number, node: number, event: object): Emitted => ({ at, node, event: event as Tagged });
 const byPart = (type: string, body: object) => ({ type, body });
@@ -77,6 +78,26 @@ describe("the registry", () => {
       expect(() => model({ workload: { stayMs: 0 } })).toThrow(
         "expected workload.stayMs to be a finite number > 0, got 0",
       );
+    },
+  );
+
+  const forms = protocolNames.flatMap((name) => {
+    const { model, node } = protocolNamed(name);
+    return [[name, model] as const, [`${name}, on processes`, node] as const];
+  });
+
+  it.each(forms)(
+    "%s: refuses an unknown option, and for each option a wrong type and what is out of range",
+    (_, make) => {
+      const given = (path: readonly string[], value: unknown) =>
+        path.reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as object;
+      for (const { path, name, range } of declaredOptions(make)) {
+        const { above, min, below, max } = range;
+        const bounds = [above, min === undefined ? above : min - 1, below, max === undefined ? below : max + 1];
+        for (const value of [() => {}, ...bounds.filter((bound) => bound !== undefined)])
+          expect(() => make(given([...path, name], value))).toThrow(`${name} to be `);
+        expect(() => make(given([...path, "bogus"], 1))).toThrow("bogus to be absent");
+      }
     },
   );
 

@@ -205,12 +205,6 @@ describe("reliable multicast: what it promises", () => {
       { from: 2, upTo: 17, beyond: [] },
     ]);
   });
-
-  it("refuses options that it does not know", () => {
-    expect(() => reliableMulticast({ order: "fifo" } as never)).toThrow(
-      "expected reliable-multicast.order to be absent",
-    );
-  });
 });
 
 const system = (spec: Partial<SystemSpec>) =>

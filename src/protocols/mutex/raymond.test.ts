@@ -128,10 +128,6 @@ describe("raymond: what it guarantees", () => {
     command.exit(leaf, { type: "exit" }, silent);
     expect(states()).toBe(before);
   });
-
-  it("refuses a tree that there is not", () => {
-    expect(() => raymond({ tree: "oak" as Tree })).toThrow("expected raymond.tree to be one of binary, star, line");
-  });
 });
 
 describe("raymond: every run", () => {

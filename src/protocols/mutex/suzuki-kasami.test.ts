@@ -105,10 +105,6 @@ describe("suzuki-kasami: what it guarantees", () => {
     command.exit(sim.world.state(0).mutex, { type: "exit" }, silent);
     expect(states()).toBe(before);
   });
-
-  it("refuses options, since it has none", () => {
-    expect(() => suzukiKasami({ holder: 1 })).toThrow("expected suzuki-kasami.holder to be absent, got 1");
-  });
 });
 
 describe("suzuki-kasami: every run", () => {

