@@ -33,7 +33,7 @@ export function electionStage<V extends Vocabulary>(
 ): ElectionStage<V> {
   const story: string[] = [];
   const nodes = typeof given === "number" ? range(0, given - 1) : given;
-  const sim = simulation<V>({ protocol, nodes, seed, delayMs, trace: (entry) => story.push(logLine(entry as never)) });
+  const sim = simulation<V>({ protocol, nodes, seed, delayMs, trace: (entry) => story.push(logLine(entry)) });
   for (const node of nodes) if (!crashed.includes(node)) sim.wake(node);
   story.length = 0;
   const leaderOf = (node: NodeId) => protocol.view(sim.world.state(node), node).leader ?? null;

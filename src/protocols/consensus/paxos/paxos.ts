@@ -12,9 +12,10 @@
  *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import type { Context, EventOf, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, type Shapes, struct, text } from "../../../core/shape.ts";
 import { flag, type OptionsOf, option, optionTable, positive } from "../../options.ts";
+import { decisionProperties } from "../parts/decisions.ts";
 import { isQuorum, type Quorums, quorumsProblem, quorumsShape } from "../parts/quorum-systems.ts";
 
 /** The number of a proposal: unique, since the node is part of it and its round only grows. */
@@ -167,29 +168,8 @@ function roles(options: PaxosOptions) {
   return { has, isEnough, tell, otherLearners };
 }
 
-/** What a node has decided, in all its lives; more than two times need not be told apart. */
-type Decisions = readonly string[];
-
-const history = {
-  empty: [] as Decisions,
-  after: (before: Decisions, { value }: EventOf<Paxos>): Decisions => [...before, value].slice(0, 2),
-};
-
 const properties: readonly Property<Paxos>[] = [
-  {
-    name: "agreement",
-    claim: "no two nodes decide differently, crashed ones included",
-    when: "always",
-    history,
-    holds: ({ nodes, history }) => new Set(nodes.flatMap((node) => history<Decisions>(node))).size <= 1,
-  },
-  {
-    name: "integrity",
-    claim: "a node decides once, over crashes too",
-    when: "always",
-    history,
-    holds: ({ nodes, history }) => nodes.every((node) => history<Decisions>(node).length <= 1),
-  },
+  ...decisionProperties<Paxos>(),
   {
     name: "termination",
     claim: "a node that has proposed has decided in the end",

@@ -23,7 +23,7 @@ import {
   settledRank,
   standingRank,
 } from "../parts/ranks.ts";
-import { changRobertsCosts } from "./chang-roberts.ts";
+import { changRobertsCosts, changRobertsLiveness } from "./chang-roberts.ts";
 
 export type ExtendedChangRoberts = {
   state: {
@@ -229,23 +229,7 @@ const properties: Property<ExtendedChangRoberts>[] = [
       return part.every((node) => state(node).elected === highest);
     },
   },
-  {
-    name: "E2 liveness",
-    claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
-    when: "quiescent",
-    holds({ alive, state }) {
-      const knowing = alive.filter((node) => state(node).elected !== null).length;
-      const hasEnded = alive.every((node) => state(node).part === "non-participant");
-      return hasEnded && (knowing === alive.length || knowing === 0);
-    },
-  },
-  {
-    name: "E2 termination",
-    claim: "every participant has elected somebody in the end",
-    when: "leadsTo",
-    given: ({ state }, node) => state(node).part === "participant",
-    holds: ({ state }, node) => state(node).part === "non-participant",
-  },
+  ...(changRobertsLiveness as unknown as Property<ExtendedChangRoberts>[]),
 ];
 
 /** Or is not alive, or has gone on to the next election, where it may stand with another rank. */
