@@ -129,7 +129,7 @@ const ricartAgrawala: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "ricart-agrawala", RA));
 
-export const causal: readonly SeededBug[] = [
+const causal: readonly SeededBug[] = [
   {
     name: "others-not-awaited",
     summary: "only the order of each sender is kept: the counters of the others are not compared",
@@ -169,7 +169,7 @@ export const causal: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "causal", CAUSAL));
 
-export const bully: readonly SeededBug[] = [
+const bully: readonly SeededBug[] = [
   {
     name: "one-silent-is-enough",
     summary: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
@@ -186,7 +186,7 @@ export const bully: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "bully", BULLY));
 
-export const paxos: readonly SeededBug[] = [
+const paxos: readonly SeededBug[] = [
   {
     name: "own-value-always",
     summary: "proposes its own value whatever the promises say",

@@ -88,7 +88,7 @@ function isUnplaced({ upTo, chosen }: State, { command, instance }: Proposal): b
   return value !== undefined && !isSameValue(value, command);
 }
 
-export function send(state: State, { command, instance }: Proposal, ctx: Ctx, settings: Settings): void {
+function send(state: State, { command, instance }: Proposal, ctx: Ctx, settings: Settings): void {
   if (instance === null) return;
   ctx.broadcast({ type: "propose", instance, command });
   take(state, instance, command, ctx, settings);
@@ -171,7 +171,7 @@ function afterwards(state: State, ctx: Ctx, settings: Settings): void {
 type Receive = Protocol<FastPaxos>["receive"];
 
 /** Phases 1 and 2, with "any". */
-export const phases = (
+const phases = (
   settings: Settings,
 ): Pick<Receive, "prepare" | "promise" | "propose" | "accept" | "any" | "accepted"> => ({
   prepare(state, from, { ballot }, ctx) {

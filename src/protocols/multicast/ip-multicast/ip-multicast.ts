@@ -118,7 +118,7 @@ const heldBack = <P>({ streams }: State<P>): Place[] =>
     kept.slice(delivered - freed).flatMap((each, i) => (each === null ? [] : [{ sender, number: delivered + 1 + i }])),
   );
 
-export function declarations<P>(
+function declarations<P>(
   options: IpMulticastOptions,
 ): Pick<Protocol<IpMulticast<P>>, "source" | "assumes" | "properties" | "costs" | "view"> {
   return {

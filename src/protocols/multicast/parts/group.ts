@@ -172,7 +172,7 @@ export function standing<M>(
 }
 
 /** Whether something is true of any two alive members of the same view. */
-export const betweenMembers = <S extends Group<unknown>>(
+const betweenMembers = <S extends Group<unknown>>(
   world: World<S>,
   isTrue: (one: S, other: S, others: NodeId) => boolean,
 ): boolean => world.alive.every((node) => withMembers(world, node, isTrue));

@@ -17,7 +17,7 @@ import { type OptionsOf, optionTable } from "../../options.ts";
 import { eachOnce, grantedTokens, mutexProperties } from "../family/workload.ts";
 import { type Ctx, type LockService, type RequestId, type State, serverHandlers } from "./server.ts";
 
-export const requestId = struct<RequestId>({ run: natural, request: natural, round: natural });
+const requestId = struct<RequestId>({ run: natural, request: natural, round: natural });
 
 const properties: readonly Property<LockService>[] = [
   ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
@@ -239,7 +239,7 @@ const initial = (): State => ({
 const isInTime = ({ requestId, running }: State, { run, round }: RequestId): boolean =>
   run === requestId.run && round > requestId.round - 2 && running.includes(leaseTimer(round));
 
-export function renewed({ token, requestId }: Said<"renewed">, state: State, ctx: Ctx): void {
+function renewed({ token, requestId }: Said<"renewed">, state: State, ctx: Ctx): void {
   if (state.section !== "held" || token !== state.token || !isInTime(state, requestId)) return; // Late.
   if (requestId.round > state.confirmed) confirm(requestId.round, state, ctx);
 }

@@ -32,7 +32,7 @@ import {
 
 export type { SuperPeerDht } from "./vocabulary.ts";
 
-export const nodes = nodeIds(1_000_000);
+const nodes = nodeIds(1_000_000);
 
 export const dhtOptions = optionTable("super-peer-dht", {
   ...identifierOptions,
@@ -249,8 +249,7 @@ export const isSuperPeer = (ring: IdentifierRing, state: State, self: NodeId): b
 
 type Nodes = World<State>;
 
-export const members = ({ alive, state }: Nodes): NodeId[] =>
-  alive.filter((node) => state(node).membership === "member");
+const members = ({ alive, state }: Nodes): NodeId[] => alive.filter((node) => state(node).membership === "member");
 
 function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerDht>[] {
   return [
