@@ -1,7 +1,6 @@
 /** How long duelling proposers of Paxos take until one of them has a whole attempt for itself. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import type { PaxosOptions } from "../../src/protocols/consensus/paxos/options.ts";
-import { paxos } from "../../src/protocols/consensus/paxos/paxos.ts";
+import { type PaxosOptions, paxos } from "../../src/protocols/consensus/paxos/paxos.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 
 export interface Setting {

@@ -1,6 +1,6 @@
 /** The four requirements on super-peers as figures: latency, even spread, share, load. Tanenbaum & van Steen §6.5.3. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import type { Point, Space } from "../../src/protocols/overlay/super-peer-tokens/space.ts";
+import type { Point, Space } from "../../src/protocols/overlay/super-peer-tokens/vocabulary.ts";
 
 /** Which super-peer serves which nodes. */
 export type Assignment = ReadonlyMap<NodeId, NodeId>;

@@ -1,14 +1,13 @@
 /** The two elections of super-peers in the simulator, and as many nodes drawn by lot. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type Random, random } from "../../src/core/random.ts";
-import { convergedRing } from "../../src/protocols/overlay/super-peer-dht/converged.ts";
-import { identifierRing } from "../../src/protocols/overlay/super-peer-dht/identifiers.ts";
 import { type SuperPeerDht, superPeerDht } from "../../src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
-import { space } from "../../src/protocols/overlay/super-peer-tokens/space.ts";
+import { convergedRing, identifierRing } from "../../src/protocols/overlay/super-peer-dht/vocabulary.ts";
 import {
   type SuperPeerTokens,
   superPeerTokens,
 } from "../../src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
+import { space } from "../../src/protocols/overlay/super-peer-tokens/vocabulary.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import { type Assignment, arcsOf, cellsOf, type Figures, figures, mean, nearest, together } from "./figures.ts";
 

@@ -10,8 +10,8 @@ import type { CheckAnswer, CheckProgress, CheckTask } from "../experiment/explor
 import { optionsFor } from "../experiment/options.ts";
 import { sharedRuns } from "../experiment/shared-runs.ts";
 import { answerTogether, progressTogether } from "../experiment/together.ts";
-import { drawnAs } from "../protocols/drawn-as.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { drawnAs } from "../protocols/message-inks.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawSvg } from "../trace/picture/svg.ts";

@@ -2,7 +2,7 @@
 
 import { closeSync, writeSync } from "node:fs";
 import { UsageError } from "../core/errors.ts";
-import { drawnAs } from "../protocols/drawn-as.ts";
+import { drawnAs } from "../protocols/message-inks.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file.ts";

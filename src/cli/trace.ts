@@ -5,7 +5,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import { asShown } from "../experiment/showing.ts";
-import { drawnAs } from "../protocols/drawn-as.ts";
+import { drawnAs } from "../protocols/message-inks.ts";
 import { clockText } from "../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";

@@ -1,5 +1,4 @@
 /** The browser of the tests: Chromium as the system has it, headless. */
-
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 import { PATIENCE_MS } from "../patience.ts";

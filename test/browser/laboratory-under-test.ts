@@ -1,5 +1,4 @@
 /** The laboratory in a browser, as files from a sub-path or as `coterie studio` serves it. */
-
 import { createReadStream, existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,4 @@
 /** A total order in a real browser: while one member stands still, the others hold back what it has not proposed a place for. */
-
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";

@@ -1,5 +1,4 @@
 /** Everyone can use the live page: on a phone, in light and dark, and with help of a screen reader. */
-
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";

@@ -1,5 +1,4 @@
 /** The page in a real browser, against a real cluster. */
-
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";

@@ -1,5 +1,4 @@
 /** `coterie status`: how it ends. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

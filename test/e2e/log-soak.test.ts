@@ -5,7 +5,6 @@
  *
  * @module-tag long
  */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { checkLinearizability, drawText, type Report } from "../../src/check/linearizability/index.ts";

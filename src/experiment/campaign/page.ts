@@ -1,5 +1,5 @@
 /** The report of a campaign as one page of HTML, with a picture of each run that was kept. */
-import { drawnAs } from "../../protocols/drawn-as.ts";
+import { drawnAs } from "../../protocols/message-inks.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { readTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";

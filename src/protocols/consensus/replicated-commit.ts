@@ -19,8 +19,7 @@ import { count, type OptionsOf, optionTable, positive } from "../options.ts";
 import type { System, WireTable } from "../system.ts";
 import { type Command, commandShape, snapshotOf, snapshotShape, textOf } from "./family/replicated-log.ts";
 import { raft } from "./raft/raft.ts";
-import { atomicity, unanimity } from "./two-phase-commit/properties.ts";
-import type { Decision, Transaction } from "./two-phase-commit/vocabulary.ts";
+import { atomicity, type Decision, type Transaction, unanimity } from "./two-phase-commit/vocabulary.ts";
 
 /** What the log says of a transaction. */
 interface Tally {

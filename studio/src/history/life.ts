@@ -4,8 +4,15 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
-import { ledView, type PlacedView, type Position } from "../../../src/protocols/position.ts";
-import { isSameSpan, type Span, type Spans, spanOf } from "../../../src/protocols/spans.ts";
+import {
+  isSameSpan,
+  ledView,
+  type PlacedView,
+  type Position,
+  type Span,
+  type Spans,
+  spanOf,
+} from "../../../src/protocols/presentation.ts";
 import { spansOf } from "../../../src/trace/diagram/spans.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";

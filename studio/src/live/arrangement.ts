@@ -2,7 +2,7 @@
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { ArrangedNode, Arrangement } from "../../../src/protocols/index.ts";
-import { spanOf } from "../../../src/protocols/spans.ts";
+import { spanOf } from "../../../src/protocols/presentation.ts";
 import type { Flight } from "../diagram/topology/facts.ts";
 import type { Message } from "../history/chronicle.ts";
 import type { Life } from "../history/life.ts";

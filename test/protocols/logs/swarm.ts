@@ -6,9 +6,8 @@ import { checkLinearizability } from "../../../src/check/linearizability/index.t
 import { canonical } from "../../../src/core/plain.ts";
 import type { EventOf, NodeId, Protocol } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
-import type { Machine } from "../../../src/protocols/consensus/family/machine.ts";
+import { type Machine, type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/machine.ts";
 import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
-import { type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/state-machines.ts";
 import { type CrashFate, type LinkModel, type Simulation, simulation } from "../../../src/sim/index.ts";
 import { type AnyReplica, Clients } from "./clients.ts";
 import { type Fault, faultPlan } from "./fault-plan.ts";

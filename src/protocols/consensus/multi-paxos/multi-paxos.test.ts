@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
@@ -9,7 +10,6 @@ import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 import type { Ballot, Proposal } from "./vocabulary.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): Extract<MultiPaxos["command"], { type: "propose" }> => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },
@@ -449,9 +449,7 @@ describe("multi-paxos: what it promises", () => {
   });
 
   it.each<[Partial<MultiPaxosOptions>, string]>([
-    [{ window: 0 }, "expected multi-paxos.window to be a whole number > 0, got 0"],
     [{ renewMs: 500 }, "expected multi-paxos.renewMs to be a number below leaseMs, which is 400, got 500"],
-    [{ quorum: 2 } as never, "expected multi-paxos.quorum to be absent, got 2"],
   ])("refuses the options %j", (options, sentence) => {
     expect(() => multiPaxos(options)).toThrow(sentence);
   });

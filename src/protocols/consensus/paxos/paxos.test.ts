@@ -3,18 +3,15 @@ import { describe, expect, it } from "vitest";
 import { measured, type Setting, settings } from "../../../../bench/duel/figures.ts";
 import { walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import type { PaxosOptions } from "./options.ts";
-import { paxos } from "./paxos.ts";
-import type { Paxos } from "./vocabulary.ts";
+import { type Paxos, paxos } from "./paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
 
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1, options = {}) {
@@ -258,13 +255,6 @@ describe("paxos: what it promises", () => {
     timeout.retry(state, silent);
     command.propose(state, propose("y"), silent);
     expect(JSON.stringify(sim.world.state(0))).toBe(before);
-  });
-
-  it.each<[Partial<PaxosOptions>, string]>([
-    [{ patienceMs: 0 }, "expected paxos.patienceMs to be a finite number > 0, got 0"],
-    [{ quorum: 2 } as never, "expected paxos.quorum to be absent, got 2"],
-  ])("refuses the options %j", (options, sentence) => {
-    expect(() => paxos(options)).toThrow(sentence);
   });
 });
 

@@ -1,5 +1,4 @@
 /** The words of Raft: its state, what is sent, journalled and said, and what can be told from a state. */
-
 import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
