@@ -1,12 +1,10 @@
 /** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
-
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
-import type { Invocation, Output } from "./invocation.ts";
-import { contentOf } from "./read-file.ts";
-import { print, styled } from "./report.ts";
+import { contentOf } from "./files.ts";
+import { type Invocation, type Output, print, styled } from "./output.ts";
 
 interface Options {
   readonly keys?: string;

@@ -2,9 +2,9 @@
 import type { Command } from "commander";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { type JudgedSets, judgedSets, MAX_VOTERS, readSets } from "../experiment/voting-sets.ts";
-import { wholeNumber } from "./arguments.ts";
-import type { Invocation, Output } from "./invocation.ts";
-import { contentOf } from "./read-file.ts";
+import { contentOf } from "./files.ts";
+import { wholeNumber } from "./options.ts";
+import type { Invocation, Output } from "./output.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command

@@ -7,7 +7,8 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
-import { type ExperimentOption, type experimentOptions, flagOf, optionsFor } from "./options.ts";
+import { type ExperimentOption, type experimentOptions, optionsFor } from "./options.ts";
+import { flagOf } from "./written-values.ts";
 
 type Options = typeof experimentOptions;
 

@@ -192,7 +192,3 @@ export const experimentOptions = {
   ...faultOptions,
   ...searchOptions,
 };
-
-/** The flag of a command, such as `--max-states`. */
-export const flagOf = (name: string): string =>
-  `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

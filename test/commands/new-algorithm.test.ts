@@ -16,7 +16,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { families } from "../../src/cli/skeleton.ts";
+import { families } from "../../src/cli/new-algorithm.ts";
 import { CLI } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 

@@ -58,7 +58,7 @@ export function asChunkResult(campaign: Campaign, value: unknown): ChunkResult |
 }
 
 /** Whether there is such a chunk. */
-export function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
+function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
   const { chunkSize = 1, seeds = { count: 0 } } = experiments[experiment] ?? {};
   return Number.isInteger(chunk) && chunk >= 0 && chunk * chunkSize < seeds.count;
 }

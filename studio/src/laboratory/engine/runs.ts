@@ -1,14 +1,14 @@
 /** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import type { Experiment } from "../../../../src/experiment/experiment.ts";
-import { flagOf, experimentOptions as known } from "../../../../src/experiment/options.ts";
+import { experimentOptions as known } from "../../../../src/experiment/options.ts";
 import type { PropertyVerdict, Result } from "../../../../src/experiment/scenario/result.ts";
 import { runScenario } from "../../../../src/experiment/scenario/run.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
 import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
-import { wholeNumber } from "../../../../src/experiment/written-values.ts";
+import { flagOf, wholeNumber } from "../../../../src/experiment/written-values.ts";
 import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { Draws } from "../../../../src/sim/draws.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
