@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Packing } from "./packing.ts";
+import { Packing } from "./state-store.ts";
 
 /** The greatest values of up to twelve components, and tuples of values up to these. */
 const packed = fc

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PairTable } from "./pair-table.ts";
+import { PairTable } from "./state-store.ts";
 
 it("is a map of pairs, also after it has grown many times", () => {
   const pair = fc.tuple(fc.nat(2 ** 31 - 1), fc.nat(2 ** 31 - 1));

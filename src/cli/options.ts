@@ -1,8 +1,7 @@
 /** Options of commands: how their values are read, and those that describe an experiment. */
-
 import { type Command, Option } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { ExperimentOption } from "../experiment/options.ts";
+import type { ExperimentOption } from "../experiment/experiment.ts";
 import * as written from "../experiment/written-values.ts";
 import { MAX_PORT } from "../runtime/host-port.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Experiment } from "./experiment.ts";
+import { type Experiment, experimentOptions } from "./experiment.ts";
 import { explore } from "./explore.ts";
-import { experimentOptions } from "./options.ts";
 import { simulate } from "./simulate.ts";
 import { flagOf } from "./written-values.ts";
 

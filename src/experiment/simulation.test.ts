@@ -3,7 +3,7 @@ import { eachSize } from "../../test/protocols/sizes.ts";
 import type { Delay } from "../sim/delay.ts";
 import type { Experiment } from "./experiment.ts";
 import { runScenario } from "./scenario/index.ts";
-import { scenarioOf } from "./simulation.ts";
+import { scenarioOf } from "./simulate.ts";
 import { delay, jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;

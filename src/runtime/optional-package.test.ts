@@ -9,7 +9,9 @@ test("who asks for a package that is not installed is told how to install it", a
     code: "no-library",
     message: "expected the package ioredis to be installed, which the engine redis uses: npm install ioredis",
   });
-  await expect(optionalPackage(["@nats-io/jetstream", "@nats-io/transport-node"], "the engine nats uses", absent)).rejects.toThrow(
+  await expect(
+    optionalPackage(["@nats-io/jetstream", "@nats-io/transport-node"], "the engine nats uses", absent),
+  ).rejects.toThrow(
     "expected the packages @nats-io/jetstream and @nats-io/transport-node to be installed, which the engine nats uses: npm install @nats-io/jetstream @nats-io/transport-node",
   );
 });

@@ -3,8 +3,8 @@ import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import type { PartitionShape } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
-import type { PartitionShape } from "./partitions.ts";
 import { type Simulation, simulation } from "./simulation.ts";
 
 /** Says what it is told to, writes down what it hears, and ticks. */

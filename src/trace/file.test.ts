@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { everyKind, headerFor, receive, send, traceOf } from "../../test/trace/small-traces.ts";
 import { UsageError } from "../core/errors.ts";
-import { vectorClocks } from "./causality.ts";
 import type { TraceEntry } from "./entry.ts";
 import { readTrace, traceLines, writeTrace } from "./file.ts";
+import { vectorClocks } from "./steps.ts";
 
 const header = headerFor([0, 1, 2]);
 const written = (...lines: unknown[]): string =>

@@ -10,7 +10,7 @@ import {
   linkMended,
   reaches,
   sendingChanged,
-} from "./link-faults.ts";
+} from "./link-model.ts";
 
 const written: readonly (readonly [string, LinkFault])[] = [
   [linkCut(12), { kind: "cut", to: 12 }],

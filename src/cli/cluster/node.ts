@@ -8,7 +8,7 @@ import { type Member as RunningMember, runMember } from "../../cluster/member.ts
 import { readConfig } from "../../cluster/protocol-config.ts";
 import type { Member } from "../../cluster/services/api.ts";
 import { UsageError } from "../../core/errors.ts";
-import { behaviour } from "../../experiment/byzantine-nodes.ts";
+import { behaviour } from "../../experiment/experiment.ts";
 import { type BehaviourName, behaviours } from "../../protocols/byzantine.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";

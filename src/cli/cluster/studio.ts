@@ -7,7 +7,7 @@ import { type Recorder, record } from "../../cluster/local/recorder.ts";
 import { laboratoryPages, studioPages } from "../../cluster/studio-server.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import { recordingHeader } from "../../experiment/recording-header.ts";
+import { recordingHeader } from "../../experiment/recording.ts";
 import { adminUrl, DEFAULT_PORT, port } from "../options.ts";
 import { HOST } from "./ports.ts";
 

@@ -7,15 +7,15 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
-import { type CampaignSource, chunksOf, only, parseCampaign, scenarioFilesOf } from "../../experiment/campaign/file.ts";
-import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import {
   type CampaignSummary,
   campaignSummary,
   type ExperimentSummary,
   experimentSummaries,
   RUNS,
-} from "../../experiment/campaign/summary.ts";
+} from "../../experiment/campaign/chunk.ts";
+import { type CampaignSource, chunksOf, only, parseCampaign, scenarioFilesOf } from "../../experiment/campaign/file.ts";
+import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
 import { wholeNumber } from "../../experiment/written-values.ts";
 import { docsPage } from "../../runtime/docs-page.ts";

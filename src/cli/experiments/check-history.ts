@@ -1,10 +1,10 @@
 /** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
 import { type Command, Option } from "commander";
-import { answerTo, type HistoryAnswer } from "../../check/linearizability/answer.ts";
-import { type History, modelNamed, modelNames, readHistory } from "../../check/linearizability/index.ts";
 import { InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { figure } from "../../experiment/paragraph.ts";
-import { contentOf, requireWritable, writeWhole } from "../files.ts";
+import { answerTo, type HistoryAnswer } from "../../history/answer.ts";
+import { type History, modelNamed, modelNames, readHistory } from "../../history/index.ts";
+import { contentOf } from "../files.ts";
 import { type Invocation, print, progressLine, type Report, styled } from "../output.ts";
 import { type HistorySearch, Threads, workTogether } from "./threads.ts";
 
@@ -13,7 +13,6 @@ interface CheckHistoryOptions {
   readonly format: "edn" | "json" | "auto";
   readonly keyed?: true;
   readonly timeLimit?: number;
-  readonly svg?: string;
   readonly json?: true;
 }
 
@@ -25,7 +24,6 @@ export function declare(command: Command, invocation: Invocation): void {
     .addOption(new Option("--format <format>", "of the file").choices(["edn", "json", "auto"]).default("auto"))
     .option("--keyed", "every value is [key value], as Jepsen's `independent` writes it")
     .option("--time-limit <s>", "stop after so many seconds; the verdict is then unknown", seconds)
-    .option("--svg <file>", "draw the object that decided")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
     .action((file: string, options: CheckHistoryOptions) => checkHistory(file, options, invocation));
@@ -53,7 +51,6 @@ async function checkHistory(
   { stdout, stderr, usesThreads }: Invocation,
 ): Promise<void> {
   const history = read(file, options);
-  requireWritable({ "--svg": options.svg });
   const began = performance.now();
   const line = progressLine(stderr);
   const request: HistorySearch = {
@@ -70,7 +67,6 @@ async function checkHistory(
   });
   line.clear();
   const seconds = (performance.now() - began) / 1_000;
-  if (options.svg !== undefined) writeWhole("--svg", options.svg, answer.svg);
   const { report } = answer;
   print(historyReport(answer, seconds), options, stdout);
   if (report.verdict === "violated") throw new InvariantViolation("violated", "the history is not linearizable");

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { InvariantViolation } from "../../core/errors.ts";
 import { type CheckRequest, requestFrom } from "../../experiment/check-request.ts";
 import type { CounterexampleLog } from "../../experiment/counterexample-log.ts";
-import type { Experiment } from "../../experiment/experiment.ts";
+import { type Experiment, optionsFor } from "../../experiment/experiment.ts";
 import {
   assumptionsOf,
   breakingFaults,
@@ -17,11 +17,15 @@ import {
   whatNext,
   whyUnknown,
 } from "../../experiment/exploration-report.ts";
-import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
-import { optionsFor } from "../../experiment/options.ts";
+import {
+  answerTogether,
+  type CheckAnswer,
+  type CheckProgress,
+  type CheckTask,
+  progressTogether,
+  sharedRuns,
+} from "../../experiment/explore.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
-import { sharedRuns } from "../../experiment/shared-runs.ts";
-import { answerTogether, progressTogether } from "../../experiment/together.ts";
 import { drawnAs } from "../../protocols/drawn-as.ts";
 import { protocolNames } from "../../protocols/index.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
@@ -29,17 +33,7 @@ import { writeTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { requireWritable, writeWhole } from "../files.ts";
 import { addOptions } from "../options.ts";
-import {
-  type Block,
-  broken,
-  type Invocation,
-  indented,
-  type Output,
-  print,
-  progressLine,
-  type Report,
-  styled,
-} from "../output.ts";
+import { broken, type Invocation, indented, type Output, print, progressLine, type Report, styled } from "../output.ts";
 import { Threads, workTogether } from "./threads.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -95,8 +89,7 @@ With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown",
 "reached": { "events": { event: situations }, "handlers": { handler: situations }, "never": [handler], "missing": [text] }
 "missing" says what was done in no run, though it is what the algorithm is for, such as "nobody entered".
 "loopFrom" is the index of the entry of "trace" from which on it repeats for ever. --fewest-faults adds
-"faults": { "breaking": k | null, "harmless": k }, --coverage adds
-"coverage": { "handlers": [{ "handler", "runs", "endings": [{ "what", "runs" }] }], "never": [handler] }.
+"faults": { "breaking": k | null, "harmless": k }.
 Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong arguments.`;
 
 async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {
@@ -164,7 +157,6 @@ export function checkReport(outcome: CheckOutcome, hint = ""): Report {
       ],
       [...verdictLines(request, answer), ...reachLines(request, answer)],
       ...(answer.log === null ? [] : [logLines(answer, answer.log)]),
-      coverageBlocks(answer),
       [styled("dim", work(request, answer, seconds))],
       hint === "" ? [] : [hint],
     ],
@@ -209,15 +201,6 @@ function reachLines(request: CheckRequest, answer: CheckAnswer): string[] {
     indented(`reached, with the number of situations: ${seen.length === 0 ? "no event" : seen.join(", ")}`),
     ...(never.length === 0 ? [] : [indented(`never ran: ${never.join(", ")}`)]),
   ];
-}
-
-function coverageBlocks({ coverage }: CheckAnswer): Block[] {
-  if (coverage === null) return [];
-  const columns = coverage.handlers.flatMap(({ handler, endings }) =>
-    endings.map(({ what, runs }, i) => [i === 0 ? `  ${handler}` : "", figure(runs), what]),
-  );
-  const never = coverage.never.map((handler) => `  ${styled("yellow", handler)}  never ran`);
-  return ["What ran, in how many situations, and how it ended", { columns }, ...never];
 }
 
 function ending(loop: number | null, length: number): string[] {

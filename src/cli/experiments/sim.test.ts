@@ -2,8 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
 import type { Experiment } from "../../experiment/experiment.ts";
 import { runScenario, type Scenario } from "../../experiment/scenario/index.ts";
-import { staged } from "../../experiment/simulate.ts";
-import { scenarioOf } from "../../experiment/simulation.ts";
+import { scenarioOf, staged } from "../../experiment/simulate.ts";
 import { textOf } from "../output.ts";
 import { simReport } from "./sim.ts";
 

@@ -1,39 +1,36 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
-
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
-import type { Experiment } from "../../experiment/experiment.ts";
-import { optionsFor, searchOptions, UNTIL } from "../../experiment/options.ts";
+import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
 import { figure, spans } from "../../experiment/paragraph.ts";
 import { type Point, point } from "../../experiment/recording.ts";
 import type { Judged, ParsedScenario, Progress, Result, Scenario } from "../../experiment/scenario/index.ts";
-import { labelled } from "../../experiment/scenario/labels.ts";
+import { labelled } from "../../experiment/scenario/names.ts";
 import { asVariant } from "../../experiment/scenario/schema.ts";
 import {
+  alike,
   continued,
+  disappointment,
+  endOf,
   play,
   playSeveral,
+  publishedCosts,
   type Slices,
   type Spread,
   type Staged,
   type Summary,
-  staged,
-} from "../../experiment/simulate.ts";
-import { endOf, scenarioOf } from "../../experiment/simulation.ts";
-import {
-  alike,
-  disappointment,
-  publishedCosts,
+  scenarioOf,
   simulatedHeader,
   simulationReport,
+  staged,
   usesIn,
-} from "../../experiment/simulation-report.ts";
+} from "../../experiment/simulate.ts";
 import { type Entry, protocolNames } from "../../protocols/index.ts";
 import { docsPage } from "../../runtime/docs-page.ts";
-import { vectorClocks } from "../../trace/causality.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { runLogger } from "../../trace/log.ts";
+import { vectorClocks } from "../../trace/steps.ts";
 import { contentOf, requireWritable } from "../files.ts";
 import { addOptions } from "../options.ts";
 import {

@@ -4,12 +4,12 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import type { HistoryAnswer, HistoryRequest } from "../../check/linearizability/answer.ts";
 import { EnvironmentError, InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { ChunkResult } from "../../experiment/campaign/chunk.ts";
 import type { CampaignSource, Chunk } from "../../experiment/campaign/file.ts";
 import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
+import type { HistoryAnswer, HistoryRequest } from "../../history/answer.ts";
 
 /** The kinds of work that `worker.ts` can do: its task, its progress and its answer. */
 export interface Work {

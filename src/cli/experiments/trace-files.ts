@@ -2,10 +2,9 @@
 import { closeSync, writeSync } from "node:fs";
 import { UsageError } from "../../core/errors.ts";
 import { drawnAs } from "../../protocols/drawn-as.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../../trace/file.ts";
-import type { TraceHeader } from "../../trace/header.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { contentOf, opened } from "../files.ts";
 

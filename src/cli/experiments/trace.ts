@@ -4,9 +4,17 @@ import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "..
 import type { NodeId, Vocabulary } from "../../core/protocol.ts";
 import { roleIn } from "../../experiment/counterexample-log.ts";
 import { figure } from "../../experiment/paragraph.ts";
-import { type Point, point, protocolOf, replayed as replay } from "../../experiment/recording.ts";
-import { lostMoments, notShown, repetition, replayReport } from "../../experiment/replay-report.ts";
-import { asShown } from "../../experiment/showing.ts";
+import {
+  lostMoments,
+  notShown,
+  type Point,
+  point,
+  protocolOf,
+  repetition,
+  replayed as replay,
+  replayReport,
+} from "../../experiment/recording.ts";
+import { asShown } from "../../experiment/scene.ts";
 import { drawnAs } from "../../protocols/drawn-as.ts";
 import { clockText } from "../../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf, originOf } from "../../trace/excerpt.ts";
@@ -18,7 +26,7 @@ import { logLine, phrase, runLogger } from "../../trace/log.ts";
 import { drawLanes, type LaneStyle } from "../../trace/picture/lanes.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
 import type { Replay } from "../../trace/replay.ts";
-import type { ReplayFinding } from "../../trace/replay-findings.ts";
+import type { ReplayFinding } from "../../trace/watcher.ts";
 import { writeWhole } from "../files.ts";
 import { wholeNumber } from "../options.ts";
 import {

@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
-import { asChunkResult, type ChunkResult, type RunSoak, runChunk } from "./chunk.ts";
+import {
+  asChunkResult,
+  type ChunkResult,
+  campaignSummary,
+  experimentSummaries,
+  type RunSoak,
+  runChunk,
+} from "./chunk.ts";
 import { type Campaign, chunksOf, only, parseCampaign, seedsOf } from "./file.ts";
 import { smallestRun } from "./smallest.ts";
-import { campaignSummary, experimentSummaries } from "./summary.ts";
 
 const noSoak: RunSoak = () => Promise.reject(new Error("there is none"));
 const always = (): boolean => true;

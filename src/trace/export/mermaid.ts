@@ -5,10 +5,9 @@
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
-import { type Flight, flightsOf } from "../flights.ts";
-import { actionText } from "../log.ts";
-import { deliveredId, labelOf } from "../naming.ts";
+import { actionText, deliveredId, labelOf } from "../log.ts";
 import { type Standing, standingAfter } from "../standing.ts";
+import { type Flight, flightsOf } from "../steps.ts";
 
 export function mermaid({ header, entries, before }: Excerpt): string {
   const arrivals = new Map<number, Flight>();

@@ -6,7 +6,7 @@ import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
 import { ledView, type PlacedView, type Position } from "../../../src/protocols/position.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../src/protocols/spans.ts";
-import { spansOf } from "../../../src/trace/diagram/spans.ts";
+import { spansOf } from "../../../src/trace/diagram/diagram.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
 import { roleText } from "./phrase-book.ts";

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adversity, befall, recover } from "../../../../test/protocols/group-adversity.ts";
 import { groupStage } from "../../../../test/protocols/group-stage.ts";
-import { virtualSynchrony } from "../../../check/virtual-synchrony.ts";
 import type { Protocol } from "../../../core/protocol.ts";
+import { virtualSynchrony } from "../../../history/virtual-synchrony.ts";
 import type { ViewSynchrony } from "../view-synchrony.ts";
 import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./flush.ts";
 

@@ -6,9 +6,9 @@ import { systemFor } from "../../../check/suite.ts";
 import { happenedBefore, type VectorClock } from "../../../core/clocks.ts";
 import type { NodeId, Property } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { vectorClocks } from "../../../trace/causality.ts";
 import type { TraceEntry } from "../../../trace/entry.ts";
 import { logLine } from "../../../trace/log.ts";
+import { vectorClocks } from "../../../trace/steps.ts";
 import { type MutexWithWorkload, type MutexWithWorkloadOptions, mutexWithWorkload } from "../family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
