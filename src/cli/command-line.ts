@@ -122,7 +122,7 @@ export const commands: Readonly<Record<string, Listed>> = {
   },
   campaign: {
     usage: "[options] <file>",
-    summary: "make many runs of experiments, on many threads or machines",
+    summary: "make many runs of experiments, on many threads",
     load: async () => (await import("./experiments/campaign.ts")).declare,
   },
   trace: {

@@ -40,9 +40,9 @@ Example:
   $ coterie get stock --prefix a --json --endpoints http://127.0.0.1:7300
   {"entries":[{"key":"apples","value":3,"revision":7}],"revision":9,"more":false}
 
-A value is printed as JSON, bytes in base64. With --json a key is { "key", "value", "revision" }; what is not there is null.
-Without --limit all keys of the range are read, a thousand at a time: those that change meanwhile may be as they were before or
-after, and "revision" is that of the first thousand. With --limit, "more" is true where keys are left out, which stderr says, too.
+A value is printed as JSON, bytes in base64. With --json a key is { "key", "value", "revision" }, or null if it is missing.
+Without --limit, all keys of the range are read, a thousand at a time: keys that change meanwhile may be old or new, and
+"revision" is that of the first thousand. With --limit, "more" says whether keys are left out.
 ${CODES} A key that is not there is 1.`;
 
 /** A member answers with a part of what is much: the next begins behind the last key. */
@@ -215,10 +215,9 @@ Example:
   7 put apples 3
   9 delete apples
 
-After a revision that is still to come nothing is printed until there is a change behind it.
-When the member that it listens to fails it goes on at another, with nothing left out. --timeout is for the first connection.
+If the member that it listens to fails, it continues at another and misses nothing. --timeout is for the first connection.
 With --json each line is { "type", "key", "value", "revision" }.
-${CODES} Ended by Ctrl-C or SIGTERM, or since nobody reads on, is 0; changes behind --after that are not remembered any more are 1.`;
+${CODES} Ended by Ctrl-C, SIGTERM or a closed stdout is 0; changes after --after that are no longer remembered are 1.`;
 
 async function watch(
   map: string,

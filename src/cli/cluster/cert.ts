@@ -67,19 +67,18 @@ const EXPLANATION = `
 Example:
   $ coterie cert 1 2 3 --out certs --host localhost 127.0.0.1
   then, in the config file: "tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
-
-Members need no --host among themselves: they know each other by node-<id>, which every certificate has. Clients, browsers
-and scrapers that come over https need the name or address by which they reach a member, here those of this machine.
-
-A client shows its certificate, here certs/worker-7.pem, to have the role that the members' file of roles gives its name:
   $ coterie cert --client worker-7 --out certs
 
-Keep ca.key away from the members: who has it can pose as any of them. A member needs ca.pem and its own two files. Another
-member later, or new certificates before the old ones run out (--renew): the same command, with the same folder.
+Members know each other as node-<id> and need no --host. It is for clients, browsers and scrapers that come over https: the
+names and addresses by which they reach a member. A client's certificate gives it the role that the file of roles has for
+its name.
+
+Keep ca.key away from the members: whoever has it can pose as any of them. For another member, or with --renew for new
+certificates before the old ones expire, give the same command with the same folder.
 
 With --json: { "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
 "clients": [{ "name", "cert", "key", "validUntil" }] }
-Exit codes: 0 written; 1 a file cannot be read or written; 2 wrong arguments, or certificates that are there already.`;
+Exit codes: 0 written; 1 a file cannot be read or written; 2 wrong arguments, or there are such certificates already.`;
 
 /** Whose certificate is made. */
 interface Subject {

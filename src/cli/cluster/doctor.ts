@@ -38,12 +38,11 @@ Example:
   problem  member 2           10.0.0.2:7100 takes no connections (ECONNREFUSED)
            → start it: coterie node --id 2; or a firewall is between
   …
-It looks at the number of members; whether their names can be looked up and their addresses be reached; what those say that
-have an admin address; certificates; and with --id at the folder's room, how long fdatasync takes, and whether the processor is
-free when it is wanted. It asks, and changes no member; the folder is made if there is none, and a file .doctor in it is
-written and removed.
+It checks the number of members, their names, addresses and certificates, and asks those that have an admin address. With
+--id it also checks the member's folder: free space, the time that fdatasync takes, and whether the processor keeps up. No
+member is changed; the folder is created if it is missing, and a file .doctor in it is written and removed.
 
-With --json, a line each: { "check", "verdict": "ok" | "warning" | "problem", "found", "advice" }
+With --json, one line per check: { "check", "verdict": "ok" | "warning" | "problem", "found", "advice" }
 Exit codes: 0 no problem; 1 a problem; 2 wrong arguments or config.`;
 
 async function doctor({ config: file, id, data, json }: Options, { stdout }: Invocation): Promise<void> {

@@ -8,7 +8,7 @@ import { CODES, type DataOptions } from "../client/endpoints.ts";
 import { memberArgument } from "../options.ts";
 import { type Invocation, type Output, say as warn } from "../output.ts";
 import { change, type Listed, membersAt, settled, withRequestOptions } from "./member-call.ts";
-import { isForTheCaller } from "./own-member.ts";
+import { blameTheCaller } from "./own-member.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   declareList(command, stdout);
@@ -160,14 +160,13 @@ Example, where member 3 of three has lost its disk:
   $ coterie member replace 3 --data journal-3 --from journal-1 journal-2
   then start member 3 with the folder journal-3
 
-Stop member 3 first; members 1 and 2 may run. A folder on another machine is copied after member 3 has stopped: an older copy, such as
-a backup, does not know everything that was promised. What is left of member 3's old folder must never be used again, and neither may
-an older copy of it: a damaged journal counts as lost. With elections by name, start member 3 only once their longest lease has passed
-since it stopped: 0.45 s, unless \`timing\` or \`leaseMs\` says otherwise.
+Stop member 3 first; members 1 and 2 may run. Copy folders from other machines only after member 3 has stopped: an older
+copy, such as a backup, lacks promises made since. Never use member 3's old folder again, nor a copy of it. With elections
+by name, wait for their longest lease before you start member 3: 0.45 s, unless \`timing\` or \`leaseMs\` says otherwise.
 
-Of n members at most ⌈n/2⌉ − 1 can be replaced: with the folders of fewer than a majority, something decided could be forgotten.
+Of n members at most ⌈n/2⌉ − 1 can be replaced: fewer folders than a majority may lack a decision.
 
-Exit codes: 0 made; 1 a folder cannot be read or written; 2 wrong arguments, or folders that are not enough.`;
+Exit codes: 0 made; 1 a folder cannot be read or written; 2 wrong arguments, or too few folders.`;
 
 interface Folders {
   readonly data: string;
@@ -175,9 +174,7 @@ interface Folders {
 }
 
 async function run(id: number, { data, from }: Folders, stdout: Output): Promise<void> {
-  await replaceMember({ id, folder: data, from, log: { warn } }).catch((error: unknown) => {
-    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
-  });
+  await replaceMember({ id, folder: data, from, log: { warn } }).catch(blameTheCaller);
   stdout.write(
     `made ${data}: start member ${id} with it, once it has been stopped for the longest lease of your elections by name (0.45 s by default)\n`,
   );

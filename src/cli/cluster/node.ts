@@ -10,10 +10,11 @@ import type { Member } from "../../cluster/services/api.ts";
 import { UsageError } from "../../core/errors.ts";
 import { behaviour } from "../../experiment/experiment.ts";
 import { type BehaviourName, behaviours } from "../../protocols/byzantine.ts";
+import { docsPage } from "../../runtime/docs-page.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { MAX_SEED, seed, wholeNumber } from "../options.ts";
-import { isForTheCaller, joinCluster, requireMember } from "./own-member.ts";
+import { blameTheCaller, joinCluster, requireMember } from "./own-member.ts";
 
 const STOP_WITHIN_MS = 1_000;
 
@@ -74,27 +75,10 @@ Example:
   $ coterie node --config demo.json --id 0
   {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401",…}
 
-The config file:
-  cluster   a name; members of another cluster are refused
-  protocol  what runs, such as bully; left out: the member serves elections and locks by name, for \`coterie lock\`,
-            \`coterie elect\` and programs that join()
-  options   the protocol's own options, such as { "detector": { "intervalMs": 50 } }
-  members   id to "host:port", or to { address, listen, admin }. The others reach it at its address; it binds \`listen\`, such
-            as 0.0.0.0:7101 in a container, or its address if not said. admin is on 127.0.0.1 and any free port if not said:
-            it is what \`coterie lock --member\` and \`coterie elect --member\` go through
-  tls       { "ca", "cert", "key" }: PEM files, relative to the config file, {id} stands for the member's id;
-            or "off", which has to be said where members are not all on this machine
-  timing    of members without a protocol, the same for all: fast, default or patient, how long one may stand still before
-            the others go on without it
-  limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
-  dataDir   where members keep their journals, relative to the config file, {id} stands for the member's id; --data says
-            otherwise. One directory belongs to one member, and what runs must be able to read it after a crash
-  keys      { "own", "all" }: PEM files with the member's own Ed25519 key and the public keys of all, relative to the
-            config file, {id} stands for a member's id; needed where what runs signs what it says
-  adminExposed  true to let admin pages, which have no password, listen beyond this machine
+Without "protocol", the member serves elections, locks, channels and shared data to programs that join().
+Every field of the config file is described in ${docsPage("cluster.md")}
 
-Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, an address or a file it
-cannot use.`;
+Exit codes: 0 stopped as asked; 1 the member failed; 2 wrong arguments, a bad config, or an address or file that cannot be used.`;
 
 async function run(options: NodeOptions): Promise<void> {
   const { ended, ignore } = whenToStop(options.supervised === true);
@@ -105,7 +89,7 @@ async function run(options: NodeOptions): Promise<void> {
   failed.catch(() => {}); // It may fail before anybody waits for that.
   const member = await startedBefore(ended, started(options, fail)).catch((error: unknown) => {
     ignore();
-    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
+    return blameTheCaller(error);
   });
   if (member === null) {
     process.stdin.destroy();

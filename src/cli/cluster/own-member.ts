@@ -47,9 +47,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     faultInjector: options.faultInjector === true,
     ...(options.existing === true && { existing: true }),
     log,
-  }).catch((error: unknown) => {
-    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
-  });
+  }).catch(blameTheCaller);
 }
 
 const placeOf = (etcd: string): string => (/^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd);
@@ -92,9 +90,11 @@ const JOURNAL_CODES = [
   "member-removed",
 ];
 
-export function isForTheCaller(error: unknown): error is EnvironmentError {
-  if (!(error instanceof EnvironmentError)) return false;
-  if (JOURNAL_CODES.includes(error.code)) return true;
-  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return code !== undefined && CALLERS_CODES.includes(code);
+/** @throws UsageError if the caller can mend it, otherwise the error itself */
+export function blameTheCaller(error: unknown): never {
+  if (!(error instanceof EnvironmentError)) throw error;
+  const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  if (JOURNAL_CODES.includes(error.code) || CALLERS_CODES.includes(code))
+    throw new UsageError(error.code, error.message);
+  throw error;
 }

@@ -13,7 +13,7 @@ import { docsPage } from "../../runtime/docs-page.ts";
 import { type DataOptions, withDataOptions } from "../client/endpoints.ts";
 import { codeAfter, ExitWith, type Invocation, progressLine, say } from "../output.ts";
 import { snapshotFrom } from "./member-call.ts";
-import { isForTheCaller } from "./own-member.ts";
+import { blameTheCaller } from "./own-member.ts";
 
 export function declare(command: Command, invocation: Invocation): void {
   declareSave(command, invocation);
@@ -51,13 +51,13 @@ Example:
   saved demo.snapshot: revision 1207 of demo
   $ coterie snapshot save demo.snapshot --from journal-2
 
-It needs the role admin. The file has all that is shared, readable by anybody who has it: keep it as you keep the data.
---from takes the longest log of those that are given, and refuses the folder of a member that runs. What was acknowledged and reached none of these folders is lost, and
-what was not acknowledged may be in it. When to use it: ${docsPage("recovery.md")}
+It needs the role admin. The file is not encrypted: protect it as you protect the data.
+--from reads the longest log of the given folders; their members must be stopped. What was acknowledged but reached none of
+these folders is lost, and what was not acknowledged may be in the file. When to use it: ${docsPage("recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
 
-Exit codes: 0 saved; 1 nobody answers in time, or the disk refuses; 2 wrong arguments, not allowed, or folders that cannot be used;
-130 after Ctrl-C. Unless it is 0, there is no new file.`;
+Exit codes: 0 saved; 1 no member answers in time, or the disk refuses; 2 wrong arguments, not allowed, or unusable folders;
+130 after Ctrl-C. No file is written unless it is 0.`;
 
 async function saveTo(file: string, options: SaveOptions, invocation: Invocation): Promise<void> {
   const { from, json } = options;
@@ -215,18 +215,16 @@ Example:
   made new/1: start member 1 with it
   …
 
-All members of the old cluster are stopped first, and their folders are never used again: a majority of them would go on as the
-old cluster, apart from this one. Members of the two refuse each other. Tokens and revisions go on above the old ones; sessions are
-over, so that locks are free, leased keys gone, and items that were taken back in their queues. More: ${docsPage("recovery.md")}
-A folder that is not empty is refused.
+Stop all members of the old cluster first, and never use their folders again: a majority of them would go on as a separate
+cluster. Tokens and revisions continue above the old ones. Sessions end: their locks are free, their leased keys are gone,
+and items that they had taken are back in the queues. More: ${docsPage("recovery.md")}
+Folders must be empty.
 With --json: { "cluster", "revision", "folders": { id: folder } }.
 
 Exit codes: 0 made; 1 the disk refuses; 2 wrong arguments, a file that is no snapshot, or a folder that is in use.`;
 
 async function run(work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => {
-    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
-  });
+  await work().catch(blameTheCaller);
 }
 
 /** As `--json` prints it. */

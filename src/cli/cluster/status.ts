@@ -42,18 +42,10 @@ Example:
   0     4711  running  follower  1       -
   1     4712  running  leader    1       -
 
-With --config, a member can be asked only if its entry in the config has an admin address:
+With --config, a member can be asked only if the config gives it an admin address:
   "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
 
-With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
-"admin" is null where the config does not give it; "hasLeaders" is false of a protocol without leaders.
-
-Members that have no link since their lists of members differ, or since one has lost its folder, are told below:
-  node 3 has no link with node 1: lost-journal: this node has come with a new journal, and node 1 remembers another: …
-With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each node.
-
-A config that names no protocol is for members that run elections, locks and channels. Their table shows the leader of the log
-that each member knows and whether it reaches a majority. Further tables show the holders of names, and the members of channels:
+A config without a protocol describes members that serve elections, locks and channels:
   NODE  PID   STATE    LEADER  MAJORITY
   1     4711  running  1       yes
   2     4712  running  1       yes
@@ -66,11 +58,14 @@ that each member knows and whether it reaches a majority. Further tables show th
   CHANNEL  VIEW  MEMBERS  WAITING
   room     1     1, 2, 3  0
 
-With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
+Members that refuse each other's links are listed below the tables, with the reason.
 
-Exit codes: 0 ok; 1 if no member answers, if the running members name different leaders, or if they know of none, for example
-because no majority runs (members of protocols without leaders need none); 2 wrong arguments.`;
+With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
+"address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }. "admin" is null if the config has none.
+Without a protocol: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
+"instances": [{ "kind", "name", "holder", "token", "waiting" }]; a channel also has "channel": { "view", "members" }.
+
+Exit codes: 0 ok; 1 no member answers, or the running members name no leader or different ones; 2 wrong arguments.`;
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)

@@ -37,23 +37,19 @@ export function declare(command: Command): void {
 }
 
 const EXPLANATION = `
-Without --attach it serves the laboratory: run any algorithm, step through it, break it and check it, in the browser alone.
+Without --attach it serves the laboratory: run, step through, break and check any algorithm, all in the browser.
 
-Examples:
+Example:
   $ coterie studio
   $ coterie studio --attach http://127.0.0.1:7501 --attach http://127.0.0.1:7502
 
-A member of join() has an admin address with join({ admin: "127.0.0.1:7501" }), one of \`coterie node\` in its config file.
-Of members of join() the studio shows the failure detector, the election of who serves the locks (that node leads), and each
-election, lock and channel by name. Members that are not attached are not shown. It never starts, kills or pauses a process;
-links can be cut, slowed down or made to lose messages if all attached members were started with join({ faultInjector: true })
-or --fault-injector. A member that does not answer is shown so until it does.
+A member has an admin address through join({ admin: "127.0.0.1:7501" }) or its config file. The studio shows attached
+members only, and never starts, kills or pauses a process. It can cut and slow down links if all attached members were
+started with join({ faultInjector: true }) or --fault-injector.
 
-With --record FILE the members' traces are written to FILE as JSON lines; \`coterie trace FILE\` shows it.
-
-With --json, stdout has one line, { "event": "ready", "studio": url, "cluster", "protocol", "nodes": [{ "id", "admin" }] };
-of the laboratory { "event": "ready", "studio": url }.
-Exit codes: 0 stopped with Ctrl-C, 1 a member does not answer, 2 wrong arguments or a taken port.`;
+With --json, stdout has one line: { "event": "ready", "studio": url, "cluster", "protocol", "nodes": [{ "id", "admin" }] },
+or of the laboratory { "event": "ready", "studio": url }.
+Exit codes: 0 stopped with Ctrl-C; 1 a member does not answer; 2 wrong arguments, or a port is taken.`;
 
 async function studio(options: StudioOptions): Promise<void> {
   const { attach, record } = options;

@@ -80,40 +80,37 @@ function settled(options: Given): UpOptions {
 const EXPLANATION = `
 Example:
   $ coterie up --nodes 5 --restart
-  then, in another terminal: kill -9 the leader's pid, or open the studio and press Kill.
+  then, in another terminal, kill -9 the leader's pid, or open the studio and press Kill.
 
-Ports: the studio and GET /status are on the base port P, member i on P+1+i, its admin pages on P+101+i.
+Ports: the studio and GET /status use the base port P, member i uses P+1+i, and its admin pages P+101+i.
 
-With --json, stdout has one object per line; the first is
+With --json, stdout has one object per line. The first is
   { "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin" }] }
-and then, as things happen,
-  { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees on it, and it runs
+followed, as things happen, by
+  { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees, and the leader runs
   { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }   null: it is not started again
   { "event": "started" | "paused" | "resumed", "node", "pid" }
   { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
-  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }   links or their conditions changed
+  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }
   { "event": "stopping" }
 GET {admin}/status answers
   { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
 The members' logs go to stderr.
 
-With --byzantine, members lie: 2=equivocate, or 2 alone, which says anything. Their algorithm is the true one, and what it sends is
-changed on its way out, by choices that come from --seed:
+A member of --byzantine runs the true algorithm, but what it sends is changed, by choices that come from --seed:
 ${Object.entries(behaviourSummaries)
   .map(([name, summary]) => `  ${name.padEnd(12)}${summary}`)
   .join("\n")}
-"ready" then has "byzantine" at these nodes, and "seed". A liar's opinion on who leads counts neither there nor in the other events.
+2 alone means that it says anything. "ready" then has "byzantine" at these nodes, and "seed"; their opinions do not count.
 
-With --record FILE the members' traces are written to FILE as JSON lines until Ctrl-C; \`coterie trace FILE\` shows it,
-\`coterie trace FILE --check\` holds it against the protocol's properties. A file that exists is refused without --force:
-what was recorded cannot be recorded again. What the disk is too slow for is left out, and the file says so.
+--record writes what every member does to a file, for \`coterie trace\`. If the disk is too slow, entries are left out, and
+the file says so.
 
-What keeps a journal keeps it in DIR/node-ID with --data DIR, and finds it there the next time; a cluster with another
-name, or other members' directories, are refused. Without --data the journals last as long as this command: a member that
-is killed and started again reads its own.
+With --data, members keep their journals in DIR/node-ID and find them there the next time. Without it, journals last as
+long as this command, so a member that is killed and started again still has its own.
 
-Ctrl-C stops everything; a second Ctrl-C does so at once. Members also stop when this process is killed.
-Exit codes: 0 stopped as asked, 1 the cluster could not start, 2 wrong arguments or a taken port.`;
+Ctrl-C stops everything; a second Ctrl-C kills it. Members also stop if this process is killed.
+Exit codes: 0 stopped as asked; 1 the cluster could not start; 2 wrong arguments, or a port is taken.`;
 
 function knownProtocol(name: string): string {
   protocolNamed(name);

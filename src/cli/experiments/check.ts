@@ -68,28 +68,19 @@ Example:
   $ coterie check ricart-agrawala --nodes 3 --crashes 1    violated: who waits for the crashed one
   $ coterie check paxos --strategy pct --runs 100000 --losses 3
 
---timers quiet leaves out what the order of two timers decides, and exchanges that take longer than a timer: a bound on
-delay allows both. "holds" with it is backed by simulated runs with delays within their bounds, and proves no more.
+--timers quiet assumes that messages are faster than timers. "holds" with it is backed by simulated runs with bounded delays,
+and proves no more. The report lists what was reached; a verdict says nothing about the rest.
 
-What was reached stands below the verdict: what nodes emitted, in how many situations, and which handlers never ran. A
-verdict says nothing of what was not reached.
-
-bfs and dfs search on one thread besides the terminal's: every state has to be compared with all others. random, pct and
-swarm share their runs out among threads; what they find is the same however many --workers there are.
-
-Where ballots, clocks or messages grow for ever, or are too many, bfs and dfs do not come to an end by themselves. Bound
-them with --max-depth, --max-in-flight or --max-timeouts, stop them with --max-states or --max-memory, give fewer nodes and
-faults, or try --strategy pct, which looks at some runs and is soon done.
-
-Ctrl-C ends the search with what it has; a second one ends it at once.
+bfs and dfs visit every state. If the states do not end, bound them with --max-depth, --max-in-flight or --max-timeouts, stop
+with --max-states or --max-memory, or use fewer nodes and faults. random, pct and swarm look at some runs; what they find
+does not depend on --workers. Ctrl-C ends the search with what it has; a second Ctrl-C ends it at once.
 
 With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown", "property", "claim", "states",
   "transitions", "depth", "seconds", "strategy", "runs", "run", "why", "reached", "loopFrom", "trace": [entry, …] | null }
-"run" says in which of the random runs it was found, "why" what left something out where the verdict is unknown.
+"run" is the random run that found it; "why" is what was left out if the verdict is unknown; "loopFrom" is the index in
+"trace" from which on it repeats for ever.
 "reached": { "events": { event: situations }, "handlers": { handler: situations }, "never": [handler], "missing": [text] }
-"missing" says what was done in no run, though it is what the algorithm is for, such as "nobody entered".
-"loopFrom" is the index of the entry of "trace" from which on it repeats for ever. --fewest-faults adds
-"faults": { "breaking": k | null, "harmless": k }.
+--fewest-faults adds "faults": { "breaking": k | null, "harmless": k }.
 Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong arguments.`;
 
 async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {

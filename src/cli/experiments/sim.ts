@@ -103,16 +103,14 @@ With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "by
   "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
 "outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
   "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
+"messages" counts what was sent to other nodes, "lost" what never arrived; multicasts add "datagrams".
+"why" is "so far" if a property holds in a run that was cut off.
 A scenario adds "scenario" and "expectations": [{ "what", "expected", "actual", "passed" }].
 With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
   "violations": [{ "what", "seeds", "replay" }] }.
-"why" tells why it is unknown; "so far" stands there where it holds in a run that was cut off.
-"messages" counts what was sent to other nodes, crashed ones included; "lost" what never arrived. Multicasts add
-  "datagrams": as how many the messages go out where one datagram reaches all others.
 
-Protocols that have to be started and never rest (heartbeat, token-ring) and runs with --started end after 10 s of
-virtual time, unless --until says otherwise. Others end at rest, or after 600 s where something is sent again and again, such
-as to a majority that is down; later where there are many nodes and entries, or long delays.
+A run ends at rest, or after 600 s of virtual time; later with many nodes and entries, or long delays. Protocols that never
+rest (heartbeat, token-ring) and runs with --started end after 10 s. --until says otherwise.
 
 Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
 

@@ -115,7 +115,7 @@ Example:
   $ coterie trace live.jsonl --check
   $ coterie trace live.jsonl --hide alive --from 2000 --to 2500 --png --out failover.png
 
-Times are milliseconds: of virtual time in a simulation, since the first entry in a recording, steps in a counterexample.
+Times are milliseconds: virtual in a simulation, since the first entry in a recording, steps in a counterexample.
 
 With --stats --json: { "protocol", "nodes", "entries", "fromMs", "toMs", "messages": { "sent", "received", "lost", "underWay",
   "lostBy" }, "byType": { type: { "sent", "received", "lost", "delayMs": { "min", "median", "p99", "max" } | null } },
@@ -123,7 +123,7 @@ With --stats --json: { "protocol", "nodes", "entries", "fromMs", "toMs", "messag
   "firstLeader": { "node", "atMs" } | null, "causalDepth" }
 With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", "claim", "verdict", "entry", "node", "why" }],
   "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
-Exit codes: 0 ok; 1 with --check: a property is violated, or the recording does not tell; or a PNG was asked for and cannot be made here; 2 wrong arguments, or the file is not a trace.`;
+Exit codes: 0 ok; 1 --check finds a violation or cannot tell, or a PNG cannot be made here; 2 wrong arguments or file.`;
 
 async function trace(recording: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
   requireOneForm(options);
