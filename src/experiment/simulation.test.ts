@@ -110,11 +110,6 @@ describe("the words of `coterie sim`", () => {
       { entries: 2 },
       "expected --entries to be absent: causal is a protocol for multicast, where the option is --messages",
     ],
-    [
-      "heartbeat",
-      { call: "all" },
-      "expected --call to be absent: heartbeat is a protocol for membership, where there is no such option",
-    ],
     ["bully", { ring: [1, 2] }, "expected --ring to be absent: bully does not run on a ring"],
     ["chang-roberts", { ring: [1, 2, 1] }, 'expected --ring to be every node once, got "1,2,1"'],
     ["chang-roberts", { ring: [1, 2], nodes: 3 }, "expected --nodes to be 2, as in --ring, or absent, got 3"],

@@ -57,14 +57,9 @@ describe("Jepsen's histories", () => {
 
   it.each([
     [
-      "{:process 0, :type :invoke, :f :read}\n  :what",
-      'line 2, column 3: expected the form to be a map of an event, got "what"',
-    ],
-    [
       "{:process 0, :type :maybe, :f :read}",
       'line 1, column 1: expected type to be invoke, ok, fail, info, got "maybe"',
     ],
-    ["{:type :ok, :f :read}", "line 1, column 1: expected process to be a whole number or a string, got none"],
     ["{:process 0, :type :invoke, :f 3}", "line 1, column 1: expected f to be the name of an operation, got 3"],
     [
       "\n{:process 0, :type :ok, :f :read}",
@@ -113,12 +108,10 @@ describe("JSON lines", () => {
   it.each([
     ['{"process":0', /^line 1: expected a JSON object, got what is none \(.+\)$/],
     ['\n[{"process":0}]', 'line 2: expected the line to be a JSON object, got [{"process":0}]'],
-    ["null", "line 1: expected the line to be a JSON object, got null"],
     [
       '{"process":0.5,"type":"invoke","f":"read"}',
       "line 1: expected process to be a whole number or a string, got 0.5",
     ],
-    ['{"process":0,"type":"INVOKE","f":"read"}', 'line 1: expected type to be invoke, ok, fail, info, got "INVOKE"'],
     ['{"process":0,"type":"invoke","f":""}', 'line 1: expected f to be the name of an operation, got ""'],
     [
       '{"process":0,"type":"invoke","f":"read","time":"noon"}',
@@ -147,9 +140,7 @@ const options = { calls: ["read", "write"] };
 test.each([
   ["EDN", edn],
   ["EDN in a vector", `[${edn}]`],
-  ["EDN after a comment", `; what a client saw\n${edn}`],
   ["JSON lines", json],
-  ["JSON lines after empty ones", `\n\n${json}`],
 ])("%s is told by how it begins", (_name, content) => {
   expect(readHistory(content, "auto", options).operations).toHaveLength(1);
 });

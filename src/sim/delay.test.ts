@@ -87,20 +87,16 @@ describe("delays", () => {
 
   it.each<[unknown, string]>([
     [-1, "expected delayMs to be a finite number >= 0, got -1"],
-    [Number.NaN, "expected delayMs to be a finite number >= 0, got NaN"],
     [[5, 1], "expected delayMs to be [least, most] with 0 <= least <= most, got [5,1]"],
-    [[1], "expected delayMs to be [least, most] with 0 <= least <= most, got [1]"],
     [
       { normal: { meanMs: 1, deviationMs: -1 } },
       "expected delayMs.normal.deviationMs to be a finite number >= 0, got -1",
     ],
-    [{ normal: { meanMs: 1 } }, "expected delayMs.normal.deviationMs to be a finite number >= 0, got undefined"],
     [{ logNormal: { sigma: 1 } }, "expected delayMs.logNormal.medianMs to be a finite number >= 0, got undefined"],
     [
       { pareto: 1 },
       'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got {"pareto":1}',
     ],
-    ["10", 'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got "10"'],
   ])("refuses %j", (delay, complaint) => {
     expect(() => sampler(delay as Delay, random(1), "delayMs")).toThrow(complaint);
   });
@@ -137,27 +133,13 @@ function waiting(duration: Duration, options: readonly string[] = ["once"]) {
 describe("a timer", () => {
   it.each<[Duration, string]>([
     [Number.NaN, "NaN"],
-    [-50, "-50"],
     [Number.POSITIVE_INFINITY, "Infinity"],
     [[10, 1], '"10 to 1"'],
-    [[-1, 1], '"-1 to 1"'],
-    [[0, Number.NaN], '"0 to NaN"'],
     [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
   ])("of %j is refused", (duration, got) => {
     const { sim } = waiting(duration);
     const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got} (node 0, start, at 0 ms, seed 1)`;
     expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));
-  });
-
-  it.each<[Duration, number]>([
-    [0, 0],
-    [7, 7],
-    [[5, 5], 5],
-  ])("of %j rings", (duration, at) => {
-    const { sim, rang } = waiting(duration);
-    sim.start(0);
-    sim.run();
-    expect(rang).toEqual([at]);
   });
 });
 

@@ -119,14 +119,11 @@ test("words that make no sense are refused", async () => {
   const refusals: readonly (readonly [string, string])[] = [
     ["--svg --png", "expected --svg or --png, got both"],
     ["--stats --until 500", "expected --stats to be absent beside --until: it follows the whole run"],
-    ["--check --from 3", "expected --from to be absent beside --check: it follows the whole run"],
     ["--check --until 500 --hide beat", "expected --hide to be absent beside --check: it follows the whole run"],
-    ["--json --svg", "expected --json or --svg, got both"],
     ["--width 900", "expected --width with --svg or --png"],
     ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],
     ["--from 9 --to 3", "expected --to to be at least --from, 9, got 3"],
     ["--nodes 1;2", 'expected --nodes to be a list such as 0,2,5, got "1;2"'],
-    ["--nodes 12", "expected the node to be one of 0, 1, 2, 3, 4, 5, 6, 7, got 12"],
   ];
   await Promise.all(
     refusals.map(async ([words, sentence]) => {
