@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { EnvironmentError } from "../core/errors.ts";
 import { journal } from "./journal.ts";
 
 describe("a journal", () => {

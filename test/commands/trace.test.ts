@@ -33,7 +33,6 @@ test("stories, pictures, figures, and the words of other tools", async () => {
     ["--log", /^ +0\.0 {2}node 0 {2}starts\n/],
     ["--svg", /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .*<\/svg>\n$/s],
     ["--shiviz", /^\(\?<event>\.\*\)\\n\(\?<host>\\S\*\) \(\?<clock>\{\.\*\}\)\n\n/],
-    ["--mermaid", /^---\ntitle: "bully"\n---\nsequenceDiagram\n {2}participant n0 as node 0\n/],
     ["--stats", /\nmessages: 15 sent, 12 received, 3 lost \(3 crashed\)/],
   ];
   await Promise.all(forms.map(async ([form, expected]) => expect(await trace(form)).toMatch(expected)));
@@ -67,7 +66,7 @@ test("--stats --json counts what the simulator counted", async () => {
 test("--clocks adds a vector clock to each line", async () => {
   expect(await trace("--log", "--clocks")).toMatch(/node 4 {2}receives command call {2}\[0 0 0 0 2 0 0 0\]\n/);
   expect(await trace("--clocks")).toContain("[0 0 0 0 2 2 0 0] election from 4;");
-  const { code, stderr } = await coterie("trace", file, "--mermaid", "--clocks");
+  const { code, stderr } = await coterie("trace", file, "--shiviz", "--clocks");
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expected --clocks with --svg") });
 });
 

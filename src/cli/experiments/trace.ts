@@ -18,7 +18,6 @@ import { asShown } from "../../experiment/scene.ts";
 import { drawnAs } from "../../protocols/drawn-as.ts";
 import { clockText } from "../../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf, originOf } from "../../trace/excerpt.ts";
-import { mermaid } from "../../trace/export/mermaid.ts";
 import { shiviz } from "../../trace/export/shiviz.ts";
 import { type Statistics, statisticsOf, type TypeStatistics } from "../../trace/export/statistics.ts";
 import { type Trace, writeTrace } from "../../trace/file.ts";
@@ -51,7 +50,6 @@ export interface TraceOptions {
   readonly svg?: true;
   readonly png?: true;
   readonly shiviz?: true;
-  readonly mermaid?: true;
   readonly stats?: true;
   readonly log?: true;
   readonly json?: true;
@@ -67,7 +65,7 @@ export interface TraceOptions {
   readonly until?: Point;
 }
 
-const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "log", "check"] as const;
+const FORMS = ["svg", "png", "shiviz", "stats", "log", "check"] as const;
 /** What shows a part of a run. */
 const PARTS = ["from", "to", "nodes", "hide", "fold"] as const;
 
@@ -80,7 +78,6 @@ export function declare(command: Command, invocation: Invocation): void {
     .option("--svg", "a space-time diagram as SVG")
     .option("--png", "the same as PNG (needs the package @resvg/resvg-js)")
     .option("--shiviz", "a log for ShiViz")
-    .option("--mermaid", "a Mermaid sequence diagram")
     .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
     .option("--log", "one line per entry")
     .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
@@ -152,7 +149,6 @@ function svgOf(excerpt: Excerpt, options: TraceOptions): string {
 function textOf(excerpt: Excerpt, options: TraceOptions, out: Output): string {
   if (options.svg === true) return svgOf(excerpt, options);
   if (options.shiviz === true) return shiviz(excerpt);
-  if (options.mermaid === true) return mermaid(excerpt);
   if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
   const lanes =
     options.log === true
@@ -195,7 +191,7 @@ function requireOneForm(options: TraceOptions): void {
     throw new UsageError("bad-argument", `expected --json or --${first}, got both`);
   if (options.width !== undefined && options.svg !== true && options.png !== true)
     throw new UsageError("bad-argument", "expected --width with --svg or --png");
-  const bare = (["shiviz", "mermaid", "stats", "check"] as const).find((form) => options[form] === true);
+  const bare = (["shiviz", "stats", "check"] as const).find((form) => options[form] === true);
   if (options.clocks === true && (bare !== undefined || options.json === true))
     throw new UsageError("bad-argument", "expected --clocks with --svg, --png, --log or none of them");
   const follows = options.check === true ? "check" : options.until === undefined ? undefined : "until";
