@@ -1,6 +1,5 @@
 /** Commands on the maps and counters that a cluster shares: get, put, del, watch, txn, counter. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { serviceOf } from "../../client/client.ts";
 import { performed, readTransaction } from "../../cluster/clients/transaction-request.ts";
@@ -8,6 +7,7 @@ import { CoordinationError } from "../../cluster/services/coordination-error.ts"
 import { limits } from "../../cluster/services/state/limits.ts";
 import type { Change, Range, RangeOptions, SharedMap } from "../../cluster/services/state/state-api.ts";
 import { UsageError, unexpected } from "../../core/errors.ts";
+import { contentOf } from "../files.ts";
 import { wholeNumber } from "../options.ts";
 import { ExitWith, type Invocation, onceUnread } from "../output.ts";
 import { asClient, CODES, clientFor, type DataOptions, shown, withDataOptions, writtenValue } from "./endpoints.ts";
@@ -123,11 +123,7 @@ function valueIn(value: string | undefined, file: string | undefined): string {
   if (file === undefined && value !== undefined) return value;
   if (file === undefined || value !== undefined)
     throw new UsageError("bad-argument", "expected either a value or --file, to say what is put");
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    throw new UsageError("bad-argument", `expected ${file} to be a file: ${(error as Error).message}`);
-  }
+  return contentOf(file === "-" ? 0 : file, "--file", "bad-argument");
 }
 
 async function put(
@@ -290,8 +286,9 @@ async function transact(file: string, options: DataOptions, invocation: Invocati
 }
 
 function parsed(file: string): unknown {
+  const text = contentOf(file === "-" ? 0 : file, "the transaction", "bad-argument");
   try {
-    return JSON.parse(readFileSync(file === "-" ? 0 : file, "utf8"));
+    return JSON.parse(text);
   } catch (error) {
     throw new UsageError("bad-argument", `expected ${file} to be a file of JSON: ${(error as Error).message}`);
   }
