@@ -12,8 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ExploreOptions, explore } from "../src/check/explore.ts";
-import { ringModel } from "../src/check/models/chang-roberts.ts";
-import { mutexModel } from "../src/check/models/ricart-agrawala.ts";
+import { mutexModel, ringModel } from "../src/check/reference-models.ts";
 import { commandLine } from "./command-line.ts";
 import { median, spread } from "./figures.ts";
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { wrapped } from "../experiment/paragraph.ts";
-import type { Invocation, Output } from "./invocation.ts";
+import type { Invocation, Output } from "./output.ts";
 
 /** One file of `bench/` each. */
 const benchmarks: Readonly<Record<string, string>> = {

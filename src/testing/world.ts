@@ -12,7 +12,7 @@ import { readSnapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
-import type { PartitionShape } from "../sim/partitions.ts";
+import type { PartitionShape } from "../sim/links.ts";
 import { clientFaultPlan, type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
 import { release } from "./release.ts";
 import { replayedSeed, withSeed } from "./seeds.ts";

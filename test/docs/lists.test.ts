@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { families } from "../../src/cli/skeleton.ts";
+import { families } from "../../src/cli/new-algorithm.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 

@@ -9,11 +9,10 @@ import { describe, expect, test } from "vitest";
 import { cast, labelled, parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
 import { drawnAs } from "../../src/protocols/message-inks.ts";
-import { vectorClocks } from "../../src/trace/causality.ts";
-import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
-import type { TraceHeader } from "../../src/trace/header.ts";
 import { drawSvg } from "../../src/trace/picture/svg.ts";
+import { vectorClocks } from "../../src/trace/steps.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const pages = "docs/protocols";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eachSize, range } from "../../../test/protocols/sizes.ts";
-import { explore } from "../../check/explore.ts";
-import { fewestFaults } from "../../check/fewest-faults.ts";
+import { explore, fewestFaults } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";

@@ -4,12 +4,11 @@ import { headerFor } from "../../../test/trace/small-traces.ts";
 import { parseScenario, runScenario } from "../../experiment/index.ts";
 import { protocolNamed } from "../../protocols/index.ts";
 import { drawnAs } from "../../protocols/message-inks.ts";
-import { vectorClocks } from "../causality.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
 import { drawSvg } from "../picture/svg.ts";
-import { stepsOf } from "../steps.ts";
-import { withheldIn } from "./withheld.ts";
+import { stepsOf, vectorClocks } from "../steps.ts";
+import { withheldIn } from "./diagram.ts";
 
 function heldIn(file: string) {
   const entries: TraceEntry[] = [];

@@ -2,7 +2,7 @@
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { MessageId } from "../../../src/trace/entry.ts";
-import type { Name } from "../../../src/trace/naming.ts";
+import type { Name } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Condition, Life } from "../history/life.ts";
 import type { Axis } from "./axis.ts";

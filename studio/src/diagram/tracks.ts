@@ -1,6 +1,6 @@
 /** What the nodes hold back, placed below their life lines from reception to delivery. */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import type { Track } from "../../../src/trace/diagram/held-back.ts";
+import type { Track } from "../../../src/trace/diagram/diagram.ts";
 import type { Life } from "../history/life.ts";
 import { durationText } from "./axis.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";

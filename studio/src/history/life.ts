@@ -13,7 +13,7 @@ import {
   type Spans,
   spanOf,
 } from "../../../src/protocols/presentation.ts";
-import { spansOf } from "../../../src/trace/diagram/spans.ts";
+import { spansOf } from "../../../src/trace/diagram/diagram.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
 import { roleText } from "./phrase-book.ts";

@@ -2,10 +2,11 @@
  * Any replicated log under random faults: clients at every node ask for random things, properties are looked at after every step,
  * and once all is mended, everybody is answered within a bound of virtual time and all state machines are equal.
  */
-import { checkLinearizability } from "../../../src/check/linearizability/index.ts";
+
 import { canonical } from "../../../src/core/plain.ts";
 import type { EventOf, NodeId, Protocol } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
+import { checkLinearizability } from "../../../src/history/index.ts";
 import { type Machine, type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/machine.ts";
 import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
 import { type CrashFate, type LinkModel, type Simulation, simulation } from "../../../src/sim/index.ts";

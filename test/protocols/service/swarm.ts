@@ -2,10 +2,11 @@
  * Runs of the coordination service under faults drawn from a seed: crashes, partitions, pauses, slow clocks, lost messages, snapshots,
  * while every member asks for keys, counters, transactions and locks. Afterwards all is healed, and looked at.
  */
-import type { Operation as Asked, History } from "../../../src/check/linearizability/history.ts";
+
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
+import type { Operation as Asked, History } from "../../../src/history/history.ts";
 import {
   type CoordinationService,
   type CoordinationServiceOptions,

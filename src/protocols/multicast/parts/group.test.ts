@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { adversity, befall, recover } from "../../../../test/protocols/group-adversity.ts";
 import { groupStage } from "../../../../test/protocols/group-stage.ts";
 import { stage } from "../../../../test/protocols/multicast-stage.ts";
-import { virtualSynchrony } from "../../../check/virtual-synchrony.ts";
+import { virtualSynchrony } from "../../../history/virtual-synchrony.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, oneOf, type Shape } from "../../../core/shape.ts";
 import { causal } from "../causal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { textWidth } from "../../../../src/trace/picture/text-width.ts";
+import { textWidth } from "../../../../src/trace/picture/boxes.ts";
 import { TestedLaboratory } from "../../laboratory/engine/laboratory-under-test.ts";
 import { factsOf } from "./facts.ts";
 import { hullPath } from "./hulls.ts";

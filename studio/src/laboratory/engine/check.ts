@@ -2,8 +2,7 @@
 import { requestFrom } from "../../../../src/experiment/check-request.ts";
 import { type Experiment, requireOptionsFor } from "../../../../src/experiment/experiment.ts";
 import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";
-import { answerTo } from "../../../../src/experiment/explore.ts";
-import { ownRuns } from "../../../../src/experiment/shared-runs.ts";
+import { answerTo, ownRuns } from "../../../../src/experiment/explore.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import type { CheckShown, Progress } from "./answers.ts";
 

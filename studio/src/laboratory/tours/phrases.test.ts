@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import type { LossReason } from "../../../../src/trace/entry.ts";
-import { lossWords } from "../../../../src/trace/naming.ts";
+import { lossWords } from "../../../../src/trace/log.ts";
 import type { Picture } from "../../diagram/picture.ts";
 import { faultIn, markIn, spoken } from "./drawn.ts";
 import { phrasesIn } from "./phrases.ts";
