@@ -108,20 +108,20 @@ function rows(words: Readonly<Record<string, Word>>): string {
     .join("\n");
 }
 
-/** What is to be done before a signal ends the process. */
-export function beforeSignalsEnd(deed: () => void): void {
+/** Calls this before a signal ends the process. */
+export function beforeSignalsEnd(cleanUp: () => void): void {
   for (const [signal, code] of [
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const)
     process.once(signal, () => {
-      deed();
+      cleanUp();
       process.exit(code);
     });
 }
 
-/** Whether a person sees how far it has come: on one line then, which each text replaces. */
-export const isWatched = process.stderr.isTTY;
-export const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
+/** Shows how far a measurement has come: on a terminal in one line that each text replaces, and an empty text clears. */
+export function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  else if (text !== "") process.stderr.write(`${text}\n`);
+}

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
 import { commandLine } from "./command-line.ts";
-import { quantile } from "./services/figures.ts";
+import { quantile } from "./results.ts";
 import { type Frames, firstPaint, framesWhile, MEASURES_MEMORY, memoryOf, openPage, sizes } from "./studio/pages.ts";
 import { BEFORE_MS, BURST_MS, REST_MS, recorded } from "./studio/recorded.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
-import { quantile } from "../services/figures.ts";
+import { quantile } from "../results.ts";
 import { frameWork, TRACED } from "./frame-work.ts";
 
 /** In the source tree as in `build/`, where this is compiled to. */

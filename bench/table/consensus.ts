@@ -13,10 +13,8 @@ import { raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { costOf, declared, exactly, type Formula } from "./declared.ts";
-import type { Cost } from "./figure.ts";
+import { type Cost, costOf, declared, exactly, type Formula, formula, range } from "./cost.ts";
 import { roundsCosts } from "./rounds.ts";
-import { range } from "./sections.ts";
 
 export interface Agreement {
   readonly name: string;
@@ -37,8 +35,8 @@ export interface Agreement {
 const logCommand = (node: NodeId): Tagged =>
   ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
 /** Each node writes so often. */
-const each = (times: number): Formula => ({ formula: times === 1 ? "N" : `${times}N`, expected: (n) => times * n });
-const minority: Formula = { formula: "⌊(N − 1) / 2⌋", expected: (n) => n - majority(n) };
+const each = (times: number): Formula => formula(times === 1 ? "N" : `${times}N`, (n) => times * n);
+const minority = formula("⌊(N − 1) / 2⌋", (n) => n - majority(n));
 
 const SETTLED = 5_000;
 /** Longer than any time-out that follows from a crash. */

@@ -1,12 +1,19 @@
-/** Loads in JavaScript: so many clients, each with one request under way, for so long. */
-import { quantile } from "../services/figures.ts";
-import type { Throughput } from "./subject.ts";
+/** Loads: a number of clients, each with one request under way. */
+import { quantile } from "./results.ts";
 
-/** @param deed one request of a client; `turn` counts its requests. One that throws counts as an error. */
+/** Of one round: `p50` and `p99` in milliseconds. */
+export interface Throughput {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly errors: number;
+}
+
+/** @param request one request of a client; `turn` counts its requests. One that throws counts as an error. */
 export async function loadOf(
   inFlight: number,
   ms: number,
-  deed: (client: number, turn: number) => Promise<unknown>,
+  request: (client: number, turn: number) => Promise<unknown>,
 ): Promise<Throughput> {
   const took: number[] = [];
   let errors = 0;
@@ -15,7 +22,7 @@ export async function loadOf(
     for (let turn = 0; performance.now() - began < ms; turn++) {
       const since = performance.now();
       try {
-        await deed(number, turn);
+        await request(number, turn);
         took.push(performance.now() - since);
       } catch {
         errors += 1;
@@ -27,9 +34,14 @@ export async function loadOf(
 }
 
 /** @param took how long each took, in milliseconds. @param ms how long all of them took */
-export const throughputOf = (took: readonly number[], ms: number, errors: number): Throughput => ({
+export const throughputOf = (took: readonly number[], ms: number, errors = 0): Throughput => ({
   perSecond: took.length / (ms / 1_000),
   p50: quantile(took, 0.5),
   p99: quantile(took, 0.99),
   errors,
 });
+
+/** Of 64 bytes, under the keys of `keyOf`. */
+export const VALUE = "x".repeat(64);
+const KEYS = 100;
+export const keyOf = (client: number, turn: number): string => `key-${client}-${turn % KEYS}`;
