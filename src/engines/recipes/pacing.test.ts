@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "./pacing.ts";
 
 test("all are looked at, and no more than a few at one time", async () => {
   const all = Array.from({ length: 200 }, (_, at) => at);
