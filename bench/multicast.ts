@@ -8,8 +8,8 @@
 import { join } from "node:path";
 import type { Order, Transport } from "../src/cluster/services/channel-api.ts";
 import { beforeSignalsEnd, commandLine } from "./command-line.ts";
-import { sameOrder, type Way } from "./multicast/carriers.ts";
-import type { Calls, MemberOptions } from "./multicast/member.ts";
+import { type MemberOptions, sameOrder, type Way } from "./multicast/carriers.ts";
+import type { Calls } from "./multicast/member.ts";
 import { inTurns, median, printTable, quantile, spread } from "./results.ts";
 import { freePorts, Processes, Workers } from "./workers.ts";
 

@@ -146,7 +146,8 @@ interface Status {
   readonly header?: { readonly member_id?: string };
 }
 
-async function leadsAt(client: string): Promise<boolean> {
+/** @param client `host:port`. @returns false as well if it does not answer */
+export async function leadsAt(client: string): Promise<boolean> {
   const status = (await posted(client, "maintenance/status", {}, 1_000)) as Status | null;
   return status?.leader !== undefined && status.leader === status.header?.member_id;
 }

@@ -4,7 +4,17 @@ import { createServer, connect as dial, type Socket } from "node:net";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { Member } from "../../src/cluster/services/api.ts";
 import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
-import type { MemberOptions } from "./member.ts";
+
+/** Member `self` of as many as there are addresses. */
+export interface MemberOptions {
+  readonly self: number;
+  /** For `join()`. */
+  readonly members: Readonly<Record<number, string>>;
+  readonly dataDir: string;
+  readonly multicast: { readonly group: string; readonly port: number; readonly interface: string };
+  /** For the bare fan-out over `node:net` and `node:dgram`. */
+  readonly barePorts: readonly number[];
+}
 
 /** What carries the messages: a channel, or a bare fan-out without order, repair or handshake. */
 export type Way =

@@ -2,18 +2,15 @@
 import { join } from "../../src/cluster/join.ts";
 import type { Member } from "../../src/cluster/services/api.ts";
 import { serve, sharedNowMs } from "../workers.ts";
-import { type Carrier, carrierOf, FIRST_SENDER, MARK_EVERY, type Sequence, type Way } from "./carriers.ts";
-
-/** Member `self` of as many as there are addresses. */
-export interface MemberOptions {
-  readonly self: number;
-  /** For `join()`. */
-  readonly members: Readonly<Record<number, string>>;
-  readonly dataDir: string;
-  readonly multicast: { readonly group: string; readonly port: number; readonly interface: string };
-  /** For the bare fan-out over `node:net` and `node:dgram`. */
-  readonly barePorts: readonly number[];
-}
+import {
+  type Carrier,
+  carrierOf,
+  FIRST_SENDER,
+  MARK_EVERY,
+  type MemberOptions,
+  type Sequence,
+  type Way,
+} from "./carriers.ts";
 
 /** Enough for the batches to grow, and less than may wait. */
 const IN_FLIGHT = 8_000;
