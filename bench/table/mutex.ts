@@ -47,13 +47,7 @@ function tokenRingCosts(): Cost[] {
   const ring = (nodes: number, stay?: number) =>
     section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true, ...(stay === undefined ? {} : { stay }) });
   const entries = (n: number): Figures[] => [0, ...places(n)].map((place) => ring(n).enter(place));
-  const handOvers = (n: number): Figures[] =>
-    places(n).map((place) => {
-      const used = ring(n);
-      used.enter(0);
-      used.ask(place);
-      return used.handOver(0, place);
-    });
+  const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n).handOver(0, place));
   /** The holder leaves and wants back in: the token goes all the way round. */
   function comeBack(nodes: number): number {
     const used = ring(nodes, 1);
@@ -88,11 +82,9 @@ function tokenRingCosts(): Cost[] {
 /** Of a second entry of the node that was inside last. */
 function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
   const used = section(mutex(), nodes);
-  used.enter(nodes - 1);
-  used.leave(nodes - 1);
+  used.use(nodes - 1);
   const before = used.spent;
-  used.enter(nodes - 1);
-  used.leave(nodes - 1);
+  used.use(nodes - 1);
   return used.spent - before;
 }
 
@@ -153,8 +145,7 @@ function raymondCosts(tree: Tree, protocol: string, twice: string, once: string)
   function entries(nodes: number): (Figures & { readonly altogether: number })[] {
     const used = section(make(), nodes);
     return [0, ...places(nodes)].map((place) => {
-      used.enter(deepest(nodes));
-      used.leave(deepest(nodes));
+      used.use(deepest(nodes));
       const before = used.spent;
       const { messages, time } = used.enter(place);
       used.leave(place);
@@ -164,12 +155,7 @@ function raymondCosts(tree: Tree, protocol: string, twice: string, once: string)
   const handOvers = (n: number): Figures[] =>
     [0, ...places(n)]
       .filter((place) => place !== deepest(n))
-      .map((place) => {
-        const used = section(make(), n);
-        used.enter(deepest(n));
-        used.ask(place);
-        return used.handOver(deepest(n), place);
-      });
+      .map((place) => section(make(), n).handOver(deepest(n), place));
   const up = formula(`0 … ${twice}`, (n) => [0, worst(n)]);
   const over = formula(`1 … ${once}`, (n) => [1, worst(n) / 2]);
   return [
@@ -232,8 +218,7 @@ function electedServerCosts(): Cost[] {
       (used.sim.world.state(node) as unknown as { mutex: { service: unknown } }).mutex.service !== null;
     const [holder, next] = used.sim.world.alive.filter((node) => !serves(node)) as [NodeId, NodeId];
     // The first request of a term makes the server request the grants of earlier terms.
-    used.enter(holder);
-    used.leave(holder);
+    used.use(holder);
     return { used, holder, next, before: used.spent };
   }
   const enter = (nodes: number): Figures => {
@@ -242,14 +227,11 @@ function electedServerCosts(): Cost[] {
   };
   const handOver = (nodes: number): Figures => {
     const { used, holder, next } = served(nodes);
-    used.enter(holder);
-    used.ask(next);
     return used.handOver(holder, next);
   };
   function bandwidth(nodes: number): number {
     const { used, holder, before } = served(nodes);
-    used.enter(holder);
-    used.leave(holder);
+    used.use(holder);
     return used.spent - before;
   }
   const when = "one entry and exit of a node that does not serve, within renewMs";
@@ -275,18 +257,11 @@ function epochTokenRingCosts(): Cost[] {
   const entries = (n: number): Figures[] =>
     [0, ...places(n)].map((place) => {
       const used = ring(n, 10_000);
-      used.enter(0);
-      used.leave(0);
+      used.use(0);
       while (used.spent % n !== 0) used.sim.step(); // It is on its way to the first of the ring.
       return used.enter(place);
     });
-  const handOvers = (n: number): Figures[] =>
-    places(n).map((place) => {
-      const used = ring(n, 10_000);
-      used.enter(0);
-      used.ask(place);
-      return used.handOver(0, place);
-    });
+  const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n, 10_000).handOver(0, place));
   function toMakeAToken(nodes: number): number {
     const { sim } = ring(nodes, 1);
     sim.run(2);

@@ -22,12 +22,14 @@ export interface Section<M extends Mutex> {
   readonly spent: number;
   /** From asking to being inside. */
   enter(node: NodeId): Figures;
-  /** Asks, and waits for what that causes. */
-  ask(node: NodeId): void;
-  /** `holder` leaves: from then until `next` is inside. */
-  handOver(holder: NodeId, next: NodeId): Figures;
-  /** `holder` leaves, and nobody wants in. */
+  /** `holder` leaves, and no node wants in. */
   leave(holder: NodeId): void;
+  /** Enters and leaves. */
+  use(node: NodeId): void;
+  /** `holder` enters, `next` requests, and `holder` leaves: from then until `next` is inside. */
+  handOver(holder: NodeId, next: NodeId): Figures;
+  /** Requests, and waits for the effects of that. */
+  ask(node: NodeId): void;
 }
 
 export interface SectionOptions {
@@ -54,14 +56,14 @@ export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, opti
 
 /** The same of an assembly that has its workload already; `stay` is for its maker. */
 export function usedSection<M extends Mutex>(
-  used: Protocol<MutexWithWorkload<M>>,
+  protocol: Protocol<MutexWithWorkload<M>>,
   nodes: number,
   { mustStart = false, settle = 0, counted, delay = 1, seed = 1 }: SectionOptions = {},
 ): Section<M> {
   const ids = range(0, nodes - 1);
   // Properties look at every node after every step; here only messages and times count.
   const sim = simulation<MutexWithWorkload<M>>({
-    protocol: { ...used, properties: [] },
+    protocol: { ...protocol, properties: [] },
     nodes: ids,
     seed,
     delayMs: delay,
@@ -90,7 +92,7 @@ export function usedSection<M extends Mutex>(
     return { messages: before, time: sim.now };
   }
 
-  return {
+  const used: Section<M> = {
     sim,
     get spent() {
       return spent();
@@ -101,20 +103,27 @@ export function usedSection<M extends Mutex>(
       until(() => doing(node) === "inside");
       return { messages: spent() - messages, time: sim.now - time };
     },
+    leave(holder) {
+      untilLeaving(holder);
+      sim.run(sim.now + 100);
+    },
+    use(node) {
+      used.enter(node);
+      used.leave(node);
+    },
     ask(node) {
       askNow(node);
       sim.run(sim.now + 100);
     },
     handOver(holder, next) {
+      used.enter(holder);
+      used.ask(next);
       const { messages, time } = untilLeaving(holder);
       until(() => doing(next) === "inside");
       return { messages: spent() - messages, time: sim.now - time };
     },
-    leave(holder) {
-      untilLeaving(holder);
-      sim.run(sim.now + 100);
-    },
   };
+  return used;
 }
 
 /** An idle holder passes the token on at once, as far as message times go. */
@@ -128,25 +137,6 @@ export const places = (nodes: number): number[] =>
 
 /** Who asks first, and who asks while it is inside. */
 export type Pair = readonly [holder: NodeId, next: NodeId];
-
-/** For algorithms that come to rest: one node alone, and one that waits for another. */
-function entryOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): { messages: number; time: number } {
-  return section(mutex(), nodes).enter(nodes - 1);
-}
-
-function bandwidthOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
-  const used = section(mutex(), nodes);
-  used.enter(nodes - 1);
-  used.leave(nodes - 1);
-  return used.sim.messages.total;
-}
-
-function handOverOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, [holder, next]: Pair) {
-  const used = section(mutex(), nodes);
-  used.enter(holder);
-  used.ask(next);
-  return used.handOver(holder, next);
-}
 
 /** The mean for each entry when `WANTING` nodes, or all there are, want in again and again. */
 export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
@@ -175,12 +165,18 @@ export function costsAtRest<M extends Mutex>(
   { pair, entry, handOver, handOverTime, bandwidth }: FormulasAtRest,
 ): Cost[] {
   const cost = costOf(protocol);
-  const handed = (n: number) => handOverOf(make, n, pair(n));
+  const entered = (n: number): Figures => section(make(), n).enter(n - 1);
+  const handed = (n: number): Figures => section(make(), n).handOver(...pair(n));
+  const used = (n: number): number => {
+    const alone = section(make(), n);
+    alone.use(n - 1);
+    return alone.spent;
+  };
   return [
-    cost("entry", "messages", entry, (n) => entryOf(make, n).messages),
-    cost("client delay", "message times", exactly(2), (n) => entryOf(make, n).time),
+    cost("entry", "messages", entry, (n) => entered(n).messages),
+    cost("client delay", "message times", exactly(2), (n) => entered(n).time),
     cost("hand-over", "messages", handOver, (n) => handed(n).messages),
     cost("hand-over", "message times", handOverTime, (n) => handed(n).time),
-    cost("bandwidth", "messages", bandwidth, (n) => bandwidthOf(make, n)),
+    cost("bandwidth", "messages", bandwidth, used),
   ];
 }
