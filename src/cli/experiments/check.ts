@@ -26,8 +26,8 @@ import {
   sharedRuns,
 } from "../../experiment/explore.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
-import { drawnAs } from "../../protocols/message-inks.ts";
 import { protocolNames } from "../../protocols/index.ts";
+import { drawnAs } from "../../protocols/message-inks.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { writeTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";

@@ -1,7 +1,8 @@
 /** Trace files, and pictures of traces: read and written. */
-import { drawnAs } from "../../protocols/message-inks.ts";
+
 import { closeSync, writeSync } from "node:fs";
 import { UsageError } from "../../core/errors.ts";
+import { drawnAs } from "../../protocols/message-inks.ts";
 import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../../trace/file.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sentThroughLog } from "../../../bench/table/log.ts";
+import { sentThroughLog } from "../../../bench/table/groups.ts";
 import { endure, type Fate, fate, type LogStage, logStage, synchronyOf } from "../../../test/protocols/log-stage.ts";
 import { range } from "../../../test/protocols/sizes.ts";
 import type { Experiment } from "../../experiment/experiment.ts";
