@@ -15,7 +15,7 @@ const pages: readonly (readonly [string, string])[] = [
   ["#/gallery", "article"],
   ["#/tour", "[data-tour]"],
   ["#/tour?tour=silence&step=3", "[data-choice]"],
-  ["#/tour?tour=majority&step=8&lang=ru", ".look code"],
+  ["#/tour?tour=majority&step=8", ".look code"],
   ["?embed#/tour", "[data-tour]"],
   ["#/run?scenario=bully-a-highest-crashed&at=9", '[data-testid="state-4"]'],
   ["#/run?protocol=bully&counterexample=1", '[data-stand="broken"]'],

@@ -121,7 +121,7 @@ describe.skipIf(noBrowser !== null)("what is on the screen, as a file", () => {
   });
 
   test("says no more than the screen: what is still to come is veiled, and in a tour hidden", async () => {
-    const page = await laboratory.open("#/tour?tour=one-lap&step=3&lang=en");
+    const page = await laboratory.open("#/tour?tour=one-lap&step=3");
     await page.waitForSelector('[data-testid="headline"][data-step]');
     await settled(page);
     await page.getByRole("button", { name: "Whole run" }).click();

@@ -74,7 +74,7 @@ export function layOut<M extends Message>(
   return {
     ...bare,
     clocks,
-    letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink"), showing.translate),
+    letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink")),
   };
 }
 

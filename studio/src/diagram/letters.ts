@@ -1,6 +1,6 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
 
-import { type Letter, placeAlong, placeBeside, Room, type Translate, widthOf } from "./lettering.ts";
+import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
 import type { Picture } from "./picture.ts";
 import { STATE_COLOURS, stateText } from "./states.ts";
 
@@ -10,12 +10,7 @@ type Bare = Omit<Picture, "letters">;
 const MAX_NAMED = 220;
 const MARK_ABOVE_PX = 14;
 
-/** @param translate what is written, in the language of the reader: as wide as that is the room that it gets */
-export function placeLetters(
-  picture: Bare,
-  inkOf: (name: string) => string,
-  translate: Translate = (text) => text,
-): Letter[] {
+export function placeLetters(picture: Bare, inkOf: (name: string) => string): Letter[] {
   const { frame, height, clocks } = picture;
   const room = new Room(frame.width, height);
   takeGround(room, picture);
@@ -25,9 +20,9 @@ export function placeLetters(
   });
   return [
     ...clockLetters,
-    ...stateLetters(room, picture, translate),
-    ...markLetters(room, picture, translate),
-    ...roleLetters(room, picture, translate),
+    ...stateLetters(room, picture),
+    ...markLetters(room, picture),
+    ...roleLetters(room, picture),
     ...arrowLetters(room, picture, inkOf),
   ];
 }
@@ -45,9 +40,9 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
 }
 
 /** What a node is in, at its beginning or at the edge. */
-function stateLetters(room: Room, { states }: Bare, translate: Translate): Letter[] {
+function stateLetters(room: Room, { states }: Bare): Letter[] {
   return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
-    const text = translate(stateText({ kind, words }), "state");
+    const text = stateText({ kind, words });
     if (x2 - x1 < Math.min(widthOf(text, "state"), 26)) return [];
     const colour = STATE_COLOURS[kind];
     const letter = { key: `state ${key}`, text, style: "state" as const, colour, of: x1 };
@@ -58,23 +53,22 @@ function stateLetters(room: Room, { states }: Bare, translate: Translate): Lette
   });
 }
 
-function markLetters(room: Room, { marks }: Bare, translate: Translate): Letter[] {
+function markLetters(room: Room, { marks }: Bare): Letter[] {
   const inTurn = marks.toSorted((a, b) => b.weight - a.weight || a.x - b.x);
   return inTurn.flatMap(({ key, label, shape, x, y }): Letter[] => {
     if (label === "") return [];
     const style = shape === "delivery" ? "bold" : "plain";
-    const text = translate(label, style);
     const colour = shape === "crash" ? "--danger" : shape === "delivery" ? "--delivered" : "--ink";
-    const placed = placeBeside(room, { key: `mark ${key}`, text, style, colour, of: x }, x + 11, y);
+    const placed = placeBeside(room, { key: `mark ${key}`, text: label, style, colour, of: x }, x + 11, y);
     return placed === null ? [] : [placed];
   });
 }
 
-function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare, translate: Translate): Letter[] {
+function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare): Letter[] {
   if (clocks.length > 0) return [];
   return lines.flatMap(({ key, x1, y, condition, role }): Letter[] => {
     if (role === null) return [];
-    const text = translate(condition === "paused" ? "paused" : role, "role");
+    const text = condition === "paused" ? "paused" : role;
     const [width, end] = [widthOf(text, "role"), x1 + widthOf(text, "role") + 16];
     const isTaken =
       tracks.some((track) => track.lifeY === y && track.x1 < end && track.x2 > x1) ||

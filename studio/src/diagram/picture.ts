@@ -7,7 +7,7 @@ import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Condition, Life } from "../history/life.ts";
 import type { Axis } from "./axis.ts";
 import type { Frame } from "./frame.ts";
-import type { Letter, Translate } from "./lettering.ts";
+import type { Letter } from "./lettering.ts";
 import type { NetworkWords, PlacedSpan } from "./spans.ts";
 import type { PlacedState, StateSpan } from "./states.ts";
 import type { PlacedTrack } from "./tracks.ts";
@@ -158,8 +158,6 @@ export interface Burst<M extends Message = Message> {
 
 /** What of the history is shown, and how. */
 export interface Showing {
-  /** What is written, in the language of the reader. */
-  readonly translate?: Translate;
   /** Full names of messages that are not shown. */
   readonly hidden?: ReadonlySet<string>;
   /** The vector clocks of steps; absent while they are not shown. */
