@@ -64,7 +64,7 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
     const context = await browser.newContext({ viewport: WIDE });
     await context.addInitScript(`{
       const post = Worker.prototype.postMessage;
-      Worker.prototype.postMessage = function (asked) { if (asked.do !== "look") post.call(this, asked); };
+      Worker.prototype.postMessage = function (asked) { if (asked.method !== "look") post.call(this, asked); };
     }`);
     const page = await openPage(context, `${url}#/tour?tour=silence&step=3`, []);
     await page.waitForSelector('.topology [role="img"]');
