@@ -4,9 +4,9 @@ import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, event, receive, send } from "../history/fixtures.ts";
 import { svgOf } from "./export.ts";
-import type { Frame } from "./frame.ts";
 import { layOut } from "./layout.ts";
 import { type Letter, widthOf } from "./lettering.ts";
+import type { Frame } from "./picture.ts";
 import { lanesOf } from "./spans.ts";
 
 /** One pixel per millisecond; the rows lie at y = 50, 150 and 250. */
@@ -318,14 +318,5 @@ describe("spans", () => {
     chronicle.observe(slow, calm);
     const { spans } = layOut(chronicle, frame);
     expect(spans.map(({ x1, x2, title }) => [x1, x2, title])).toEqual([[900, 1_000, "10 to 50 ms of delay"]]);
-  });
-});
-
-describe("bursts", () => {
-  test("are what is too close together to be read", () => {
-    const burst = [100, 101, 102].map((at) => send(at, 0, 1));
-    const far = pictureOf([...burst, send(700, 0, 1)]);
-    expect(far.bursts.map(({ burst: { from, to, messages } }) => [from, to, messages.length])).toEqual([[100, 102, 3]]);
-    expect(pictureOf(burst, { from: 99, to: 104 }).bursts).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
-
+import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
-import type { Picture } from "./picture.ts";
+import { type Arrow, type ClockLabel, type ClockOf, type Frame, type Picture, yOf } from "./picture.ts";
 import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;
@@ -108,3 +108,28 @@ function arrowLetters(room: Room, { arrows, crowd }: Bare, inkOf: (name: string)
 }
 
 const lengthOf = ({ start, end }: Picture["arrows"][number]): number => Math.hypot(end.x - start.x, end.y - start.y);
+
+const CLOCK_CHARACTER_PX = 5.8;
+const CLOCK_GAP_PX = 8;
+const CLOCK_BELOW_PX = 15;
+
+/** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
+export function placeClocks(arrows: readonly Arrow[], clockOf: ClockOf, frame: Frame): ClockLabel[] {
+  const ends = arrows
+    .flatMap(({ message, start, end, fate }) => [
+      ...(message.sentAt === null ? [] : [{ node: message.from, clock: clockOf(message, "sent"), x: start.x }]),
+      ...(message.receivedAt === null || fate === "lost"
+        ? []
+        : [{ node: message.to, clock: clockOf(message, "received"), x: end.x }]),
+    ])
+    .sort((a, b) => a.x - b.x);
+  const free = new Map<NodeId, number>();
+  return ends.flatMap(({ node, clock, x }): ClockLabel[] => {
+    const y = yOf(node, frame);
+    if (y === null || clock === null || x < (free.get(node) ?? -Infinity)) return [];
+    const width = clock.text.length * CLOCK_CHARACTER_PX;
+    if (x + 3 + width > frame.width) return [];
+    free.set(node, x + width + CLOCK_GAP_PX);
+    return [{ key: `${node} ${clock.key}`, x: x + 3, y: y + CLOCK_BELOW_PX, text: clock.text }];
+  });
+}

@@ -6,7 +6,6 @@ import type { Name } from "../../../src/trace/naming.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Condition, Life } from "../history/life.ts";
 import type { Axis } from "./axis.ts";
-import type { Frame } from "./frame.ts";
 import type { Letter } from "./lettering.ts";
 import type { NetworkWords, PlacedSpan } from "./spans.ts";
 import type { PlacedState, StateSpan } from "./states.ts";
@@ -74,14 +73,6 @@ export interface LifeLine {
   readonly role: string | null;
 }
 
-export interface PlacedBurst<M extends Message = Message> {
-  readonly burst: Burst<M>;
-  readonly x1: number;
-  readonly x2: number;
-  /** Whether its caption has room. */
-  readonly labelled: boolean;
-}
-
 export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
@@ -90,7 +81,6 @@ export interface Picture<M extends Message = Message> {
   readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
-  readonly bursts: readonly PlacedBurst<M>[];
   readonly spans: readonly PlacedSpan[];
   readonly states: readonly PlacedState[];
   readonly letters: readonly Letter[];
@@ -164,8 +154,6 @@ export interface Showing {
   readonly clockOf?: ClockOf;
   /** The ink of a message, as a colour of the page by name. */
   readonly inkOf?: (name: string) => string;
-  /** Whether bursts get a bracket. */
-  readonly bursts?: boolean;
 }
 
 /** When a message is first heard of. */
@@ -179,3 +167,61 @@ export function endOf(message: Message): number {
 }
 
 export const AXIS_PX = 34;
+
+/** It reaches this far beyond what is seen of it, in widths of that. */
+export const AHEAD = 0.5;
+
+/** The window of an axis and of nodes that is laid out. */
+export interface Frame {
+  /** The place on the axis at x = 0; a moment where the axis is time itself. */
+  readonly from: number;
+  /** The place at x = `width`. */
+  readonly to: number;
+  readonly width: number;
+  /** From top to bottom. */
+  readonly nodes: readonly NodeId[];
+  readonly rowHeight: number;
+  /** Room above the first row. */
+  readonly top: number;
+  /** What short distances on the axis are counted from, if anything. */
+  readonly origin: number | null;
+  /** Whether it stays: words at the left edge of a moving frame would soon be cut. */
+  readonly still: boolean;
+  /** Where a moment stands on an axis that is not time. It may not descend. */
+  readonly placeOf?: (at: number) => number;
+}
+
+export function xOf(at: number, { from, to, width, placeOf }: Frame): number {
+  const place = placeOf === undefined ? at : placeOf(at);
+  return ((place - from) / (to - from)) * width;
+}
+
+export function yOf(node: NodeId, { nodes, rowHeight, top }: Frame): number | null {
+  const row = nodes.indexOf(node);
+  return row === -1 ? null : top + (row + 0.5) * rowHeight;
+}
+
+const MARK_PX = 9;
+const ARROW_PX = 6;
+
+/** What lies under the pointer: a mark, else the nearest arrow. */
+export function hit<M extends Message>({ marks, arrows }: Picture<M>, at: Point): Arrow<M> | PlacedMark | null {
+  let [best, least] = [null as Arrow<M> | PlacedMark | null, Number.POSITIVE_INFINITY];
+  for (const mark of marks) {
+    const distance = Math.hypot(mark.x - at.x, mark.y - 5 - at.y);
+    if (distance <= MARK_PX && distance < least) [best, least] = [mark, distance];
+  }
+  if (best !== null) return best;
+  for (const arrow of arrows) {
+    const distance = distanceTo(arrow, at);
+    if (distance <= ARROW_PX && distance < least) [best, least] = [arrow, distance];
+  }
+  return best;
+}
+
+function distanceTo({ start, end }: Pick<Arrow, "start" | "end">, { x, y }: Point): number {
+  const [dx, dy] = [end.x - start.x, end.y - start.y];
+  const length = dx * dx + dy * dy;
+  const share = length === 0 ? 0 : Math.min(1, Math.max(0, ((x - start.x) * dx + (y - start.y) * dy) / length));
+  return Math.hypot(start.x + share * dx - x, start.y + share * dy - y);
+}

@@ -1,7 +1,7 @@
 /** Spans of time in which something was wrong with the network: it was split, lost messages or delayed them. Each fault is one. */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import { networkInWords } from "../history/network-news.ts";
-import { type Frame, xOf } from "./frame.ts";
+import { type Frame, xOf } from "./picture.ts";
 
 /** `cut`: links through which nothing passes; `loss`: messages are dropped, or come twice; `delay`: they come late. */
 export type FaultKind = "cut" | "loss" | "delay";
@@ -88,7 +88,7 @@ function kindOf(title: string): FaultKind {
 }
 
 /** As much of a fault as has room. */
-export function fitting(title: string, width: number): string {
+function fitting(title: string, width: number): string {
   const room = Math.floor((width - PADDING_PX) / CHARACTER_PX);
   if (title.length <= room) return title;
   return room < LEAST_CHARACTERS ? "" : `${title.slice(0, room - 1)}…`;

@@ -3,7 +3,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Track } from "../../../src/trace/diagram/held-back.ts";
 import type { Life } from "../history/life.ts";
 import { durationText } from "./axis.ts";
-import { type Frame, xOf, yOf } from "./frame.ts";
+import { type Frame, xOf, yOf } from "./picture.ts";
 
 /** A message that is held back, or how many more are. */
 export interface PlacedTrack {
@@ -68,5 +68,4 @@ function placed({ node, text, row, from, to, isSurplus }: Track, frame: Frame): 
   };
 }
 
-/** Empty where it has no room. */
-export const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");
+const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");

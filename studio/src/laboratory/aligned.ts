@@ -74,11 +74,5 @@ export function momentsOf(runs: readonly Pick<ShownRun, "steps">[]): number[] {
 
 /** The last step up to a time; −1 before the first. */
 export function stepAt({ steps }: Pick<ShownRun, "steps">, at: number): number {
-  let [low, high] = [0, steps.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((steps[middle]?.at ?? 0) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return steps.findLastIndex((step) => step.at <= at);
 }

@@ -2,8 +2,10 @@
 
 import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
+import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { Scenes } from "../../../../src/experiment/scene.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
+import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { type Trace, writeTrace } from "../../../../src/trace/file.ts";
 import type { CheckShown, Compared, Form, Look, OnProgress, ShownRun } from "./answers.ts";
 import { formOf } from "./form.ts";
@@ -11,7 +13,6 @@ import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { type OpenedPart, opened, partOf, type Recording } from "./recordings.ts";
 import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
-import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
 
 /** Texts of the scenario files, by name without ending. */
@@ -59,12 +60,12 @@ export class Laboratory {
   }
 
   /** @param bytes of the whole file, if `text` is only its beginning */
-  open(
+  async open(
     name: string,
     text: string,
     bytes = text.length,
     onProgress: OnProgress = () => {},
-  ): { readonly protocol: string } {
+  ): Promise<{ readonly protocol: string }> {
     const recording = opened(name, text, bytes, reporting("read", onProgress));
     this.#recordings.set(name, recording);
     return { protocol: recording.header.protocol };
@@ -148,4 +149,36 @@ export class Laboratory {
     if (recording !== undefined) return partOf(recording, part);
     throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not hold a recording`);
   }
+}
+
+/**
+ * The steps of a scenario under another protocol than its own.
+ * Network, faults, commands and the options of the workload stay; what belongs to the protocol alone (its own options) does not,
+ * nor what was expected of it.
+ * @throws UsageError where the scenario begins with states of its own
+ */
+function sameSteps(
+  scenario: Scenario,
+  protocol = scenario.protocol,
+  variant = protocol === scenario.protocol ? scenario.variant : undefined,
+): Scenario {
+  if (protocol === scenario.protocol && variant === scenario.variant) return scenario;
+  const { variant: _variant, options, begin, expect: _expect, until, ...kept } = scenario;
+  if (Object.keys(begin.states).length > 0)
+    throw new UsageError(
+      "bad-scenario",
+      `expected steps that any protocol can take: this scenario begins with states of ${scenario.protocol}`,
+    );
+  const mustStart = hasToStart(protocol, variant ?? null);
+  const end = until ?? (mustStart ? protocolNamed(protocol).presentation.untilMs : undefined);
+  return {
+    ...kept,
+    protocol,
+    ...(variant === undefined ? {} : { variant }),
+    options: options.workload === undefined ? {} : { workload: options.workload },
+    begin: mustStart ? { ...begin, nodes: "started" } : begin,
+    expect: { violated: [] },
+    variants: {},
+    ...(end === undefined ? {} : { until: end }),
+  };
 }
