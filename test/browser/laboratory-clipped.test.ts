@@ -9,8 +9,7 @@ import { protocolNames } from "../../src/protocols/index.ts";
 import { textOf } from "../../studio/src/laboratory/tours/tour.ts";
 import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { calm, settled } from "./laboratory-under-test.ts";
+import { calm, laboratoryForTests, settled } from "./laboratory-under-test.ts";
 
 /** Keeps the corners of each text on each canvas since it was cleared, as only pixels remain of it. */
 const NOTING_TEXT = `

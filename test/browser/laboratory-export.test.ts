@@ -8,8 +8,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { ready, settled } from "./laboratory-under-test.ts";
+import { laboratoryForTests, ready, settled } from "./laboratory-under-test.ts";
 
 /** Above the diagram stands its title; a PNG is twice as fine as the screen. */
 const [TITLE_PX, RATIO] = [40, 2];

@@ -5,8 +5,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 const senseless: readonly (readonly [string, RegExp])[] = [
   ["#/run?protocol=raft&nodes=1000000000", /^expected --nodes to be a whole number from 1 to 100/],

@@ -6,8 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { simulate } from "../../src/experiment/index.ts";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, ready, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, laboratoryForTests, ready, stepOf } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
