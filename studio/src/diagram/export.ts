@@ -1,6 +1,8 @@
 /** What is on the screen, as a file: the same picture in SVG, below its title and beside the names of the nodes. */
+
+import { yOf } from "./frame.ts";
 import { type Paint, paint } from "./paint.ts";
-import { AXIS_PX, type Picture, yOf } from "./picture.ts";
+import { AXIS_PX, type Picture } from "./picture.ts";
 import { SvgSurface } from "./surface.ts";
 
 export interface Shown {

@@ -4,9 +4,9 @@ import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, event, receive, send } from "../history/fixtures.ts";
 import { svgOf } from "./export.ts";
+import type { Frame } from "./frame.ts";
 import { layOut } from "./layout.ts";
 import { type Letter, widthOf } from "./lettering.ts";
-import type { Frame } from "./picture.ts";
 import { lanesOf } from "./spans.ts";
 
 /** One pixel per millisecond; the rows lie at y = 50, 150 and 250. */

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Axis, axisOf } from "./axis.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
 import { widthOf } from "./lettering.ts";
 import { placeClocks, placeLetters } from "./letters.ts";
 import { placeMarks } from "./marks.ts";
@@ -12,7 +13,6 @@ import {
   AXIS_PX,
   type Crowd,
   endOf,
-  type Frame,
   type History,
   type LifeLine,
   type Message,
@@ -20,8 +20,6 @@ import {
   type Picture,
   type Showing,
   type Windowed,
-  xOf,
-  yOf,
 } from "./picture.ts";
 import { placeSpans } from "./spans.ts";
 import { placeStates } from "./states.ts";

@@ -1,7 +1,8 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
 import type { NodeId } from "../../../src/core/protocol.ts";
+import { type Frame, yOf } from "./frame.ts";
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
-import { type Arrow, type ClockLabel, type ClockOf, type Frame, type Picture, yOf } from "./picture.ts";
+import type { Arrow, ClockLabel, ClockOf, Picture } from "./picture.ts";
 import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;

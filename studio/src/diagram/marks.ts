@@ -4,8 +4,8 @@ import { deliveredId, nameOf } from "../../../src/trace/naming.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Life } from "../history/life.ts";
 import { label, topicOfEvent } from "../history/phrase-book.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
 import type { Happening, Inscription, PlacedMark } from "./picture.ts";
-import { type Frame, xOf, yOf } from "./picture.ts";
 
 interface Happened {
   readonly marks: readonly Happening[];

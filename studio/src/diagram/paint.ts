@@ -2,8 +2,9 @@
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
 import { textWidth } from "../../../src/trace/picture/text-width.ts";
+import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
-import { type Arrow, AXIS_PX, type LifeLine, type Picture, xOf } from "./picture.ts";
+import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
 import type { FaultKind, PlacedSpan } from "./spans.ts";
 import { type PlacedState, STATE_COLOURS, STATE_PX } from "./states.ts";
 import type { Lettering, Manner, Surface } from "./surface.ts";

@@ -6,6 +6,7 @@ import type { Name } from "../../../src/trace/naming.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Condition, Life } from "../history/life.ts";
 import type { Axis } from "./axis.ts";
+import type { Frame } from "./frame.ts";
 import type { Letter } from "./lettering.ts";
 import type { NetworkWords, PlacedSpan } from "./spans.ts";
 import type { PlacedState, StateSpan } from "./states.ts";
@@ -167,39 +168,6 @@ export function endOf(message: Message): number {
 }
 
 export const AXIS_PX = 34;
-
-/** It reaches this far beyond what is seen of it, in widths of that. */
-export const AHEAD = 0.5;
-
-/** The window of an axis and of nodes that is laid out. */
-export interface Frame {
-  /** The place on the axis at x = 0; a moment where the axis is time itself. */
-  readonly from: number;
-  /** The place at x = `width`. */
-  readonly to: number;
-  readonly width: number;
-  /** From top to bottom. */
-  readonly nodes: readonly NodeId[];
-  readonly rowHeight: number;
-  /** Room above the first row. */
-  readonly top: number;
-  /** What short distances on the axis are counted from, if anything. */
-  readonly origin: number | null;
-  /** Whether it stays: words at the left edge of a moving frame would soon be cut. */
-  readonly still: boolean;
-  /** Where a moment stands on an axis that is not time. It may not descend. */
-  readonly placeOf?: (at: number) => number;
-}
-
-export function xOf(at: number, { from, to, width, placeOf }: Frame): number {
-  const place = placeOf === undefined ? at : placeOf(at);
-  return ((place - from) / (to - from)) * width;
-}
-
-export function yOf(node: NodeId, { nodes, rowHeight, top }: Frame): number | null {
-  const row = nodes.indexOf(node);
-  return row === -1 ? null : top + (row + 0.5) * rowHeight;
-}
 
 const MARK_PX = 9;
 const ARROW_PX = 6;

@@ -1,7 +1,7 @@
 /** Spans of time in which something was wrong with the network: it was split, lost messages or delayed them. Each fault is one. */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import { networkInWords } from "../history/network-news.ts";
-import { type Frame, xOf } from "./picture.ts";
+import { type Frame, xOf } from "./frame.ts";
 
 /** `cut`: links through which nothing passes; `loss`: messages are dropped, or come twice; `delay`: they come late. */
 export type FaultKind = "cut" | "loss" | "delay";

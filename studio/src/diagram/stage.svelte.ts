@@ -5,9 +5,9 @@
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Chronicle, Message } from "../history/chronicle.ts";
 import type { Studio } from "../live/studio.svelte.ts";
+import { AHEAD, type Frame } from "./frame.ts";
 import { layOut } from "./layout.ts";
 import type { History, Picture, Showing } from "./picture.ts";
-import { AHEAD, type Frame } from "./picture.ts";
 import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 

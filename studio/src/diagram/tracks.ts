@@ -3,7 +3,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Track } from "../../../src/trace/diagram/held-back.ts";
 import type { Life } from "../history/life.ts";
 import { durationText } from "./axis.ts";
-import { type Frame, xOf, yOf } from "./picture.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
 
 /** A message that is held back, or how many more are. */
 export interface PlacedTrack {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Frame } from "../diagram/frame.ts";
 import { layOut } from "../diagram/layout.ts";
-import type { Frame } from "../diagram/picture.ts";
 import type { ShownDrawing } from "./engine/drawing.ts";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
 import { RunHistory } from "./run-history.ts";
