@@ -44,8 +44,8 @@ export class Laboratory {
     this.#scenarios = scenarios;
   }
 
-  form(protocol: string, variant = ""): Form {
-    return formOf(protocol, variant);
+  form(protocol: string, variant = ""): Promise<Form> {
+    return Promise.resolve(formOf(protocol, variant));
   }
 
   /** @throws UsageError that names the word that makes no sense */
@@ -54,28 +54,30 @@ export class Laboratory {
     return this.#made.shown;
   }
 
-  look(step: number): Look {
+  look(step: number): Promise<Look> {
     if (this.#made === null) throw new Error("expected a run to look into");
-    return lookAt(this.#made.run, this.#made.shown, step, this.#made);
+    return Promise.resolve(lookAt(this.#made.run, this.#made.shown, step, this.#made));
   }
 
   /** @param bytes of the whole file, if `text` is only its beginning */
-  async open(
+  open(
     name: string,
     text: string,
     bytes = text.length,
     onProgress: OnProgress = () => {},
   ): Promise<{ readonly protocol: string }> {
-    const recording = opened(name, text, bytes, reporting("read", onProgress));
-    this.#recordings.set(name, recording);
-    return { protocol: recording.header.protocol };
+    return new Promise((resolve) => {
+      const recording = opened(name, text, bytes, reporting("read", onProgress));
+      this.#recordings.set(name, recording);
+      resolve({ protocol: recording.header.protocol });
+    });
   }
 
   /** The run that is shown, as a trace file. */
-  export(): string {
+  export(): Promise<string> {
     if (this.#made === null) throw new Error("expected a run to export");
     const { header, entries, clocks } = this.#made.run.trace;
-    return writeTrace(header, entries, clocks);
+    return Promise.resolve(writeTrace(header, entries, clocks));
   }
 
   /** Protocols under which the words make no sense have a problem instead of a run. */
@@ -104,10 +106,11 @@ export class Laboratory {
   }
 
   /** Of the runs that are compared, each at a step of its own. */
-  looks(steps: readonly number[]): readonly (Look | null)[] {
-    return this.#compared.map((made, place) =>
+  looks(steps: readonly number[]): Promise<readonly (Look | null)[]> {
+    const looks = this.#compared.map((made, place) =>
       made === null ? null : lookAt(made.run, made.shown, steps[place] ?? -1, made),
     );
+    return Promise.resolve(looks);
   }
 
   async check(words: Words, onProgress: OnProgress = () => {}): Promise<CheckShown> {
