@@ -47,7 +47,7 @@ test("README.md lists every algorithm of the registry, by family", () => {
 });
 
 test("docs/tours.md lists every tour of the laboratory, with what its runs are of", () => {
-  const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts/en.json`, "utf8"));
+  const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts.json`, "utf8"));
   const protocolOf = (scenario: string): string =>
     /^protocol: *(\S+)/m.exec(readFileSync(`${root}scenarios/${scenario}.yaml`, "utf8"))?.[1] ?? "";
   const rows = tours.map(({ name, runs }) => {

@@ -21,9 +21,6 @@ export interface Letter {
 
 export type LetterStyle = "plain" | "bold" | "role" | "arrow" | "clock" | "state";
 
-/** What is written, in the language of the reader. */
-export type Translate = (text: string, style: LetterStyle) => string;
-
 export const LETTER_PX: Readonly<Record<LetterStyle, number>> = {
   plain: 11.5,
   bold: 11.5,

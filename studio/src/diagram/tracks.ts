@@ -68,5 +68,4 @@ function placed({ node, text, row, from, to, isSurplus }: Track, frame: Frame): 
   };
 }
 
-/** Empty where it has no room. */
-export const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");
+const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");

@@ -35,7 +35,7 @@ export interface Stretch {
   readonly role: string | null;
 }
 
-type LastingState = Span & Pick<Stretch, "from" | "to"> & { readonly node: number };
+export type LastingState = Span & Pick<Stretch, "from" | "to"> & { readonly node: number };
 
 type Standing = Pick<Stretch, "condition" | "leads" | "role">;
 

@@ -2,7 +2,7 @@
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-model.ts";
-import { islandsOf } from "../../history/islands.ts";
+import { islandsOf } from "../../history/network-news.ts";
 import { type Conditions, conditionTexts, linkTexts, splitText, USUAL_MS } from "./network-turns.ts";
 
 type Step = Scenario["steps"][number];

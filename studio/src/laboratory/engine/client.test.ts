@@ -1,10 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Answer, Asked } from "./answers.ts";
-import { Asking } from "./asking.ts";
+import type { Request, Response } from "./answers.ts";
+import { EngineClient } from "./client.ts";
 
 /** A worker that answers when the test says so. */
 class HeldWorker extends EventTarget {
-  readonly asked: Asked[] = [];
+  readonly asked: Request[] = [];
   isEnded = false;
 
   constructor() {
@@ -12,7 +12,7 @@ class HeldWorker extends EventTarget {
     workers.push(this);
   }
 
-  postMessage(asked: Asked): void {
+  postMessage(asked: Request): void {
     this.asked.push(asked);
   }
 
@@ -20,7 +20,7 @@ class HeldWorker extends EventTarget {
     this.isEnded = true;
   }
 
-  answer(answer: Answer): void {
+  answer(answer: Response): void {
     this.dispatchEvent(Object.assign(new Event("message"), { data: answer }));
   }
 
@@ -42,13 +42,13 @@ const worker = (place: number): HeldWorker => {
   if (found === undefined) throw new Error(`expected a worker ${place}, got ${workers.length}`);
   return found;
 };
-const what = ({ asked }: HeldWorker): string[] => asked.map((question) => question.do);
+const what = ({ asked }: HeldWorker): string[] => asked.map((question) => question.method);
 
 test("a form that is asked for while a check is stopped comes from the next worker", async () => {
-  const asking = new Asking();
-  const check = asking.check({ protocol: "raft" }, () => {});
-  const form = asking.form("bully", "");
-  asking.stop();
+  const client = new EngineClient();
+  const check = client.check({ protocol: "raft" }, () => {});
+  const form = client.form("bully", "");
+  client.stop();
   await expect(check).rejects.toThrow("stopped");
   expect(worker(0).isEnded).toBe(true);
   expect(what(worker(1))).toEqual(["form"]);
@@ -58,41 +58,41 @@ test("a form that is asked for while a check is stopped comes from the next work
 });
 
 test("where nothing is left to be answered, no worker is begun before the next question", async () => {
-  const asking = new Asking();
-  const run = asking.run({ protocol: "bully" });
-  asking.stop();
+  const client = new EngineClient();
+  const run = client.run({ protocol: "bully" });
+  client.stop();
   await expect(run).rejects.toThrow("stopped");
   expect(workers).toHaveLength(1);
 });
 
 test("a worker that could not be loaded is told, and the next question has another", async () => {
-  const asking = new Asking();
-  const run = asking.run({ protocol: "bully" });
-  const form = asking.form("bully", "");
+  const client = new EngineClient();
+  const run = client.run({ protocol: "bully" });
+  const form = client.form("bully", "");
   worker(0).fail();
   await expect(run).rejects.toThrow("the worker could not be loaded");
   await expect(form).rejects.toThrow("the worker could not be loaded");
   expect(worker(0).isEnded).toBe(true);
-  const again = asking.run({ protocol: "raft" });
+  const again = client.run({ protocol: "raft" });
   worker(0).fail(); // It is nobody's any more.
   worker(1).answer({ id: worker(1).asked[0]?.id ?? -1, value: "made" });
   expect(await again).toBe("made");
 });
 
 test("what a worker says of its failure is told", async () => {
-  const run = new Asking().run({ protocol: "bully" });
+  const run = new EngineClient().run({ protocol: "bully" });
   worker(0).fail("out of memory");
   await expect(run).rejects.toThrow("out of memory");
 });
 
 test("a worker that takes the place of another is given the recordings first", async () => {
-  const asking = new Asking();
-  const opened = asking.open("a.jsonl", { text: "text", bytes: 4 });
+  const client = new EngineClient();
+  const opened = client.open("a.jsonl", "text", 4);
   worker(0).answer({ id: worker(0).asked[0]?.id ?? -1, value: { protocol: "bully" } });
   await opened;
-  const stopped = asking.run({ recording: "a.jsonl" });
-  const form = asking.form("bully", "");
-  asking.stop();
+  const stopped = client.run({ recording: "a.jsonl" });
+  const form = client.form("bully", "");
+  client.stop();
   await expect(stopped).rejects.toThrow("stopped");
   expect(what(worker(1))).toEqual(["open", "form"]);
   worker(1).answer({ id: worker(1).asked[1]?.id ?? -1, value: "form" });
