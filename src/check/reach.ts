@@ -72,7 +72,7 @@ type Tables = { readonly [T in Table]?: object } & {
 };
 
 export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] =>
-  handlersOf(protocol as unknown as Tables);
+  handlersOf(protocol);
 
 /** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
 function handlersOf(protocol: Tables): string[] {

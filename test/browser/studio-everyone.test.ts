@@ -1,9 +1,6 @@
-/** Everyone can use the live page: on a phone, in light and dark, and with help of a screen reader. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { endAll } from "../e2e/cluster-under-test.ts";
-import { PATIENCE_MS } from "../patience.ts";
-import { complaintsOfAxe, launch, noBrowser } from "./chromium.ts";
+import { describe, expect, test } from "vitest";
+import type { ClusterUnderTest } from "../e2e/cluster-under-test.ts";
+import { complaintsOfAxe, noBrowser } from "./chromium.ts";
 import { StudioUnderTest } from "./studio-under-test.ts";
 
 const PHONE = { width: 390, height: 844 };

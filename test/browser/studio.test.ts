@@ -1,9 +1,5 @@
-/** The page in a real browser, against a real cluster. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
-import { PATIENCE_MS } from "../patience.ts";
-import { launch, noBrowser } from "./chromium.ts";
+import { describe, expect, test } from "vitest";
+import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { StudioUnderTest } from "./studio-under-test.ts";
 

@@ -45,11 +45,13 @@ function mayGoOn(progress: unknown): boolean {
   return Atomics.load(stop, 0) === 0;
 }
 
-parentPort?.on("message", async (task: Work[keyof Work]["task"]) => {
+parentPort?.on("message", (task: Work[keyof Work]["task"]) => void perform(task));
+
+async function perform(task: Work[keyof Work]["task"]): Promise<void> {
   try {
     send({ answer: await work(task, mayGoOn) });
   } catch (error) {
     const { name, message, code = "failed" } = error as Error & { code?: string };
     send({ error: { name, code, message } });
   }
-});
+}

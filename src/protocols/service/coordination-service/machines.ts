@@ -143,7 +143,7 @@ export const waitingBytes = ({ machines }: Data): number =>
   machines.values.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
 
 /** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
-function requireDefined({ machines }: Data): void {
+function _requireDefined({ machines }: Data): void {
   const most = machines.values.reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
   const name = machines.keys.find((_name, at) => machines.values[at]?.pendingBytes === most);
   if (name !== undefined && most > 0) throw undefinedMachine(name, most, "no snapshot has room for them");
