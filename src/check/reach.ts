@@ -71,8 +71,7 @@ type Tables = { readonly [T in Table]?: object } & {
   readonly shapes: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>>>;
 };
 
-export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] =>
-  handlersOf(protocol);
+export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] => handlersOf(protocol);
 
 /** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
 function handlersOf(protocol: Tables): string[] {
