@@ -1,7 +1,9 @@
 /**
- * A chunk is a value of immutable bytes. What is too large to stand in a state, such as a snapshot, a protocol keeps as a list
- * of chunks: it sends them, journals them, and reads one at a time. Once a chunk is durable in a journal, the driver may keep its
- * bytes there and not in memory; `bytes` reads them again. Two chunks are equal if their bytes are.
+ * A chunk is a value of immutable bytes. A protocol keeps large data, such as a snapshot, as a list of chunks: it sends them,
+ * journals them and reads them one at a time. Once a chunk is durable in a journal, the driver may drop its bytes from memory;
+ * `bytes` then reads them from the disk. Two chunks are equal if their bytes are equal.
+ *
+ * A protocol must not use a chunk after it has replaced all records that contain it: the driver deletes its file.
  */
 declare class TextEncoder {
   encode(text: string): Uint8Array;
@@ -23,7 +25,7 @@ export class Chunk {
   #bytes: Uint8Array | null;
   #read: (() => Uint8Array) | null = null;
 
-  /** @param bytes which nobody changes from now on. */
+  /** @param bytes which must not be changed afterwards. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.length = bytes.length;
@@ -34,7 +36,7 @@ export class Chunk {
     return new Chunk(new TextEncoder().encode(text));
   }
 
-  /** One whose bytes are read whenever they are asked for. */
+  /** A chunk whose bytes are read on each access. */
   static stored(length: number, read: () => Uint8Array): Chunk {
     const chunk = new Chunk(EMPTY);
     (chunk as { length: number }).length = length;
@@ -42,7 +44,7 @@ export class Chunk {
     return chunk;
   }
 
-  /** Not to be changed. @throws EnvironmentError if they are stored and cannot be read. */
+  /** Must not be changed. @throws EnvironmentError if they are stored on disk and cannot be read */
   get bytes(): Uint8Array {
     return this.#bytes ?? (this.#read as () => Uint8Array)();
   }
@@ -52,7 +54,7 @@ export class Chunk {
     return new TextDecoder().decode(this.bytes);
   }
 
-  /** For drivers: the same bytes can be read there from now on, and are not held in memory any more. */
+  /** For drivers: drops the bytes from memory. @param read returns the same bytes. */
   store(read: () => Uint8Array): void {
     this.#bytes = null;
     this.#read = read;

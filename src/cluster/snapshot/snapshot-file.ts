@@ -64,7 +64,7 @@ export interface Snapshot {
   readonly data: Data;
 }
 
-/** The bytes of the file, as often as they are asked for. @param data which nobody changes. @param pause so that others have their turn */
+/** The bytes of the file; can be iterated more than once. @param data must not be changed. @param pause awaited between two parts */
 export const snapshotFile = (
   header: SnapshotHeader,
   data: Data,
@@ -105,7 +105,7 @@ export async function readSnapshot(
   let begun = "";
   let held: Uint8Array = new Uint8Array(0);
   let wrong: string | null = null;
-  /** What is wrong with the lines is said only if the file is whole. */
+  /** Errors in the lines are reported only if the digest is correct. */
   const read = (text: string): void => {
     try {
       readText(reading, text);

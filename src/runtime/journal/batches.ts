@@ -40,7 +40,7 @@ export interface Entry {
   readonly kind: RecordKind;
   readonly at: number;
   readonly length: number;
-  /** The chunks that it names, by their numbers; not noted of a journal that is only read. */
+  /** The numbers of the chunks that it refers to. Only set for records written by this process. */
   readonly chunks?: readonly number[];
 }
 

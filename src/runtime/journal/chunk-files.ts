@@ -1,7 +1,8 @@
 /**
- * The chunks of a journal, each in a file beside it: `chunk-NUMBER`. A record names its chunks by number, length and checksum. A chunk
- * is written once, however many records name it; its file is durable before the batch that names it first, and is removed after the
- * batch that leaves no record that does. What a crash leaves over is removed as well, when the journal is opened again.
+ * The chunks of a journal. Each has a file in the journal's folder, `chunk-NUMBER`; records refer to it by number, length and
+ * checksum. A chunk is written once even if several records refer to it. Its file is durable before the first batch that refers to
+ * it. The file is deleted after the batch that removes the last reference; files left by a crash are deleted when the journal is
+ * opened again.
  */
 import { crc32 } from "node:zlib";
 import { Chunk } from "../../core/chunk.ts";
@@ -20,12 +21,12 @@ const nameOf = (number: number): string => `${PREFIX}${number}`;
 
 export class ChunkFiles {
   readonly #place: Place;
-  /** The numbers of all files that there are. */
+  /** The numbers of all files in the folder. */
   readonly #files: Set<number>;
   readonly #references = new WeakMap<Chunk, Reference>();
   readonly #unwritten = new Map<number, Chunk>();
   #next = 1;
-  /** Of chunks that have not been written. */
+  /** The total length of the chunks that have not been written yet. */
   waitingBytes = 0;
 
   /** @param names of the files in the folder */
@@ -40,7 +41,7 @@ export class ChunkFiles {
     return this.#files.size === 0;
   }
 
-  /** What a record says in place of the chunk. */
+  /** The reference that a record contains in place of the chunk. */
   referenceTo(chunk: Chunk): Reference {
     const known = this.#references.get(chunk);
     if (known !== undefined) return known;
@@ -80,7 +81,7 @@ export class ChunkFiles {
     return chunk.length;
   }
 
-  /** Removes the other files. One that cannot be removed only takes room. */
+  /** Deletes all other files. Errors are ignored: a file that is not deleted only uses disk space. */
   async keep(numbers: ReadonlySet<number>): Promise<void> {
     for (const number of this.#files) {
       if (numbers.has(number)) continue;
@@ -90,7 +91,7 @@ export class ChunkFiles {
   }
 }
 
-/** Writes records; notes the chunks they name. */
+/** Writes records, and collects the chunks that they refer to. */
 export class RecordWriter extends Writer {
   files: ChunkFiles | null = null;
   named: number[] = [];
@@ -104,7 +105,7 @@ export class RecordWriter extends Writer {
   }
 }
 
-/** Reads records; notes the chunks they name. */
+/** Reads records, and collects the chunks that they refer to. */
 export class RecordReader extends Reader {
   readonly named: number[] = [];
   readonly #chunkAt: (reference: Reference) => Chunk;

@@ -106,7 +106,7 @@ interface Kept {
   /** How much replaced its records last: what replaces them next will be about as much. */
   compactedBytes: number;
   isTaken: boolean;
-  /** The chunks that its durable records name, by their numbers; null before they have been read. */
+  /** The numbers of the chunks that its durable records refer to; null until the records have been read. */
   chunks: Set<number> | null;
 }
 
@@ -124,7 +124,7 @@ class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
   readonly #chunks: ChunkFiles;
-  /** Records have been replaced since files of chunks were last removed. */
+  /** Records have been replaced since chunk files were last deleted. */
   #hasReplaced = true;
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
@@ -335,7 +335,7 @@ class DiskJournal implements Journal {
     if (this.#options.counts !== undefined) this.#options.counts.bytes += bytes;
   }
 
-  /** The files of chunks that no record names, nor will once it is written. */
+  /** Deletes the files of chunks that no durable or pending record refers to. */
   async #removeChunks(): Promise<void> {
     this.#hasReplaced = false;
     if (this.#chunks.isEmpty) return;

@@ -21,9 +21,9 @@ export interface Command {
 
 const MAX_OPERATION_BYTES = 65_536;
 export const MAX_CHUNK_BYTES = 1_048_576;
-/** So a snapshot has 16 GiB at most. */
+/** A snapshot has at most 16 GiB. */
 export const MAX_CHUNKS = 16_384;
-/** Of algorithms that hold their snapshots as text. */
+/** The limit of algorithms that hold snapshots as text. */
 export const MAX_SNAPSHOT_BYTES = 16_777_216;
 export const MAX_MEMBERS = 1_000;
 
@@ -76,7 +76,7 @@ export interface ReplicatedLog extends Vocabulary {
 
 export const operationShape = text(MAX_OPERATION_BYTES);
 export const resultShape = text(16_777_216);
-/** A snapshot is a list of chunks, so that nobody has to hold, send or journal all of it at once. */
+/** A snapshot is a list of chunks, so that no node has to hold, send or journal all of it at once. */
 export const snapshotShape = list(chunk(MAX_CHUNK_BYTES), MAX_CHUNKS);
 export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
 export const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };

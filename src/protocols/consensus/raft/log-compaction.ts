@@ -118,19 +118,19 @@ export function receiveChunk(
     if (message.part === 0 && state.hasReceived) forgetReceived(state, role, options, ctx);
     role.incoming = incoming;
     state.hasReceived = true;
-    ctx.persist({ type: "received", chunk }); // So that it need not be held in memory.
+    ctx.persist({ type: "received", chunk }); // Then the driver can drop it from memory.
   }
   const count = role.incoming?.index === index ? role.incoming.chunks.length : 0;
   ctx.send(from, { type: "chunkReceived", term, index, received: count });
 }
 
-/** What came of a snapshot that does not come any more takes no more room. */
+/** Drops the chunks of a snapshot that the leader no longer sends. */
 function forgetReceived(state: State, role: { incoming: Incoming | null }, options: RaftOptions, ctx: Ctx): void {
   role.incoming = null;
   journal(state, options, ctx);
 }
 
-/** At the leader. Another number than the follower had so far is the next, or where it has to begin again. */
+/** At the leader: sends the next chunk, or the first again if the follower has to start over. */
 export function noteChunk(
   state: State,
   from: NodeId,

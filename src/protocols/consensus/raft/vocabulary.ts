@@ -31,7 +31,7 @@ export interface Snapshot {
   chunks: Chunk[];
 }
 
-/** A snapshot of which these chunks have come, the first ones. */
+/** A snapshot that is being received: its first chunks. */
 export type Incoming = Omit<Snapshot, "configuration">;
 
 /** A read that was asked for at a node, and the commit index from which on it is up to date. */
@@ -59,7 +59,7 @@ export type Sending =
   | { is: "probing"; isAwaiting: boolean }
   /** The last index of each message on its way. */
   | { is: "pipelining"; inFlight: number[] }
-  /** §7. Of the snapshot up to `index` it has had so many chunks. */
+  /** §7. `received` chunks of the snapshot up to `index`. */
   | { is: "snapshot"; index: number; received: number };
 
 export interface Leader {
@@ -120,7 +120,7 @@ export type Raft = {
     votedFor: NodeId | null;
     log: Log;
     snapshot: Snapshot;
-    /** The journal has chunks of a snapshot that was coming, or is. */
+    /** The journal contains chunks of a snapshot that was not received completely. */
     hasReceived: boolean;
     commitIndex: number;
     /** The last one in the log, committed or not, and where it stands. */
@@ -168,7 +168,7 @@ export type Raft = {
         index: number;
         lastTerm: number;
         configuration: Configuration;
-        /** Which of its chunks, from 0. */
+        /** The number of the chunk, from 0. */
         part: number;
         chunk: Chunk;
         isLast: boolean;
@@ -197,7 +197,7 @@ export type Raft = {
         offsetTerm: number;
         chunks: Chunk[];
       }
-    /** Of a snapshot that is coming from the leader. */
+    /** A chunk of a snapshot that the leader is sending. */
     | { type: "received"; chunk: Chunk };
 };
 

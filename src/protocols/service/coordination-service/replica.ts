@@ -51,13 +51,13 @@ export type Replica = {
     /** How much it has applied since the last snapshot, and how long that was (or half of one before it), in characters. */
     unsaved: number;
     saved: number;
-    /** The snapshot that is being written, and its first chunks. */
+    /** The snapshot that is being written, with the chunks written so far. */
     saving: { writing: Writing; chunks: Chunk[] } | null;
-    /** The journal has chunks of one that was being written, or is. */
+    /** The journal contains chunks of an incomplete snapshot. */
     hasWritten: boolean;
-    /** The snapshot that is being read, and how many of its chunks have been. */
+    /** The snapshot that is being read; `read` counts the chunks read so far. */
     installing: { index: number; chunks: Chunk[]; read: number; reading: Reading } | null;
-    /** What has been asked meanwhile, in order. */
+    /** Commands received while a snapshot is being read, in order. */
     later: Replica["command"][];
   };
   command: /** From the log. */
@@ -134,9 +134,9 @@ const TURNS = 8;
 const dueAfter = (least: number, saved: number, self: NodeId): number =>
   Math.max(least, saved, Math.min(GROWTH * saved, MOST * least)) * (1 + (self % TURNS) / (2 * TURNS));
 
-/** Between two chunks that are written. Between two that are read there is no pause: nothing else can be done. */
+/** The pause between writing two chunks. There is none between reading two: the replica can do nothing else. */
 const SAVE_EVERY_MS = 10;
-/** How much of what has waited for a snapshot to be read is done at once. */
+/** How many delayed commands are performed in one step. */
 const MAX_LATER = 64;
 
 /** What an entry of the log takes beside its operation. */
@@ -176,7 +176,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     // Half at least: what is applied anew in one step, such as what has waited for a machine, is saved seldom even where little comes of it.
     state.saved = Math.max(writing.chars, Math.floor(state.saved / 2));
     ctx.emit({ type: "saved", index: writing.index, snapshot: chunks });
-    forgetWritten(state, ctx); // The log has taken the chunks, or nobody needs them.
+    forgetWritten(state, ctx); // The log journals the chunks now, or has rejected them.
   }
 
   function forgetWritten(state: State, ctx: Ctx): void {
@@ -210,7 +210,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     ctx.emit({ type: "answered", ...told });
   }
 
-  /** Some of it; the rest has its turn soon. */
+  /** Performs some of the delayed commands, and the rest in later steps. */
   function doLater(state: State, ctx: Ctx): void {
     const now = state.later.splice(0, MAX_LATER);
     for (const command of now) perform(state, command, ctx);
@@ -232,7 +232,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     else ctx.emit({ type: "clientAnswered", client: member, isForgotten: isForgotten(on.data, member), ...answered });
   }
 
-  /** While a snapshot is read, all but another snapshot waits. */
+  /** While a snapshot is being read, all commands are delayed except a newer snapshot. */
   function inTurn(state: State, command: Replica["command"], ctx: Ctx): void {
     const isFree = state.installing === null && state.later.length === 0;
     if (isFree || command.type === "installed") perform(state, command, ctx);

@@ -1,12 +1,13 @@
 /**
- * A snapshot of the data: lines of JSON, in chunks. It is written and read a piece at a time, so that nobody waits for as long as all
- * of it takes, and nobody holds it as one value. What is written is the data as they stood when it began: lists are copied then, and
- * what is in them is never changed in place, only replaced; but for what is copied as well.
+ * A snapshot of the data: lines of JSON, split into chunks. The replica writes and reads it one chunk at a time, so it never holds a
+ * snapshot as one value and never blocks for long. A snapshot contains the data as of the moment when writing began: `asItStands`
+ * copies the tables and lists, and the values in them are replaced by later operations, never changed in place. Values that are
+ * changed in place are copied too.
  *
- *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 first, all but lists and tables
- *     {"map":"settings","keys":["a","b"],"values":[…]}                             some keys of a map
- *     {"table":"locks","keys":["x"],"values":[…]}                                  some names of another table
- *     {"list":"sessions","values":[…]}                                             some sessions, or changes that are kept
+ *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 the first line: everything but lists and tables
+ *     {"map":"settings","keys":["a","b"],"values":[…]}                             keys of a map
+ *     {"table":"locks","keys":["x"],"values":[…]}                                  names in another table
+ *     {"list":"sessions","values":[…]}                                             sessions, or recent changes
  */
 import { Chunk } from "../../../core/chunk.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
@@ -15,7 +16,7 @@ import { copyOf } from "./member-list.ts";
 import { type Data, emptyData, type MachineState } from "./state.ts";
 import { enter, type Table } from "./table.ts";
 
-/** Lines about as long are written and read at once. */
+/** The approximate length of a line. */
 const LINE_CHARS = 16_384;
 
 const tables = ["counters", "locks", "barriers", "queues", "machines", "groups", "forgottenOf"] as const;
@@ -30,11 +31,11 @@ type Line =
 export interface Writing {
   /** The place in the log that the snapshot stands for. */
   index: number;
-  /** How lines begin, of what, and how far it has been written. */
+  /** The tables and lists that have not been written completely. */
   sections: Section[];
-  /** What has been written and is in no chunk yet. */
+  /** Lines that are not in a chunk yet. */
   text: string;
-  /** How many characters have been written in all. */
+  /** The total number of characters written. */
   chars: number;
 }
 
@@ -45,7 +46,7 @@ interface Section {
   at: number;
 }
 
-/** @param data which nobody changes until it is written. */
+/** @param data must not be changed until it is written. */
 export function beginWriting(index: number, data: Data, digest: number): Writing {
   const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
   const { changes, forgottenOf, ...keptOthers } = kept;
@@ -64,7 +65,7 @@ export function beginWriting(index: number, data: Data, digest: number): Writing
 
 const section = (head: string, { keys, values }: Table<unknown>): Section => ({ head, keys, values, at: 0 });
 
-/** Writes on until there is a chunk. @returns the chunk, and whether it is the last one. */
+/** Writes the next chunk. */
 export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; isLast: boolean } {
   while (writing.text.length < maxChars && writing.sections.length > 0) writeLine(writing);
   const end = endOfChunk(writing.text, maxChars);
@@ -73,7 +74,7 @@ export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; i
   return { chunk, isLast: writing.text === "" && writing.sections.length === 0 };
 }
 
-/** A character of two units is not cut in half: halves have no bytes of their own. */
+/** Does not split a surrogate pair, which has no UTF-8 form if split. */
 function endOfChunk(text: string, maxChars: number): number {
   const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
   return maxChars < text.length && isHalf(text.charCodeAt(maxChars - 1)) ? maxChars + 1 : maxChars;
@@ -99,13 +100,13 @@ function writeLine(writing: Writing): void {
 export interface Reading {
   data: Data;
   digest: number;
-  /** The beginning of a line whose end has not come. */
+  /** An incomplete line at the end of the text read so far. */
   rest: string;
 }
 
 export const beginReading = (): Reading => ({ data: emptyData(), digest: 0, rest: "" });
 
-/** Takes what comes next. @throws Error for what is no part of a snapshot */
+/** Reads the next part of a snapshot. @throws Error if it is not valid */
 export function readText(reading: Reading, text: string): void {
   const lines = text.split("\n");
   lines[0] = reading.rest + lines[0];
