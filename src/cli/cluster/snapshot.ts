@@ -1,4 +1,5 @@
 /** `coterie snapshot`: what members share, saved to a file, looked at, and a new cluster founded from it. */
+
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Command } from "commander";
@@ -9,6 +10,7 @@ import { readSnapshotFile, type Snapshot, type SnapshotHeader } from "../../clus
 import { UsageError } from "../../core/errors.ts";
 import { counted } from "../../experiment/paragraph.ts";
 import { OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
+import { entriesOf, keysOf, valuesOf } from "../../protocols/service/coordination-service/table.ts";
 import { docsPage } from "../../runtime/docs-page.ts";
 import { type DataOptions, withDataOptions } from "../client/endpoints.ts";
 import { codeAfter, ExitWith, type Invocation, progressLine, say } from "../output.ts";
@@ -245,19 +247,19 @@ export interface SnapshotContents extends SnapshotHeader {
 
 export function contentsOf({ header, data }: Snapshot): SnapshotContents {
   const isOfUsers = (name: string): boolean => !name.startsWith(OWN_NAMES);
-  const maps = data.maps.values.filter((_map, at) => isOfUsers(data.maps.keys[at] as string));
-  const keys = maps.flatMap(({ values }) => values);
+  const maps = [...entriesOf(data.maps)].filter(([name]) => isOfUsers(name)).map(([, map]) => map);
+  const keys = maps.flatMap(valuesOf);
   return {
     ...header,
     maps: maps.length,
     keys: keys.length,
-    counters: data.counters.keys.filter(isOfUsers).length,
-    queues: data.queues.keys.length,
-    items: data.queues.values.reduce((sum, queue) => sum + queue.items.length + queue.taken.length, 0),
-    machines: data.machines.keys,
+    counters: keysOf(data.counters).filter(isOfUsers).length,
+    queues: data.queues.size,
+    items: valuesOf(data.queues).reduce((sum, queue) => sum + queue.items.length + queue.taken.length, 0),
+    machines: keysOf(data.machines),
     sessions: data.sessions.length,
     leasedKeys: keys.filter(({ session }) => session !== null).length,
-    grants: data.locks.values.reduce((sum, lock) => sum + lock.holders.length, 0),
+    grants: valuesOf(data.locks).reduce((sum, lock) => sum + lock.holders.length, 0),
   };
 }
 

@@ -20,6 +20,7 @@ import type {
   Query,
   Result,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
+import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
 import { type Simulation, simulation } from "../../../src/sim/simulation.ts";
 
 const KEYS = ["a", "b", "c"];
@@ -246,7 +247,7 @@ class Run {
   /** Acquires the lock, or releases what the node holds of it. */
   lock(node: NodeId): void {
     const { session, replica } = this.sim.world.state(node);
-    const held = replica.data.locks.values[0]?.holders.find((holder) => holder.session === session.session);
+    const held = valuesOf(replica.data.locks)[0]?.holders.find((holder) => holder.session === session.session);
     this.#request += 1;
     const mode = this.#draw.pick(["exclusive", "shared"] as const);
     const operation: Operation =

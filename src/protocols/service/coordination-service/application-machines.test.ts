@@ -1,4 +1,5 @@
 /** State machines of the application: what replicas do with them, defined or not, sound or not. */
+
 import { describe, expect, it } from "vitest";
 import { type OneReplica, oneReplica, readAll } from "../../../../test/protocols/service/one-replica.ts";
 import type { Chunk } from "../../../core/chunk.ts";
@@ -8,6 +9,7 @@ import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
 import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
 import type { MachineState } from "./state.ts";
+import { valuesOf } from "./table.ts";
 
 function withSession(limits = {}, machines = {}): OneReplica {
   const replica = oneReplica(limits, machines);
@@ -47,10 +49,10 @@ describe("state machines of the application", () => {
     expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
     delete machines.sum;
     for (let many = 0; many < 11_000; many++) apply(0, execute("1"));
-    expect(data.machines.values[0]).toMatchObject({ pending: { length: 11_000 }, pendingBytes: 11_000 * 35 });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ pending: { length: 11_000 }, pendingBytes: 11_000 * 35 });
     machines.sum = sum;
     expect(apply(0, execute("1"))).toEqual({ type: "executed", result: "now 11006" });
-    expect(data.machines.values[0]).toMatchObject({ pending: [], pendingBytes: 0 });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ pending: [], pendingBytes: 0 });
   });
 
   it("that are not defined here stop the replica before it would have to drop their commands", () => {
@@ -72,7 +74,7 @@ describe("state machines of the application", () => {
         'expected the state machine "sum" to be defined at this member, and it is not: 1040 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
-    expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([2, 3]);
+    expect(valuesOf(data.machines).map(({ pending }) => pending?.length)).toEqual([2, 3]);
   });
 
   it("whose definition throws or answers no text fail, and change nothing", () => {
@@ -90,7 +92,7 @@ describe("state machines of the application", () => {
     machines.sum = { ...sum, init };
     expect(ask(question)).toMatchObject(failed);
     catchUpAll({ data, limits: replicaDefaults }, machines);
-    expect(data.machines.values[0]).toMatchObject({ isDefined: false, pending: ["2"] });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ isDefined: false, pending: ["2"] });
     machines.sum = sum;
     expect(ask(question)).toEqual({ type: "answered", answer: "2" });
     machines.sum = { ...sum, ask: () => undefined as never };
@@ -152,7 +154,7 @@ describe("a state that is no plain data", () => {
   };
   const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });
   const refused = { code: "machine-failed", reason: "expected best to be a finite number" };
-  const stateOf = ({ data }: OneReplica) => (data.machines.values[0] as MachineState).state as { best: unknown };
+  const stateOf = ({ data }: OneReplica) => (valuesOf(data.machines)[0] as MachineState).state as { best: unknown };
   const best = (replica: OneReplica): unknown => stateOf(replica).best;
 
   it("is refused after each command, whether the state is measured or not", () => {
@@ -212,7 +214,7 @@ describe("snapshots of a replica", () => {
     };
     for (let at = 0; at < 3; at++) decided(execute("1"));
     fill();
-    const last = (): unknown => readAll(saved.at(-1) ?? []).data.machines.values[0];
+    const last = (): unknown => valuesOf(readAll(saved.at(-1) ?? []).data.machines)[0];
     expect(last()).toMatchObject({ isDefined: false, pending: ["1", "1", "1"] });
     machines.m = count;
     for (let at = 0; at < 10; at++) fill();

@@ -14,7 +14,18 @@ import { InvariantViolation } from "../../../core/errors.ts";
 import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
 import { copyOf } from "./member-list.ts";
 import { type Data, emptyData, type MachineState } from "./state.ts";
-import { enter, type Table } from "./table.ts";
+import {
+  append,
+  copyOfTable,
+  emptyTable,
+  enter,
+  entriesOf,
+  keysOf,
+  lookUp,
+  type Table,
+  tableOf,
+  valuesOf,
+} from "./table.ts";
 
 /** The approximate length of a line. */
 const LINE_CHARS = 16_384;
@@ -51,7 +62,7 @@ export function beginWriting(index: number, data: Data, digest: number): Writing
   const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
   const { changes, forgottenOf, ...keptOthers } = kept;
   const sections: Section[] = [
-    ...maps.keys.map((map, at) => section(`"map":${JSON.stringify(map)}`, maps.values[at] as Table<unknown>)),
+    ...[...entriesOf(maps)].map(([map, table]) => section(`"map":${JSON.stringify(map)}`, table)),
     ...Object.entries({ counters, locks, barriers, queues, machines: states, groups, forgottenOf }).map(
       ([name, table]) => section(`"table":"${name}"`, table as Table<unknown>),
     ),
@@ -63,7 +74,12 @@ export function beginWriting(index: number, data: Data, digest: number): Writing
   return { index, sections: sections.filter(({ values }) => values.length > 0), text, chars: text.length };
 }
 
-const section = (head: string, { keys, values }: Table<unknown>): Section => ({ head, keys, values, at: 0 });
+const section = (head: string, table: Table<unknown>): Section => ({
+  head,
+  keys: keysOf(table),
+  values: valuesOf(table),
+  at: 0,
+});
 
 /** Writes the next chunk. */
 export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; isLast: boolean } {
@@ -129,31 +145,27 @@ function readLine(reading: Reading, line: Line): void {
   } else if ("list" in line) {
     const list: unknown[] = line.list === "sessions" ? data.sessions : data.kept.changes;
     for (const value of line.values) list.push(value);
-  } else append(tableOf(data, line), line.keys, line.values);
+  } else
+    append(
+      tableNamed(data, line),
+      line.keys.map((key, at) => [key, line.values[at]]),
+    );
 }
 
-function tableOf(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
+function tableNamed(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
   if ("table" in line) {
     if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `there is no table ${line.table}`);
     return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
   }
-  const { keys, values } = data.maps;
-  if (keys.at(-1) === line.map) return values.at(-1) as Table<unknown>;
-  const table = { keys: [], values: [] };
+  const known = lookUp(data.maps, line.map);
+  if (known !== null) return known;
+  const table = emptyTable<never>();
   enter(data.maps, line.map, table);
   return table;
 }
 
-/** Keys that come after those that the table has. */
-function append(table: Table<unknown>, keys: readonly string[], values: readonly unknown[]): void {
-  for (const key of keys) table.keys.push(key);
-  for (const value of values) table.values.push(value);
-}
-
-const tableWith = <V>({ keys, values }: Table<V>, copy: (value: V, name: string) => V): Table<V> => ({
-  keys: [...keys],
-  values: values.map((value, at) => copy(value, keys[at] as string)),
-});
+const tableWith = <V>(table: Table<V>, copy: (value: V, name: string) => V): Table<V> =>
+  tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value, name)]));
 
 /** A copy that later operations do not change. */
 export function asItStands(data: Data, machines: MachineDefinitions): Data {
@@ -167,13 +179,13 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
     })),
     lives: { ...lives },
     members: members && copyOf(members),
-    maps: tableWith(maps, ({ keys, values }) => ({ keys: [...keys], values: [...values] })),
+    maps: tableWith(maps, copyOfTable),
     kept: {
       ...kept,
       changes: [...kept.changes],
-      forgottenOf: tableWith(kept.forgottenOf, (revision) => revision),
+      forgottenOf: copyOfTable(kept.forgottenOf),
     },
-    counters: tableWith(counters, (value) => value),
+    counters: copyOfTable(counters),
     locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
     barriers: tableWith(barriers, (barrier) => ({ ...barrier, arrivals: [...barrier.arrivals] })),
     queues: tableWith(queues, ({ items, taken, takers }) => ({
