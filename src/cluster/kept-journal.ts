@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
-import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
-import { RecordReader, storedChunk } from "../runtime/journal/chunk-files.ts";
+import { type Declaration, RecordReader, readDeclaration, scan } from "../runtime/journal/batches.ts";
+import { storedChunk } from "../runtime/journal/chunk-files.ts";
 import type { GroupRecord } from "../runtime/journal/group-memory.ts";
 import { codecOf } from "../runtime/wire.ts";
 

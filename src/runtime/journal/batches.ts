@@ -17,10 +17,10 @@
  * of a program reads what an earlier one wrote with the shape that it had then, and looks whether it fits its own.
  */
 import { crc32 } from "node:zlib";
+import type { Chunk } from "../../core/chunk.ts";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { ShapeNode } from "../../core/shape.ts";
-import { Reader, type Writer } from "../wire.ts";
-import { type ChunkFiles, RecordWriter } from "./chunk-files.ts";
+import { MalformedBytes, Reader, Writer } from "../wire.ts";
 
 const MAGIC = "COTERIE-JOURNAL\n";
 const VERSION = 1;
@@ -59,6 +59,50 @@ export function header(salt: number): Buffer {
   return bytes;
 }
 
+/** What a record contains in place of a chunk. */
+export interface Reference {
+  readonly number: number;
+  readonly length: number;
+  readonly checksum: number;
+}
+
+/** Assigns references to chunks. */
+export interface References {
+  referenceTo(chunk: Chunk): Reference;
+}
+
+/** Writes records, and collects the chunks that they refer to. */
+export class RecordWriter extends Writer {
+  references: References | null = null;
+  named: number[] = [];
+
+  override chunk(value: Chunk): void {
+    const { number, length, checksum } = (this.references as References).referenceTo(value);
+    this.natural(number);
+    this.natural(length);
+    this.natural(checksum);
+    this.named.push(number);
+  }
+}
+
+/** Reads records, and collects the chunks that they refer to. */
+export class RecordReader extends Reader {
+  readonly named: number[] = [];
+  readonly #chunkAt: (reference: Reference) => Chunk;
+
+  constructor(buffer: Buffer, chunkAt: (reference: Reference) => Chunk) {
+    super(buffer);
+    this.#chunkAt = chunkAt;
+  }
+
+  override chunk(maxBytes: number): Chunk {
+    const reference = { number: this.natural(), length: this.natural(), checksum: this.natural() };
+    if (reference.length > maxBytes) throw new MalformedBytes("a chunk is larger than its shape allows");
+    this.named.push(reference.number);
+    return this.#chunkAt(reference);
+  }
+}
+
 /** Of the room of a batch, for a later one. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 
@@ -89,10 +133,10 @@ export class Batch {
     this.#writer.room(bytes);
   }
 
-  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param files of the slot's chunks */
-  add(slot: number, kind: RecordKind, write: (into: Writer) => void, files: ChunkFiles | null = null): void {
+  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param references for chunks */
+  add(slot: number, kind: RecordKind, write: (into: Writer) => void, references: References | null = null): void {
     const writer = this.#writer;
-    writer.files = files;
+    writer.references = references;
     writer.named = [];
     const start = writer.position;
     const at = start + RECORD_BYTES;

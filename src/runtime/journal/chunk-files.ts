@@ -7,14 +7,8 @@
 import { crc32 } from "node:zlib";
 import { Chunk } from "../../core/chunk.ts";
 import { EnvironmentError } from "../../core/errors.ts";
-import { MalformedBytes, Reader, Writer } from "../wire.ts";
+import type { Reference } from "./batches.ts";
 import type { Place } from "./journal-file.ts";
-
-interface Reference {
-  readonly number: number;
-  readonly length: number;
-  readonly checksum: number;
-}
 
 const PREFIX = "chunk-";
 const nameOf = (number: number): string => `${PREFIX}${number}`;
@@ -88,38 +82,6 @@ export class ChunkFiles {
       this.#files.delete(number);
       await this.#place.folder.remove(nameOf(number)).catch(() => {});
     }
-  }
-}
-
-/** Writes records, and collects the chunks that they refer to. */
-export class RecordWriter extends Writer {
-  files: ChunkFiles | null = null;
-  named: number[] = [];
-
-  override chunk(value: Chunk): void {
-    const { number, length, checksum } = (this.files as ChunkFiles).referenceTo(value);
-    this.natural(number);
-    this.natural(length);
-    this.natural(checksum);
-    this.named.push(number);
-  }
-}
-
-/** Reads records, and collects the chunks that they refer to. */
-export class RecordReader extends Reader {
-  readonly named: number[] = [];
-  readonly #chunkAt: (reference: Reference) => Chunk;
-
-  constructor(buffer: Buffer, chunkAt: (reference: Reference) => Chunk) {
-    super(buffer);
-    this.#chunkAt = chunkAt;
-  }
-
-  override chunk(maxBytes: number): Chunk {
-    const reference = { number: this.natural(), length: this.natural(), checksum: this.natural() };
-    if (reference.length > maxBytes) throw new MalformedBytes("a chunk is larger than its shape allows");
-    this.named.push(reference.number);
-    return this.#chunkAt(reference);
   }
 }
 

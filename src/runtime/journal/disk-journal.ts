@@ -20,15 +20,17 @@ import {
   type Entry,
   MAX_SLOT,
   type RecordKind,
+  RecordReader,
   readDeclaration,
   type Scan,
   writeDeclaration,
 } from "./batches.ts";
-import { ChunkFiles, RecordReader } from "./chunk-files.ts";
+import { ChunkFiles } from "./chunk-files.ts";
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, type Place, reasonOf } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
 import { Rewriting } from "./rewriting.ts";
+import { isSame, type Kept, MAX_NAME_LENGTH, NOBODY, newlyKept, requireFree, tooMany } from "./slots.ts";
 
 export interface JournalOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
@@ -92,33 +94,11 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
     );
 }
 
-/** A slot: what the file has of it, and how it is used now. */
-interface Kept {
-  readonly number: number;
-  /** As the file declares it; of a slot that is free, without a name. */
-  declared: Declaration;
-  /** The shape of its records from now on, also if the file does not say so yet. */
-  shape: ShapeNode;
-  /** Where its durable records are in the file: offset, length, offset, length … */
-  places: number[];
-  /** Of its records in the file. */
-  bytes: number;
-  /** How much replaced its records last: what replaces them next will be about as much. */
-  compactedBytes: number;
-  isTaken: boolean;
-  /** The numbers of the chunks that its durable records refer to; null until the records have been read. */
-  chunks: Set<number> | null;
-}
-
 /** So many times that is made room for, before its records are replaced. */
 const SPARE = 1.125;
 
 /** A copy that failed is tried again with the first write after this time. */
 const COPY_AGAIN_MS = 60_000;
-
-/** Of a slot that is free. */
-const NOBODY: Declaration = { name: "", shape: struct({}) };
-const MAX_NAME_LENGTH = 200;
 
 class DiskJournal implements Journal {
   readonly #place: Place;
@@ -503,25 +483,3 @@ class DiskJournal implements Journal {
     }
   }
 }
-
-const newlyKept = (number: number, declared: Declaration, shape: ShapeNode): Kept => ({
-  number,
-  declared,
-  shape,
-  places: [],
-  bytes: 0,
-  compactedBytes: 0,
-  isTaken: false,
-  chunks: null,
-});
-
-const tooMany = (maxSlots: number, name: string): UsageError =>
-  new UsageError("too-many-slots", `expected at most ${maxSlots} slots in the journal, and ${name} is one more`);
-
-function requireFree({ isTaken }: Kept, name: string): void {
-  if (!isTaken) return;
-  throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
-}
-
-/** The order of fields and variants counts: it is their order on the disk. */
-const isSame = (a: ShapeNode, b: ShapeNode): boolean => JSON.stringify(a) === JSON.stringify(b);
