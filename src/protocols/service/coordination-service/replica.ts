@@ -51,8 +51,8 @@ export type Replica = {
     /** How much it has applied since the last snapshot, and how long that was (or half of one before it), in characters. */
     unsaved: number;
     saved: number;
-    /** The snapshot that is being written, with the chunks written so far. */
-    saving: { writing: Writing; chunks: Chunk[] } | null;
+    /** The snapshot that is being written, with the chunks written so far; `grown` characters were applied since the last one. */
+    saving: { writing: Writing; chunks: Chunk[]; grown: number } | null;
     /** The journal contains chunks of an incomplete snapshot. */
     hasWritten: boolean;
     /** The snapshot that is being read; `read` counts the chunks read so far. */
@@ -131,11 +131,16 @@ const GROWTH = 4;
 const MOST = 8;
 /** Who takes a snapshot does nothing else for a moment. If all did at once, whatever needs a majority would wait for it: so each waits longer, by its number. */
 const TURNS = 8;
+/** The log, which is in memory and in the journal, does not grow by more than this between two snapshots. */
+const MAX_UNSAVED = 134_217_728;
 const dueAfter = (least: number, saved: number, self: NodeId): number =>
-  Math.max(least, saved, Math.min(GROWTH * saved, MOST * least)) * (1 + (self % TURNS) / (2 * TURNS));
+  Math.min(MAX_UNSAVED, Math.max(least, saved, Math.min(GROWTH * saved, MOST * least))) *
+  (1 + (self % TURNS) / (2 * TURNS));
 
 /** The pause between writing two chunks. There is none between reading two: the replica can do nothing else. */
 const SAVE_EVERY_MS = 10;
+/** The snapshot grows by at least this many characters for each character that the log grows by. */
+const PACE = 4;
 /** How many delayed commands are performed in one step. */
 const MAX_LATER = 64;
 
@@ -152,14 +157,21 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
-    if (state.saving !== null || state.unsaved < dueAfter(snapshotChars, state.saved, ctx.self)) return;
+    if (state.saving !== null) return keepPace(state, state.saving, chars, ctx);
+    if (state.unsaved < dueAfter(snapshotChars, state.saved, ctx.self)) return;
     catchUpAll({ data: state.data, limits }, machines);
     if (areSound(state.data, machines)) {
       const writing = beginWriting(state.index, asItStands(state.data, machines), state.digest);
-      state.saving = { writing, chunks: [] };
+      state.saving = { writing, chunks: [], grown: 0 };
       save(state, state.saving, ctx);
     }
     state.unsaved = 0;
+  }
+
+  /** Under load the timer alone would let the log grow faster than the snapshot. */
+  function keepPace(state: State, saving: NonNullable<State["saving"]>, chars: number, ctx: Ctx): void {
+    saving.grown += chars;
+    if (saving.grown * PACE >= chunkChars) save(state, saving, ctx);
   }
 
   /** Writes the next chunk. */
@@ -167,6 +179,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     const { writing, chunks } = saving;
     const { chunk: next, isLast } = nextChunk(writing, chunkChars);
     chunks.push(next);
+    saving.grown = 0;
     if (!isLast) {
       ctx.persist({ type: "written", chunk: next });
       state.hasWritten = true;

@@ -193,3 +193,27 @@ it.each([
   while (state.saving !== null) go("save");
   expect(() => readAll(cut(saved[0]?.snapshot ?? []))).toThrow(expect.objectContaining({ code: "bad-snapshot" }));
 });
+
+it("grows at least four times as fast as the log, so that it ends under any load", () => {
+  const { state, saved, propose } = saver();
+  propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
+  for (let from = 0; from < KEYS; from += 1_000)
+    propose(
+      1,
+      Array.from({ length: 1_000 }, (_, at) => put(`key-${from + at}`, "x".repeat(64))),
+    );
+  state.unsaved = MUCH;
+  propose(1, [put("last", "1")]);
+  const { saving } = state;
+  expect(saving).not.toBeNull();
+  const before = saved.length;
+  let chars = 0;
+  while (state.saving === saving) {
+    propose(1, [put("more", "x".repeat(1_000))]); // No timer expires meanwhile.
+    chars += 1_000;
+  }
+  const length = (saved.at(-1)?.snapshot ?? []).reduce((sum, chunk) => sum + chunk.length, 0);
+  expect(saved.length).toBe(before + 1);
+  expect(length).toBeGreaterThan(300_000);
+  expect(chars).toBeLessThan(length / 4 + 20_000);
+});
