@@ -9,6 +9,7 @@ declare class TextEncoder {
   encode(text: string): Uint8Array;
 }
 declare class TextDecoder {
+  constructor(encoding: "utf-8", options: { ignoreBOM: boolean });
   decode(bytes: Uint8Array): string;
 }
 declare function btoa(binary: string): string;
@@ -51,7 +52,7 @@ export class Chunk {
 
   /** The bytes as UTF-8. */
   get text(): string {
-    return new TextDecoder().decode(this.bytes);
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes); // A leading U+FEFF is kept.
   }
 
   /** For drivers: drops the bytes from memory. @param read returns the same bytes. */

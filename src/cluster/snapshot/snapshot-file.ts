@@ -99,7 +99,7 @@ export async function readSnapshot(
     throw new UsageError("bad-snapshot", `expected ${name} to be a snapshot of a cluster, ${why}`);
   };
   const hash = createHash("sha256");
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const reading = beginReading();
   let header: SnapshotHeader | null = null;
   let begun = "";

@@ -262,6 +262,8 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         if (index <= state.index) return; // It has had all of it.
         state.saving = null;
         forgetWritten(state, ctx);
+        // The snapshot contains what the log decided before it. An older configuration must not be applied to newer data.
+        state.later = state.later.filter(({ type }) => type === "query" || type === "look");
         state.installing = { index, chunks, read: 0, reading: beginReading() };
         return install(state, state.installing, ctx);
       }

@@ -87,6 +87,7 @@ function saver(self = 0) {
   };
   const none = (): void => {};
   const ctx = { self, peers: [], emit, setTimer: none, persist: none, compact: none } as unknown as Context<Replica>;
+  const give = (command: Replica["command"]): void => dispatch(protocol, state, { kind: "command", command }, ctx);
   const go = (timer: Replica["timer"]): void => dispatch(protocol, state, { kind: "timeout", timer }, ctx);
   function propose(client: number, operations: readonly (Operation | SessionOperation)[]): void {
     const numbers = { life: 1, round: 1, acknowledged: Math.max(0, (first[client] ?? 1) - 3), first: first[client] };
@@ -94,7 +95,7 @@ function saver(self = 0) {
     const command = { client, sequence: 1, operation: JSON.stringify({ type: "operations", ...numbers, operations }) };
     dispatch(protocol, state, { kind: "command", command: { type: "decided", index: state.index + 1, command } }, ctx);
   }
-  return { state, saved, propose, go };
+  return { state, saved, propose, give, go };
 }
 
 it("is of the place where it began, whatever is applied while it is written", () => {
@@ -216,4 +217,41 @@ it("grows at least four times as fast as the log, so that it ends under any load
   expect(saved.length).toBe(before + 1);
   expect(length).toBeGreaterThan(300_000);
   expect(chars).toBeLessThan(length / 4 + 20_000);
+});
+
+it("takes the place of another one that was being read, with the members of its own time", () => {
+  const from = saver();
+  const snapshots: { index: number; snapshot: Chunk[] }[] = [];
+  from.propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
+  from.propose(1, [
+    {
+      type: "foundMembers",
+      members: [0, 1].map((member) => ({ member, address: `10.0.0.${member}:7100`, journal: `j${member}` })),
+    },
+  ]);
+  const configurations = [
+    { voters: [0, 1], learners: [] },
+    { voters: [0, 1, 2], learners: [] },
+  ];
+  for (const configuration of configurations) {
+    from.give({ type: "reconfigured", ...configuration });
+    from.propose(
+      1,
+      Array.from({ length: 500 }, (_, at) => put(`key-${at}`, "x".repeat(64))),
+    );
+    from.state.unsaved = MUCH;
+    from.propose(1, [put("last", "1")]);
+    while (from.state.saving !== null) from.go("save");
+    snapshots.push(from.saved.at(-1) as { index: number; snapshot: Chunk[] });
+  }
+  const expected = JSON.stringify(from.state.data, flat);
+
+  const to = saver();
+  for (const [at, { index, snapshot }] of snapshots.entries()) {
+    expect(snapshot.length).toBeGreaterThan(1);
+    to.give({ type: "installed", index, snapshot });
+    to.give({ type: "reconfigured", ...(configurations[at] as (typeof configurations)[number]) });
+  }
+  while (to.state.installing !== null || to.state.later.length > 0) to.go("install");
+  expect(JSON.stringify(to.state.data, flat)).toBe(expected);
 });
