@@ -19,8 +19,11 @@ export const PACKAGE = new URL("../index.js", pathToFileURL(CLI)).href;
 type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | null; admin: string };
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
 
-/** Every process that a test started and its children, so that nothing outlives a test that failed. */
-const started = new Set<number>();
+/**
+ * Every process that a test started and its children, by pid, with when it began: nothing outlives a test that failed. Once
+ * it has ended, the system may give its pid to a process of another test, or to one of its threads.
+ */
+const started = new Map<number, string | null>();
 
 export interface Finished {
   readonly code: number | null;
@@ -38,7 +41,7 @@ export class ScriptUnderTest {
 
   constructor(script: string, ...args: string[]) {
     this.child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-    started.add(this.pid);
+    started.set(this.pid, beganAt(this.pid));
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
     });
@@ -108,7 +111,7 @@ export class ClusterUnderTest extends Coterie {
   }
 
   #note(node: number, pid: number): void {
-    started.add(pid);
+    started.set(pid, beganAt(pid));
     this.pids.set(node, pid);
   }
 
@@ -193,6 +196,16 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Of Linux' `/proc`: when it began, in hundredths of a second since the boot. Null if it is gone, or elsewhere. */
+function beganAt(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null; // A name may hold brackets.
+  } catch {
+    return null;
+  }
+}
+
 /** Of Linux' `/proc`: the state, and the time on a processor in hundredths of a second. */
 function conditionOf(pid: number): string {
   try {
@@ -212,10 +225,9 @@ export function parentOf(pid: number): number {
 
 /** For `afterEach`: ends whatever the test has left. */
 export async function endAll(): Promise<void> {
-  for (const pid of started) {
-    if (isAlive(pid)) process.kill(pid, "SIGKILL");
-  }
-  await until("every process has ended", () => [...started].every((pid) => !isAlive(pid)));
+  const left = () => [...started].filter(([pid, began]) => isAlive(pid) && beganAt(pid) === began);
+  for (const [pid] of left()) process.kill(pid, "SIGKILL");
+  await until("every process has ended", () => left().length === 0);
   started.clear();
 }
 
