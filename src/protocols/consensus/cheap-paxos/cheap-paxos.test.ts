@@ -208,8 +208,6 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
   });
 });
 
-describe("cheap-paxos: options", () => {});
-
 /** Both main nodes propose; 2 is the auxiliary. */
 const model = (more: Partial<ExploreOptions<CheapPaxos>> = {}): ExploreOptions<CheapPaxos> => ({
   protocol: cheapPaxos({ window: 2, announces: false }),
