@@ -104,8 +104,7 @@ export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
 
 /** The keys of an interval with their versions, in order. */
 function* within(space: Keyspace, { key, end }: Interval): Iterable<[ByteText, Version[]]> {
-  if (end !== "")
-    return yield* entriesOf(space.keys, key, end === ALL_FROM ? null : end) as Iterable<[ByteText, Version[]]>;
+  if (end !== "") return yield* entriesOf(space.keys, key, end === ALL_FROM ? null : end);
   const versions = lookUp(space.keys, key);
   if (versions !== null) yield [key, versions];
 }
