@@ -150,6 +150,18 @@ const ENTRY_CHARS = 64;
 type State = Replica["state"];
 type Ctx = Context<Replica>;
 
+const initial = (): State => ({
+  index: 0,
+  data: emptyData(),
+  digest: 0,
+  unsaved: 0,
+  saved: 0,
+  saving: null,
+  hasWritten: false,
+  installing: null,
+  later: [],
+});
+
 /** @param machines of the application; may be filled while the service runs. */
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
   const { snapshotChars, chunkChars, ...limits } = replicaOptions.settle(given);
@@ -294,17 +306,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
 
   return {
     name: "replica",
-    init: () => ({
-      index: 0,
-      data: emptyData(),
-      digest: 0,
-      unsaved: 0,
-      saved: 0,
-      saving: null,
-      hasWritten: false,
-      installing: null,
-      later: [],
-    }),
+    init: initial,
     start: forgetWritten,
     command: { decided: inTurn, installed: inTurn, reconfigured: inTurn, query: inTurn, look: inTurn },
     timeout: {
