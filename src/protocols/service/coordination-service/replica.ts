@@ -204,11 +204,6 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     forgetWritten(state, ctx); // The log journals the chunks now, or has rejected them.
   }
 
-  function forgetWritten(state: State, ctx: Ctx): void {
-    if (state.hasWritten) ctx.compact([{ type: "idle" }]);
-    state.hasWritten = false;
-  }
-
   /** Reads the next chunk. */
   function install(state: State, installing: NonNullable<State["installing"]>, ctx: Ctx): void {
     const { index, chunks, reading } = installing;
@@ -221,18 +216,6 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     Object.assign(state, { index, data, digest, unsaved: 0, saved, installing: null });
     tellRestored(state, ctx);
     doLater(state, ctx);
-  }
-
-  function tellRestored({ data }: State, ctx: Ctx): void {
-    ctx.emit({ type: "restored", revision: data.revision });
-    if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
-    const life = data.lives[ctx.self];
-    if (life === undefined) return;
-    const session = sessionOf(data, ctx.self);
-    const replies = session === null ? none : repliesTo(session, 1, session.applied);
-    const isOver = session === null;
-    const told = { life, session: session?.id ?? null, round: 0, ...replies, isOver, isRestored: true };
-    ctx.emit({ type: "answered", ...told });
   }
 
   /** Performs some of the delayed commands, and the rest in later steps. */
@@ -342,6 +325,23 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     costs: [],
     view: ({ index }) => ({ role: `applied ${index}` }),
   };
+}
+
+function forgetWritten(state: State, ctx: Ctx): void {
+  if (state.hasWritten) ctx.compact([{ type: "idle" }]);
+  state.hasWritten = false;
+}
+
+function tellRestored({ data }: State, ctx: Ctx): void {
+  ctx.emit({ type: "restored", revision: data.revision });
+  if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
+  const life = data.lives[ctx.self];
+  if (life === undefined) return;
+  const session = sessionOf(data, ctx.self);
+  const replies = session === null ? none : repliesTo(session, 1, session.applied);
+  const isOver = session === null;
+  const told = { life, session: session?.id ?? null, round: 0, ...replies, isOver, isRestored: true };
+  ctx.emit({ type: "answered", ...told });
 }
 
 interface Replies {
