@@ -166,7 +166,7 @@ export class Zookeeper implements Subject {
     const [writer] = (await this.#connected(leader, 1)) as [ZookeeperConnection];
     const watcher = await this.#connection(other);
     const path = "/watched";
-    await put(watcher, path, "0"); // A server has applied what it acknowledged; others may lag.
+    await put(watcher, path, "0"); // The server has applied a write that it acknowledged; other servers may lag.
     const took: number[] = [];
     const began = performance.now();
     for (let turn = 1; performance.now() - began < ms; turn++) {

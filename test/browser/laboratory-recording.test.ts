@@ -39,7 +39,7 @@ async function failover(file: string): Promise<void> {
   cluster.kill(0, "SIGCONT");
   await cluster.event("resumed");
   await cluster.agreed(2, [0, 1, 2]);
-  // By the cluster itself, which stamps the crash before anybody can notice it.
+  // The cluster stamps the crash before it sends the signal, so the crash is recorded before the next leader.
   await cluster.act({ type: "kill", node: 2 });
   await cluster.agreed(1, [0, 1]);
   await recorded(file, 0, 1);

@@ -20,8 +20,8 @@ type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | nu
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
 
 /**
- * Every process that a test started and its children, by pid, with when it began: nothing outlives a test that failed. Once
- * it has ended, the system may give its pid to a process of another test, or to one of its threads.
+ * The processes that a test started, and their children: pid → start time. They are killed after the test, even if it failed. The
+ * start time is compared first, because the system can reuse the pid of an ended process for a process or thread of another test.
  */
 const started = new Map<number, string | null>();
 
@@ -41,7 +41,7 @@ export class ScriptUnderTest {
 
   constructor(script: string, ...args: string[]) {
     this.child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-    started.set(this.pid, beganAt(this.pid));
+    started.set(this.pid, startTimeOf(this.pid));
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
     });
@@ -111,7 +111,7 @@ export class ClusterUnderTest extends Coterie {
   }
 
   #note(node: number, pid: number): void {
-    started.set(pid, beganAt(pid));
+    started.set(pid, startTimeOf(pid));
     this.pids.set(node, pid);
   }
 
@@ -196,11 +196,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Of Linux' `/proc`: when it began, in hundredths of a second since the boot. Null if it is gone, or elsewhere. */
-function beganAt(pid: number): string | null {
+/** The start time of a process from Linux `/proc`, in clock ticks since boot. Null if it has ended or there is no `/proc`. */
+function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null; // A name may hold brackets.
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null; // The process name may contain brackets.
   } catch {
     return null;
   }
@@ -225,9 +225,9 @@ export function parentOf(pid: number): number {
 
 /** For `afterEach`: ends whatever the test has left. */
 export async function endAll(): Promise<void> {
-  const left = () => [...started].filter(([pid, began]) => isAlive(pid) && beganAt(pid) === began);
-  for (const [pid] of left()) process.kill(pid, "SIGKILL");
-  await until("every process has ended", () => left().length === 0);
+  const running = () => [...started].filter(([pid, startTime]) => isAlive(pid) && startTimeOf(pid) === startTime);
+  for (const [pid] of running()) process.kill(pid, "SIGKILL");
+  await until("every process has ended", () => running().length === 0);
   started.clear();
 }
 
