@@ -78,7 +78,6 @@ const slowest = [
   "test/engines/real/zookeeper.test.ts",
   "test/engines/real/etcd.test.ts",
   "test/engines/real/postgres.test.ts",
-  "test/engines/real/campaign.test.ts",
   "test/commands/bench.test.ts",
   "test/e2e/etcd-clients-soak.test.ts",
 ];

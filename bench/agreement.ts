@@ -1,20 +1,35 @@
 /**
- * PBFT beside Raft on the same frame: members in processes of their own on loopback, with journals, and a client at each of them that has
- * one command under way. In turn, in one run, at 4 and 7 members: commands a second with all clients, how long one client
- * alone waits, and how long nobody is answered when the leader is killed under load. Medians with least and most, and PBFT's share of Raft's. Then what its signatures cost.
+ * PBFT next to Raft: members in processes of their own on loopback, with journals, and a client at each of them that has one command
+ * under way. In turn, in one run, at 4 and 7 members: commands a second with all clients, how long one client alone waits, and how
+ * long no client is answered when the leader is killed under load. Then the price of PBFT's signatures.
  *
- *     node build/bench/agreement.js [--nodes 4 --quick]
+ *     npx coterie bench agreement [--nodes 4 --quick]
  */
+import { generateKeyPairSync } from "node:crypto";
 import { loadavg } from "node:os";
-import { AgreementGroup, type Load } from "./agreement/group.ts";
-import { measureSignatures, signaturesOfOneDecision } from "./agreement/signatures.ts";
-import { beforeSignalsEnd, commandLine } from "./command-line.ts";
-import { median, spread } from "./figures.ts";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Bench } from "tinybench";
+import { replicated } from "../src/protocols/consensus/family/systems.ts";
+import { type Pbft, type PbftOptions, pbft } from "../src/protocols/consensus/pbft/pbft.ts";
+import { contexts, withContext } from "../src/protocols/contexts.ts";
+import { protocolNamed } from "../src/protocols/index.ts";
+import { makeKeys, needsKeys } from "../src/runtime/member-keys.ts";
+import { ed25519 } from "../src/runtime/signatures.ts";
+import { simulation } from "../src/sim/index.ts";
+import { NodeCluster } from "./cluster/coterie.ts";
+import { beforeSignalsEnd, commandLine, progress } from "./command-line.ts";
+import { loadOf, type Throughput } from "./load.ts";
+import { printRows, type Row, Rows } from "./results.ts";
+import { eventually, Processes } from "./workers.ts";
 
-/** With fewer, PBFT does not go on without one. */
+/** With fewer, PBFT does not continue without one. */
 const FAULT_TOLERANT = 4;
 const PROTOCOLS = ["pbft", "raft"] as const;
 type Name = (typeof PROTOCOLS)[number];
+const PATIENCE_MS = 60_000;
+/** How long clients request before the leader is killed. */
+const LOADED_MS = 500;
 
 const { values, amount, whole, wholes } = commandLine(
   "agreement",
@@ -32,71 +47,158 @@ const rounds = whole("rounds", values.rounds ?? (values.quick ? "1" : "5"), 1, 1
 const ms = amount("seconds", values.seconds ?? (values.quick ? "0.3" : "2"), 60) * 1_000;
 const sizes = wholes("nodes", values.nodes, 1, 16);
 
-beforeSignalsEnd(() => AgreementGroup.endAll());
+/** Starts members that each run the replicated log, and waits until every member answers. */
+async function started(protocol: Name, count: number): Promise<NodeCluster> {
+  const fields = { protocol, options: { machine: { kind: "counter" } } };
+  const cluster = await NodeCluster.start({ count, fields }, (folder, ids) => {
+    if (!needsKeys(protocolNamed(protocol).node())) return {};
+    const keys = { own: join(folder, "{id}.key"), all: join(folder, "{id}.pub") };
+    makeKeys(keys, ids);
+    return { keys };
+  });
+  for (const id of cluster.ids)
+    await eventually(`an answer of member ${id} of ${protocol}`, () => added(cluster, id).catch(() => null));
+  return cluster;
+}
 
-interface Row {
-  readonly nodes: number;
-  readonly what: string;
-  readonly unit: "/s" | "ms";
-  readonly pbft: number[];
-  readonly raft: number[];
+/** One command, at that member over HTTP. @returns null if the member refused it */
+async function added(cluster: NodeCluster, id: number): Promise<true | null> {
+  const answer = await fetch(`http://${cluster.address(id, 1)}/request`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "client", body: { type: "execute", operation: "add 1" } }),
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
+  const { body } = (await answer.json()) as { body?: { type: string } };
+  return body?.type === "result" ? true : null;
+}
+
+const leaderOf = (cluster: NodeCluster): Promise<number> =>
+  cluster.leader(({ leader }: { leader: number | null }) => leader);
+
+/** A client at each of these members, which requests one command after the other. */
+async function load(cluster: NodeCluster, ids: readonly number[], forMs: number): Promise<Throughput> {
+  const found = await loadOf(ids.length, forMs, async (client) => {
+    if ((await added(cluster, ids[client] as number)) === null) throw new Error("refused");
+  });
+  if (found.errors > 0) throw new Error(`${found.errors} commands were refused`);
+  return found;
+}
+
+/**
+ * Kills the leader while clients of the others have requests under way.
+ * @returns the longest time without any answer, until each of the others has answered a request that came after the kill
+ */
+async function failOver(cluster: NodeCluster): Promise<number> {
+  const leader = await leaderOf(cluster);
+  let killedAt = Number.POSITIVE_INFINITY;
+  const answeredAt: number[] = [];
+  const untilAnswered = async (id: number): Promise<void> => {
+    for (let requestedAt = 0; requestedAt <= killedAt; ) {
+      requestedAt = performance.now();
+      if ((await added(cluster, id)) !== null) answeredAt.push(performance.now());
+    }
+  };
+  const answered = Promise.all(cluster.ids.filter((id) => id !== leader).map(untilAnswered));
+  await sleep(LOADED_MS);
+  cluster.signal(String(leader), "SIGKILL");
+  killedAt = performance.now();
+  await answered;
+  const after = [killedAt, ...answeredAt.filter((at) => at > killedAt).sort((a, b) => a - b)];
+  return Math.max(...after.slice(1).map((at, index) => at - (after[index] as number)));
 }
 
 /** All clients at once, then one alone, at a member that leads. */
-async function rowsOf(nodes: number): Promise<Row[]> {
-  const rows: Row[] = [
-    { nodes, what: `${nodes} clients`, unit: "/s", pbft: [], raft: [] },
-    { nodes, what: `${nodes} clients, p50`, unit: "ms", pbft: [], raft: [] },
-    { nodes, what: "1 client, p50", unit: "ms", pbft: [], raft: [] },
-    { nodes, what: "1 client, p99", unit: "ms", pbft: [], raft: [] },
-    { nodes, what: "leader killed", unit: "ms", pbft: [], raft: [] },
-  ];
-  const groups: [Name, AgreementGroup][] = [];
-  try {
-    for (const name of PROTOCOLS) groups.push([name, await AgreementGroup.of(name, nodes)]);
-    for (let round = 0; round <= rounds; round++)
-      for (const [name, group] of groups) {
-        process.stderr.write(`${nodes} members, round ${round} of ${rounds}: ${name}\n`);
-        const lastingMs = round === 0 ? ms / 4 : ms;
-        const all = await group.load(group.ids, lastingMs);
-        const one = await group.load([await group.leader()], lastingMs);
-        if (round > 0) note(rows, name, all, one); // Before that it warms up.
-      }
-  } finally {
-    for (const [, group] of groups) group.end();
-  }
+async function rowsOf(nodes: number): Promise<readonly Row[]> {
+  const rows = new Rows(`N = ${nodes}`);
+  const clusters: [Name, NodeCluster][] = [];
+  for (const name of PROTOCOLS) clusters.push([name, await started(name, nodes)]);
+  for (let round = 0; round <= rounds; round++)
+    for (const [name, cluster] of clusters) {
+      progress(`${nodes} members, round ${round} of ${rounds}: ${name}`);
+      const forMs = round === 0 ? ms / 4 : ms;
+      const all = await load(cluster, cluster.ids, forMs);
+      const one = await load(cluster, [await leaderOf(cluster)], forMs);
+      if (round === 0) continue; // It warms up.
+      rows.add(`${nodes} clients`, "/s", all.perSecond, name);
+      rows.add(`${nodes} clients, p50`, "ms", all.p50, name);
+      rows.add("1 client, p50", "ms", one.p50, name);
+      rows.add("1 client, p99", "ms", one.p99, name);
+    }
+  for (const [, cluster] of clusters) cluster.end();
   for (let round = 1; nodes >= FAULT_TOLERANT && round <= rounds; round++)
     for (const name of PROTOCOLS) {
-      process.stderr.write(`${nodes} members, the leader is killed, ${round} of ${rounds}: ${name}\n`);
-      const group = await AgreementGroup.of(name, nodes);
-      try {
-        rows.at(-1)?.[name].push(await group.failover());
-      } finally {
-        group.end();
-      }
+      progress(`${nodes} members, the leader is killed, ${round} of ${rounds}: ${name}`);
+      const cluster = await started(name, nodes);
+      rows.add("leader killed", "ms", await failOver(cluster), name);
+      cluster.end();
     }
-  return rows.filter(({ pbft }) => pbft.length > 0);
+  progress("");
+  return rows.all;
 }
 
-function note(rows: readonly Row[], name: Name, all: Load, one: Load): void {
-  for (const [at, figure] of [all.perSecond, all.p50, one.p50, one.p99].entries()) rows[at]?.[name].push(figure);
+/** How many signatures one command takes, which the primary's client requests, at all replicas together. */
+function signaturesOfOneDecision(nodes: number): { readonly signed: number; readonly verified: number } {
+  const counts = { signed: 0, verified: 0 };
+  const counting = contexts(({ signatures }) => ({
+    signatures: {
+      sign(text) {
+        counts.signed += 1;
+        return signatures.sign(text);
+      },
+      isSigned(by, text, signature) {
+        counts.verified += 1;
+        return signatures.isSigned(by, text, signature);
+      },
+    },
+  }));
+  const counted = (options?: Partial<PbftOptions>): ReturnType<typeof pbft> => withContext(pbft(options), counting);
+  const ids = Array.from({ length: nodes }, (_, id) => id);
+  const sim = simulation({
+    protocol: replicated<Pbft, Partial<PbftOptions>>(counted),
+    nodes: ids,
+    seed: 1,
+    delayMs: 10,
+  });
+  for (const id of ids) sim.start(id);
+  sim.command(0, { type: "client", body: { type: "use", commands: 1 } });
+  sim.run(1_000);
+  return counts;
 }
 
-const digits = ({ unit }: Row): number => (unit === "ms" ? 2 : 0);
+/** Microseconds each, of a text as long as a prepare. */
+function measureSignatures(times: number): { readonly signUs: number; readonly verifyUs: number } {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const { sign, isSigned } = ed25519({ own: privateKey, all: new Map([[0, publicKey]]) });
+  const text = JSON.stringify(["prepare", 0, { digest: "x".repeat(64), sequence: 1, view: 0 }]);
+  const signature = sign(text);
+  const bench = new Bench({ iterations: times, time: 0, throws: true })
+    .add("sign", () => sign(text))
+    .add("verify", () => isSigned(0, text, signature));
+  const [signUs = 0, verifyUs = 0] = bench
+    .runSync()
+    .map(({ result }) => ("latency" in result ? result.latency.p50 * 1_000 : Number.NaN));
+  return { signUs, verifyUs };
+}
 
+beforeSignalsEnd(() => Processes.endAll());
 try {
-  const before = loadavg()[0] ?? 0;
+  const loadBefore = loadavg()[0] ?? 0;
   const rows: Row[] = [];
   for (const nodes of sizes) rows.push(...(await rowsOf(nodes)));
   const cost = measureSignatures(values.quick ? 500 : 5_000);
   const counts = sizes.map((nodes) => ({ nodes, ...signaturesOfOneDecision(nodes) }));
-  if (values.json) console.log(JSON.stringify({ loadBefore: before, rows, signatures: { ...cost, counts } }, null, 2));
+  if (values.json) console.log(JSON.stringify({ loadBefore, rows, signatures: { ...cost, counts } }, null, 2));
   else {
-    console.log(`load of the machine before: ${before.toFixed(1)}\n`);
-    for (const row of rows)
-      console.log(
-        `N = ${row.nodes}  ${`${row.what}, ${row.unit}`.padEnd(18)}  PBFT ${spread(row.pbft, digits(row)).padEnd(28)}Raft ${spread(row.raft, digits(row)).padEnd(28)}${(median(row.pbft) / median(row.raft)).toFixed(2)} times Raft's`,
+    console.log(`load of the machine before: ${loadBefore.toFixed(1)}`);
+    for (const nodes of sizes) {
+      const title = `N = ${nodes}`;
+      printRows(
+        title,
+        rows.filter(({ section }) => section === title),
+        "pbft",
       );
+    }
     console.log(`\nEd25519: ${cost.signUs.toFixed(0)} µs to sign, ${cost.verifyUs.toFixed(0)} µs to verify`);
     for (const { nodes, signed, verified } of counts) {
       const total = (signed * cost.signUs + verified * cost.verifyUs) / 1_000;
@@ -105,10 +207,7 @@ try {
       );
     }
   }
-} catch (error) {
-  console.error(`coterie bench agreement: ${(error as Error).message}`);
-  process.exitCode = 1;
 } finally {
-  AgreementGroup.endAll();
+  Processes.endAll();
 }
 process.exit();

@@ -1,5 +1,5 @@
 /**
- * Exhaustive exploration beside SPIN: the same transition systems (`models/*.pml`, `src/check/models`), each explored to
+ * Exhaustive exploration next to SPIN: the same transition systems (`models/*.pml`, `src/check/models`), each explored to
  * the end by both in turn, every time in a process of its own. Seconds are those of the whole process, with the start of
  * Node on our side and without compiling on SPIN's; memory is the greatest resident set.
  *
@@ -9,13 +9,12 @@ import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ExploreOptions, explore } from "../src/check/explore.ts";
-import { ringModel } from "../src/check/models/chang-roberts.ts";
-import { mutexModel } from "../src/check/models/ricart-agrawala.ts";
+import { mutexModel, ringModel } from "../src/check/reference-models.ts";
 import { commandLine } from "./command-line.ts";
-import { median, spread } from "./figures.ts";
+import { inTurns, median, printTable, spread } from "./results.ts";
+import { checkoutFile, ownFile } from "./workers.ts";
 
 type System = "chang-roberts" | "ricart-agrawala";
 
@@ -46,15 +45,12 @@ interface Run {
   readonly states: number;
   readonly transitions: number;
   readonly seconds: number;
-  /** Null where it cannot be told. */
+  /** Null if it is not known. */
   readonly megabytes: number | null;
 }
 
 const run = promisify(execFile);
-const self = fileURLToPath(import.meta.url);
-const models = ["models/", "../../bench/models/"]
-  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
-  .find((path) => existsSync(path)) as string;
+const models = checkoutFile("bench/models");
 const TIME = "/usr/bin/time";
 
 function model({ system, size: [nodes = 0, entries = 0] }: Pick<Row, "system" | "size">): ExploreOptions<never> {
@@ -66,15 +62,16 @@ async function timed(
   args: readonly string[],
 ): Promise<{ output: string; seconds: number; rss: number | null }> {
   const began = performance.now();
-  const canTell = existsSync(TIME);
-  const [command, all] = canTell ? [TIME, ["-f", "%M", file, ...args]] : [file, [...args]];
+  const canMeasure = existsSync(TIME);
+  const [command, all] = canMeasure ? [TIME, ["-f", "%M", file, ...args]] : [file, [...args]];
   const { stdout, stderr } = await run(command, all, { maxBuffer: 1 << 26 });
   const seconds = (performance.now() - began) / 1_000;
-  return { output: stdout, seconds, rss: canTell ? Number(stderr.trim().split("\n").at(-1)) / 1_024 : null };
+  return { output: stdout, seconds, rss: canMeasure ? Number(stderr.trim().split("\n").at(-1)) / 1_024 : null };
 }
 
 async function ours({ system, size }: Row): Promise<Run> {
-  const { output, seconds } = await timed(process.execPath, [self, "--explore", [system, ...size].join()]);
+  const words = [ownFile("check"), "--explore", [system, ...size].join()];
+  const { output, seconds } = await timed(process.execPath, words);
   const { states, transitions, megabytes } = JSON.parse(output);
   return { states, transitions, seconds, megabytes };
 }
@@ -112,7 +109,7 @@ function isThere(command: string): boolean {
     execFileSync(command, ["--version"], { stdio: "ignore" });
     return true;
   } catch (error) {
-    // SPIN knows no --version and says so by its exit code.
+    // SPIN has no --version and fails by its exit code.
     return (error as NodeJS.ErrnoException).code !== "ENOENT";
   }
 }
@@ -124,75 +121,40 @@ interface Comparison extends Row {
 }
 
 async function compare(row: Row, rounds: number, folder: string | null): Promise<Comparison> {
-  const found: { ours: Run[]; spins: Run[] } = { ours: [], spins: [] };
-  for (let round = 0; round < rounds; round++) {
-    console.error(`${row.system} ${row.size.join()}: round ${round + 1} of ${rounds}`);
-    found.ours.push(await ours(row));
-    if (folder !== null) found.spins.push(await spins(row, folder));
-  }
-  const isExact = [...found.ours, ...found.spins].every(
-    ({ states, transitions }) => states === row.states && transitions === row.transitions,
-  );
-  return { ...row, ...found, isExact };
+  const measurements = folder === null ? {} : { spins: () => spins(row, folder) };
+  const about = `${row.system} ${row.size.join()}: `;
+  const found = await inTurns<string, Run>(rounds, { ours: () => ours(row), ...measurements }, { about, warmUps: 0 });
+  const isExact = Object.values(found)
+    .flat()
+    .every(({ states, transitions }) => states === row.states && transitions === row.transitions);
+  return { ...row, ours: found.ours ?? [], spins: found.spins ?? [], isExact };
 }
 
-function seconds(runs: readonly Run[]): string {
-  if (runs.length === 0) return "–";
-  return spread(
-    runs.map((each) => each.seconds),
-    2,
-  );
+function cellsOf({ system, size, states, transitions, ours, spins, isExact }: Comparison): string[] {
+  const seconds = (runs: readonly Run[]): string =>
+    runs.length === 0 ? "–" : spread(runs.map((each) => each.seconds));
+  const megabytes = (runs: readonly Run[]): string => {
+    const all = runs.flatMap((each) => each.megabytes ?? []);
+    return all.length === 0 ? "–" : Math.max(...all).toFixed(0);
+  };
+  const ratios = spins.map((each, round) => each.seconds / (ours[round] as Run).seconds);
+  return [
+    `${system} ${size.join()}`,
+    ...[states, transitions].map((count) => count.toLocaleString("en")),
+    ...[ours, spins].flatMap((runs) => [seconds(runs), megabytes(runs)]),
+    ratios.length === 0 ? "–" : median(ratios).toFixed(2),
+    isExact ? "exact" : "DIFFER",
+  ];
 }
 
-function megabytes(runs: readonly Run[]): string {
-  const all = runs.flatMap((each) => each.megabytes ?? []);
-  return all.length === 0 ? "–" : Math.max(...all).toFixed(0);
-}
-
-/** SPIN's time in multiples of ours, round by round. */
-function ratio({ ours, spins }: Comparison): string {
-  if (spins.length === 0) return "–";
-  return median(ours.map((each, i) => (spins[i] as Run).seconds / each.seconds)).toFixed(2);
-}
-
-function table(comparisons: readonly Comparison[]): string {
-  const head = ["system", "states", "transitions", "Coterie s", "MB", "SPIN s", "MB", "SPIN / Coterie", "counts"];
-  const lines = comparisons.map((each) => [
-    `${each.system} ${each.size.join()}`,
-    each.states.toLocaleString("en"),
-    each.transitions.toLocaleString("en"),
-    seconds(each.ours),
-    megabytes(each.ours),
-    seconds(each.spins),
-    megabytes(each.spins),
-    ratio(each),
-    each.isExact ? "exact" : "DIFFER",
-  ]);
-  const widths = head.map((_, column) => Math.max(...[head, ...lines].map((line) => (line[column] as string).length)));
-  return [head, ...lines]
-    .map((line) =>
-      line
-        .map((cell, column) =>
-          column === 0 ? cell.padEnd(widths[0] as number) : cell.padStart(widths[column] as number),
-        )
-        .join("  "),
-    )
-    .join("\n");
-}
-
-/** @throws Error if a count is not what it must be. */
-export async function benchCheck(args: readonly string[]): Promise<void> {
-  const { values } = commandLine(
-    "check",
-    {
-      quick: { help: "models of up to a million states, one round each" },
-      rounds: { such: "<n>", help: "how often each model is explored, in turns" },
-      json: { help: "the figures as JSON" },
-      explore: { such: "<n>", help: null }, // For its own process.
-    },
-    { args },
-  );
-  if (values.explore !== undefined) return exploreAlone(values.explore);
+const { values } = commandLine("check", {
+  quick: { help: "models of up to a million states, one round each" },
+  rounds: { such: "<n>", help: "how often each model is explored, in turns" },
+  json: { help: "the figures as JSON" },
+  explore: { such: "<n>", help: null }, // For its own process.
+});
+if (values.explore !== undefined) exploreAlone(values.explore);
+else {
   const hasSpin = isThere("spin") && isThere("gcc");
   if (!hasSpin) console.error("spin or gcc is not installed: Coterie runs alone");
   const folder = hasSpin ? mkdtempSync(join(tmpdir(), "coterie-bench-")) : null;
@@ -206,9 +168,11 @@ export async function benchCheck(args: readonly string[]): Promise<void> {
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true });
   }
+  const head = ["system", "states", "transitions", "Coterie s", "MB", "SPIN s", "MB", "SPIN / Coterie", "counts"];
   if (values.json) console.log(JSON.stringify(comparisons, null, 2));
-  else console.log(`whole processes, seconds as median [min–max], the greatest resident set\n\n${table(comparisons)}`);
+  else {
+    console.log("whole processes, seconds as median [min–max], the greatest resident set");
+    printTable([head, ...comparisons.map(cellsOf)]);
+  }
   if (comparisons.some(({ isExact }) => !isExact)) throw new Error("expected the counts of the models, got others");
 }
-
-if (process.argv[1] === self) await benchCheck(process.argv.slice(2));

@@ -7,16 +7,13 @@
  *     node build/bench/cluster.js [--only writes --quick]
  */
 import { Coterie } from "./cluster/coterie.ts";
-import { CoterieServingEtcd } from "./cluster/coterie-etcd.ts";
-import { Etcd, etcdMissing } from "./cluster/etcd.ts";
-import { failOver } from "./cluster/fail-over.ts";
-import { OURS, type Row, Rows, shown } from "./cluster/figures.ts";
+import { CoterieServingEtcd, Etcd, etcdMissing } from "./cluster/etcd.ts";
 import { Redis, redisVersion } from "./cluster/redis.ts";
-import { Servers } from "./cluster/servers.ts";
-import type { EtcdWork, Loaded, Subject } from "./cluster/subject.ts";
+import { type EtcdWork, failOver, type LedSystem, type System } from "./cluster/system.ts";
 import { isZookeeperInstalled, Zookeeper } from "./cluster/zookeeper.ts";
-import { beforeSignalsEnd, commandLine, isWatched, progress } from "./command-line.ts";
-import { Group } from "./services/group.ts";
+import { beforeSignalsEnd, commandLine, progress } from "./command-line.ts";
+import { OURS, printRows, type Row, Rows } from "./results.ts";
+import { Processes } from "./workers.ts";
 
 /** By what the members are loaded: `join()` in one of them, or etcd's API. */
 const SECTIONS_OF = {
@@ -68,11 +65,7 @@ const api = isApi(values.api) ? values.api : refuse(`expected --api to be join o
 const known: readonly Section[] = SECTIONS_OF[api];
 const sections = values.only === undefined ? known : someOf("only", values.only, known);
 
-const endAll = (): void => {
-  Group.endAll();
-  Servers.endAll();
-};
-beforeSignalsEnd(endAll);
+beforeSignalsEnd(() => Processes.endAll());
 
 const works: Readonly<Record<LoadSection, EtcdWork>> = {
   writes: "write",
@@ -83,7 +76,7 @@ const works: Readonly<Record<LoadSection, EtcdWork>> = {
   watches: "watch",
 };
 
-async function loads(section: LoadSection, systems: readonly Loaded<EtcdWork>[]): Promise<Rows> {
+async function loads(section: LoadSection, systems: readonly System<EtcdWork>[]): Promise<Rows> {
   const rows = new Rows(section);
   const work = works[section];
   for (let round = 0; round <= rounds; round++) {
@@ -94,40 +87,25 @@ async function loads(section: LoadSection, systems: readonly Loaded<EtcdWork>[])
         if (errors > 0) throw new Error(`${system.name}: ${errors} ${section} failed`);
         if (round === 0) continue; // It warms up.
         const what = section === "watches" ? "from a write to a watcher of another member" : `${inFlight} in flight`;
-        if (section !== "watches") rows.add(system.name, what, "/s", perSecond);
-        rows.add(system.name, `${what}, p50`, "ms", p50);
-        rows.add(system.name, `${what}, p99`, "ms", p99);
+        if (section !== "watches") rows.add(what, "/s", perSecond, system.name);
+        rows.add(`${what}, p50`, "ms", p50, system.name);
+        rows.add(`${what}, p99`, "ms", p99, system.name);
       }
     }
   }
-  for (const system of systems) rows.add(system.name, "memory of all members", "MiB", system.residentBytes() / MIB);
+  for (const system of systems) rows.add("memory of all members", "MiB", system.residentBytes() / MIB, system.name);
   return rows;
 }
 
-async function failOvers(systems: readonly Subject[]): Promise<Rows> {
+async function failOvers(systems: readonly LedSystem[]): Promise<Rows> {
   const rows = new Rows("fail-over");
   for (let round = 1; round <= rounds; round++)
-    for (const deed of ["SIGKILL", "SIGSTOP"] as const)
+    for (const signal of ["SIGKILL", "SIGSTOP"] as const)
       for (const system of systems) {
-        progress(`fail-over, round ${round} of ${rounds}: ${system.name}, ${deed}`);
-        rows.add(system.name, `${deed} of the leader until the next write`, "ms", await failOver(system, deed));
+        progress(`fail-over, round ${round} of ${rounds}: ${system.name}, ${signal}`);
+        rows.add(`${signal} of the leader until the next write`, "ms", await failOver(system, signal), system.name);
       }
   return rows;
-}
-
-function print(section: Section, rows: readonly Row[]): void {
-  const peers = [...new Set(rows.flatMap(({ figures }) => Object.keys(figures)))].filter((name) => name !== OURS);
-  const head = [section, OURS, ...peers.flatMap((peer) => [peer, "times"])];
-  const lines = [head, ...rows.map((row) => shown(row, peers))];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] as string).length)));
-  console.log();
-  for (const line of lines)
-    console.log(
-      line
-        .map((cell, at) => cell.padEnd((widths[at] as number) + 2))
-        .join("")
-        .trimEnd(),
-    );
 }
 
 /** Why a peer cannot be measured here; null if it can. */
@@ -146,21 +124,21 @@ async function chosenPeers(): Promise<readonly Peer[]> {
   for (const peer of (asked as readonly Peer[] | undefined) ?? PEERS) {
     const why = await missing(peer);
     if (why === null) chosen.push(peer);
-    else if (asked === undefined) progress(`without a peer: ${why}\n`);
+    else if (asked === undefined) console.error(`without a peer: ${why}`);
     else refuse(why);
   }
   return chosen;
 }
 
 interface Systems {
-  readonly systems: readonly Loaded<EtcdWork>[];
+  readonly systems: readonly System<EtcdWork>[];
   /** Those of them that have a leader which can fail. */
-  readonly led: readonly Subject[];
+  readonly led: readonly LedSystem[];
 }
 
 async function byJoin(): Promise<Systems> {
   const peers = await chosenPeers();
-  const led: Subject[] = [await Coterie.start()];
+  const led: LedSystem[] = [await Coterie.start()];
   if (peers.includes("etcd")) led.push(await Etcd.start());
   if (peers.includes("zookeeper")) led.push(await Zookeeper.start());
   return { systems: peers.includes("redis") ? [...led, await Redis.start()] : led, led };
@@ -178,13 +156,13 @@ try {
   for (const section of sections) {
     const able = section === "watches" ? systems.filter(({ hasWatches }) => hasWatches !== false) : systems;
     const { all: rows } = section === "fail-over" ? await failOvers(led) : await loads(section, able);
-    if (isWatched) progress("");
+    progress("");
     all.push(...rows);
-    if (!values.json) print(section, rows);
+    if (!values.json) printRows(section, rows);
   }
   const peers = systems.map(({ name }) => name).filter((name) => name !== OURS);
   if (values.json) console.log(JSON.stringify({ peers, rows: all }, null, 2));
 } finally {
-  endAll();
+  Processes.endAll();
 }
 process.exit();

@@ -1,11 +1,10 @@
-/** The command line of a benchmark: each word stands once, with its line of the help. */
-import { type ParseArgsConfig, parseArgs } from "node:util";
-import { fitted, wrapped } from "../src/experiment/paragraph.ts";
+/** The command line of a benchmark: each option with its line of the help. */
+import { Command, Option } from "commander";
 
 interface Word {
   /** Null: it is not for people. */
   readonly help: string | null;
-  /** How its value looks, such as `3,5`; a word that has none is a switch. */
+  /** An example of its value, such as `3,5`; a word without one is a switch. */
   readonly such?: string;
   readonly default?: string;
 }
@@ -18,48 +17,44 @@ type Values<W extends Readonly<Record<string, Word>>> = {
     : boolean;
 };
 
-interface Besides {
-  /** Comes last in the help. */
-  readonly note?: string;
-  /** What stands between the name and the options, in the help. */
-  readonly positionals?: string;
-  readonly args?: readonly string[];
-}
-
-export interface CommandLine<W extends Readonly<Record<string, Word>>> {
+interface CommandLine<W extends Readonly<Record<string, Word>>> {
   readonly values: Values<W>;
   readonly positionals: readonly string[];
-  /** Says what is wrong, and ends. */
+  /** Reports a wrong argument, and ends. */
   refuse(message: string): never;
   someOf<T extends string>(word: keyof W, text: string, known: readonly T[]): T[];
   whole(word: keyof W, text: string, least: number, most: number): number;
   wholes(word: keyof W, text: string, least: number, most: number): number[];
-  /** Not 0, and not only whole. */
+  /** Above 0, and not only whole. */
   amount(word: keyof W, text: string, most: number): number;
+}
+
+interface More {
+  /** The last paragraph of the help. */
+  readonly note?: string;
+  /** Before the options, in the help. */
+  readonly positionals?: string;
 }
 
 /** Reads it, or prints the help and ends. */
 export function commandLine<const W extends Readonly<Record<string, Word>>>(
   name: string,
   words: W,
-  { note, positionals, args = process.argv.slice(2) }: Besides = {},
+  { note, positionals }: More = {},
 ): CommandLine<W> {
-  const options = Object.entries(words).map(([word, { such, default: usual }]) => {
-    if (such === undefined) return [word, { type: "boolean" as const, default: false }];
-    return [word, { type: "string" as const, ...(usual === undefined ? {} : { default: usual }) }];
-  });
-  const help = { type: "boolean" as const, default: false };
-  const given = parseArgs({
-    args: [...args],
-    options: { ...Object.fromEntries(options), help } as NonNullable<ParseArgsConfig["options"]>,
-    allowPositionals: positionals !== undefined,
-  });
-  if (given.values.help === true) {
-    const title = positionals === undefined ? name : `${name} ${positionals}`;
-    console.log(`Usage: coterie bench ${title} [options]\n\nOptions:\n${rows(words)}`);
-    if (note !== undefined) console.log(`\n${fitted(note)}`);
-    process.exit(0);
+  const command = new Command(`coterie bench ${name}`).exitOverride(({ exitCode }) =>
+    process.exit(exitCode === 0 ? 0 : 2),
+  );
+  if (positionals !== undefined) command.usage(`${positionals} [options]`).argument("[words...]");
+  const values: Record<string, unknown> = {};
+  for (const [word, { such, help, default: usual }] of Object.entries(words)) {
+    const flags = such === undefined ? `--${word}` : `--${word} <${such.replace(/^<(.*)>$/, "$1")}>`;
+    command.addOption(new Option(flags, help ?? "").hideHelp(help === null));
+    values[word] = such === undefined ? false : usual;
   }
+  command.helpOption("--help", "this text");
+  if (note !== undefined) command.addHelpText("after", `\n${note}`);
+  Object.assign(values, command.parse().opts());
   function refuse(message: string): never {
     console.error(`coterie bench ${name}: ${message}`);
     process.exit(2);
@@ -70,8 +65,8 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
   const isWhole = (value: number, least: number, most: number): boolean =>
     Number.isInteger(value) && value >= least && value <= most;
   return {
-    values: given.values as Values<W>,
-    positionals: given.positionals,
+    values: values as Values<W>,
+    positionals: command.args,
     refuse,
     someOf<T extends string>(word: keyof W, text: string, known: readonly T[]) {
       const stray = text.split(",").find((each) => !known.some((one) => one === each));
@@ -99,29 +94,20 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
   };
 }
 
-function rows(words: Readonly<Record<string, Word>>): string {
-  const all: [string, Word][] = [...Object.entries(words), ["help", { help: "this text" }]];
-  return all
-    .flatMap(([word, { such = "", help }]) =>
-      help === null ? [] : `  ${`--${word} ${such}`.trimEnd().padEnd(18)}${wrapped(help, 20)}`,
-    )
-    .join("\n");
-}
-
-/** What is to be done before a signal ends the process. */
-export function beforeSignalsEnd(deed: () => void): void {
+/** Calls this before a signal ends the process. */
+export function beforeSignalsEnd(cleanUp: () => void): void {
   for (const [signal, code] of [
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const)
     process.once(signal, () => {
-      deed();
+      cleanUp();
       process.exit(code);
     });
 }
 
-/** Whether a person sees how far it has come: on one line then, which each text replaces. */
-export const isWatched = process.stderr.isTTY;
-export const progress = (text: string): void => {
-  process.stderr.write(isWatched ? `\r\x1b[K${text}` : `${text}\n`);
-};
+/** Shows how far a measurement has come: on a terminal in one line that each text replaces, and an empty text clears. */
+export function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  else if (text !== "") process.stderr.write(`${text}\n`);
+}

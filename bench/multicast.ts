@@ -1,20 +1,23 @@
 /**
- * What each order of a channel costs: messages per second and delay, beside a bare fan-out over `node:net` and `node:dgram` of
+ * What each order of a channel costs: messages per second and delay, next to a bare fan-out over `node:net` and `node:dgram` of
  * the same messages in the same run. A message counts when every member has delivered it: a round ends when all that was sent
  * has arrived everywhere. Rounds of all ways in turn, after one that warms up; medians, and ratios to bare `net`.
  *
- *     node build/bench/multicast.js [--processes 3 --order total --seconds 2]
+ *     npx coterie bench multicast [--processes 3 --order total --seconds 2]
  */
+import { join } from "node:path";
 import type { Order, Transport } from "../src/cluster/services/channel-api.ts";
-import { commandLine } from "./command-line.ts";
-import { type Cell, type Figure, type Named, planned, sameOrder, say, title } from "./multicast/figures.ts";
-import { Group } from "./multicast/group.ts";
+import { beforeSignalsEnd, commandLine } from "./command-line.ts";
+import { type MemberOptions, sameOrder, type Way } from "./multicast/carriers.ts";
+import type { Calls } from "./multicast/member.ts";
+import { inTurns, median, printTable, quantile, spread } from "./results.ts";
+import { freePorts, Processes, Workers } from "./workers.ts";
 
 const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 /** With these every member delivers the same sequence. */
 const TOTAL: readonly Order[] = ["total", "causal-total"];
 const TRANSPORTS: readonly Transport[] = ["tcp", "udp"];
-const SENDERS: readonly Cell["senders"][] = ["one", "all"];
+const SENDERS = ["one", "all"] as const;
 const MAX_PROCESSES = 32;
 const MAX_BYTES = 60_000;
 /** How often a sender sends while delays are measured. */
@@ -42,100 +45,148 @@ const ms = amount("seconds", values.seconds, 60) * 1_000;
 const rounds = whole("rounds", values.rounds, 1, 100);
 const sizes = wholes("processes", values.processes, 2, MAX_PROCESSES);
 const lengths = wholes("bytes", values.bytes, 32, MAX_BYTES);
-const senders = someOf("senders", values.senders, SENDERS);
+const orders = someOf("order", values.order, ORDERS);
+const transports = someOf("transport", values.transport, TRANSPORTS);
 
-function channels(): Named[] {
-  const [orders, transports] = [
-    someOf("order", values.order, ORDERS),
-    someOf("transport", values.transport, TRANSPORTS),
-  ];
-  return orders.flatMap((order) =>
-    transports.map((transport) => ({
-      name: `${order} ${transport}`,
-      isTotal: TOTAL.includes(order),
-      way: { kind: "channel" as const, name: `${order}-${transport}`, options: { order, transport } },
-    })),
-  );
+interface Cell {
+  readonly processes: number;
+  readonly bytes: number;
+  readonly senders: (typeof SENDERS)[number];
 }
 
-const ways: readonly Named[] = [
-  { name: "bare net", isTotal: false, way: { kind: "net" } },
-  { name: "bare net in batches", isTotal: false, way: { kind: "net-batches" } },
-  { name: "bare dgram", isTotal: false, way: { kind: "dgram" } },
-  ...channels(),
-];
+const ways: Readonly<Record<string, Way>> = {
+  "bare net": { kind: "net" },
+  "bare net in batches": { kind: "net-batches" },
+  "bare dgram": { kind: "dgram" },
+  ...Object.fromEntries(
+    orders.flatMap((order) =>
+      transports.map((transport) => [
+        `${order} ${transport}`,
+        { kind: "channel", name: `${order}-${transport}`, options: { order, transport } },
+      ]),
+    ),
+  ),
+};
 
-const inAll = (members: readonly { readonly sent: number }[]): number =>
-  members.reduce((sum, { sent }) => sum + sent, 0);
+class Group extends Workers<Calls> {
+  readonly #ids: readonly number[];
 
-async function measure(group: Group, { way, isTotal }: Named, { bytes, senders: who }: Cell): Promise<Figure> {
-  const sends = (self: number): boolean => who === "all" || self === 0;
-  await group.all(() => ({ ask: "open", way }));
-  const loads = await group.all((self) => ({ ask: "load", bytes, ms, sends: sends(self) }));
-  const total = inAll(loads);
-  const arrivals = await group.all(() => ({ ask: "arrived", total }));
-  await group.all(() => ({ ask: "listen" })); // Before anybody sends at a pace.
-  const paced = inAll(await group.all((self) => ({ ask: "pace", bytes, ms, everyMs: PACE_MS, sends: sends(self) })));
-  const ages = (await group.all(() => ({ ask: "ages", total: paced }))).flatMap((each) => each.ages);
-  await group.all(() => ({ ask: "close" }));
-  const least = Math.min(...arrivals.map(({ count }) => count));
+  private constructor(size: number) {
+    super("multicast", "multicast/member");
+    this.#ids = Array.from({ length: size }, (_, self) => self);
+  }
+
+  static async of(size: number): Promise<Group> {
+    const group = new Group(size);
+    const ports = await freePorts(2 * size + 1);
+    const members = Object.fromEntries(group.#ids.map((self) => [self, `127.0.0.1:${ports[self]}`]));
+    const multicast = { group: "239.192.7.9", port: ports[2 * size] as number, interface: "127.0.0.1" };
+    for (const self of group.#ids) {
+      const dataDir = join(group.folder, String(self));
+      const options: MemberOptions = { self, members, dataDir, multicast, barePorts: ports.slice(size, 2 * size) };
+      group.start(self, options);
+    }
+    await group.all((id) => group.call(id, "close")); // Answered once it has joined.
+    return group;
+  }
+
+  all<T>(call: (id: number) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.#ids.map(call));
+  }
+}
+
+/** One round of one way. */
+async function measured(group: Group, way: Way, { bytes, senders }: Cell) {
+  const sends = (self: number): boolean => senders === "all" || self === 0;
+  const sum = (counts: readonly number[]): number => counts.reduce((all, each) => all + each, 0);
+  await group.all((id) => group.call(id, "open", way));
+  const total = sum(await group.all((id) => group.call(id, "load", bytes, ms, sends(id))));
+  const arrivals = await group.all((id) => group.call(id, "arrivals", total));
+  await group.all((id) => group.call(id, "listen")); // Before any member sends at a pace.
+  const paced = sum(await group.all((id) => group.call(id, "pace", bytes, ms, PACE_MS, sends(id))));
+  const ages = (await group.all((id) => group.call(id, "ages", paced))).flat();
+  await group.all((id) => group.call(id, "close"));
+  const isTotal = way.kind === "channel" && TOTAL.includes(way.options.order);
   return {
+    /** Delivered by every member. */
     perSecond: Math.min(...arrivals.map(({ count, ms: lastMs }) => count / (lastMs / 1_000))),
-    cpuUs: (arrivals.reduce((sum, { cpuMs }) => sum + cpuMs, 0) * 1_000) / total,
-    lost: 1 - least / total,
+    /** Of all processes together, for one message. */
+    cpuUs: (sum(arrivals.map(({ cpuMs }) => cpuMs)) * 1_000) / total,
+    /** The share that did not arrive everywhere. */
+    lost: 1 - Math.min(...arrivals.map(({ count }) => count)) / total,
     agrees: !isTotal || sameOrder(arrivals),
-    ages: ages.sort((a, b) => a - b),
+    delayMs: quantile(ages, 0.5),
+    delayP99Ms: quantile(ages, 0.99),
   };
 }
 
-const isWatched = process.stderr.isTTY;
-const progress = (text: string): void => {
-  if (isWatched) process.stderr.write(`\r\x1b[K${text}`);
-};
+type Round = Awaited<ReturnType<typeof measured>>;
 
-const tables = sizes.length * lengths.length * senders.length;
-console.error(`coterie bench multicast: ${planned(tables, ways.length, rounds, ms)}`);
+const titleOf = ({ processes, bytes, senders }: Cell): string =>
+  `${processes} processes, payloads of ${bytes} bytes, ${senders === "one" ? "one sends" : "all send"}`;
 
-async function cellOf(group: Group, cell: Cell, table: string): Promise<ReadonlyMap<Named, readonly Figure[]>> {
-  if (!isWatched) console.error(table);
-  const figures = new Map<Named, Figure[]>(ways.map((named) => [named, []]));
-  for (let round = 0; round <= rounds; round++) {
-    for (const named of ways) {
-      progress(`${table}, round ${round} of ${rounds}: ${named.name}`);
-      const figure = await measure(group, named, cell);
-      if (round > 0) figures.get(named)?.push(figure); // The first warms up.
-    }
-  }
-  progress("");
-  return figures;
+function rowsOf(cell: Cell, found: Readonly<Record<string, readonly Round[]>>) {
+  const bare = found["bare net"] ?? [];
+  return Object.entries(found).map(([name, of]) => ({
+    ...cell,
+    name,
+    perSecond: of.map(({ perSecond }) => perSecond),
+    ofBareNet: of.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN)),
+    delayMs: median(of.map(({ delayMs }) => delayMs)),
+    delayP99Ms: median(of.map(({ delayP99Ms }) => delayP99Ms)),
+    cpuUs: median(of.map(({ cpuUs }) => cpuUs)),
+    lost: median(of.map(({ lost }) => lost)),
+    agrees: of.every(({ agrees }) => agrees),
+  }));
 }
 
-const rows: object[] = [];
-let begun = 0;
+function print(cell: Cell, rows: ReturnType<typeof rowsOf>): void {
+  const head = [
+    titleOf(cell),
+    "messages/s",
+    "of bare net",
+    "delay ms: median, p99",
+    "µs of processor a message",
+    "lost",
+  ];
+  const lines = rows.map(({ name, perSecond, ofBareNet, delayMs, delayP99Ms, cpuUs, lost, agrees }) => [
+    `  ${name}${agrees ? "" : ": DISAGREE"}`,
+    spread(perSecond),
+    spread(ofBareNet),
+    `${delayMs.toFixed(2)}, ${delayP99Ms.toFixed(2)}`,
+    cpuUs.toFixed(1),
+    lost > 0 ? `${(100 * lost).toFixed(1)} %` : "",
+  ]);
+  printTable([head, ...lines]);
+}
+
+beforeSignalsEnd(() => Processes.endAll());
+const all: object[] = [];
 const faults = new Map<string, number>();
-const account = (fault: string, isThere: boolean): void => {
-  if (isThere) faults.set(fault, (faults.get(fault) ?? 0) + 1);
-};
 for (const processes of sizes) {
   const group = await Group.of(processes);
-  for (const bytes of lengths) {
-    for (const who of senders) {
-      const cell: Cell = { processes, bytes, senders: who };
-      begun += 1;
-      const figures = await cellOf(group, cell, `table ${begun} of ${tables}: ${title(cell)}`);
-      rows.push(...say(cell, figures, values.json));
-      for (const [{ way }, of] of figures) {
-        for (const { agrees, lost } of of) {
-          account("members delivered in different orders", !agrees);
-          account("what was sent on a channel did not arrive everywhere", way.kind === "channel" && lost > 0);
-        }
+  for (const bytes of lengths)
+    for (const senders of someOf("senders", values.senders, SENDERS)) {
+      const cell: Cell = { processes, bytes, senders };
+      const measurements = Object.entries(ways).map(([name, way]) => [name, () => measured(group, way, cell)] as const);
+      const found = await inTurns<string, Round>(rounds, Object.fromEntries(measurements), {
+        about: `${titleOf(cell)}: `,
+      });
+      const rows = rowsOf(cell, found);
+      all.push(...rows);
+      if (!values.json) print(cell, rows);
+      const note = (fault: string, times: number): void => void faults.set(fault, (faults.get(fault) ?? 0) + times);
+      for (const [name, of] of Object.entries(found)) {
+        note("members delivered in different orders", of.filter(({ agrees }) => !agrees).length);
+        if (ways[name]?.kind === "channel")
+          note("a message on a channel did not arrive everywhere", of.filter(({ lost }) => lost > 0).length);
       }
     }
-  }
-  await group.end();
+  group.end();
 }
-if (values.json) console.log(JSON.stringify(rows, null, 2));
+if (values.json) console.log(JSON.stringify(all, null, 2));
 for (const [fault, times] of faults) {
+  if (times === 0) continue;
   console.error(`coterie bench multicast: in ${times} rounds ${fault}`);
   process.exitCode = 1;
 }

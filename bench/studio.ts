@@ -11,9 +11,9 @@ import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
-import { commandLine } from "./command-line.ts";
-import { quantile } from "./services/figures.ts";
-import { type Frames, firstPaint, framesWhile, MEASURES_MEMORY, memoryOf, openPage, sizes } from "./studio/pages.ts";
+import { commandLine, progress } from "./command-line.ts";
+import { printTable } from "./results.ts";
+import { type Frames, firstPaint, framesWhile, openPage } from "./studio/pages.ts";
 import { BEFORE_MS, BURST_MS, REST_MS, recorded } from "./studio/recorded.ts";
 
 const { values, refuse, someOf, whole } = commandLine(
@@ -23,7 +23,7 @@ const { values, refuse, someOf, whole } = commandLine(
     nodes: { such: "<n>", default: "5", help: "how many nodes (default: 5)" },
     commands: { such: "<n>", default: "300", help: "how many commands make the burst (default: 300)" },
     long: { help: "also a run of 100,000 events in the laboratory" },
-    json: { help: "one object for each protocol, a line each" },
+    json: { help: "one object for each page, as a list" },
   },
   {
     note: "It needs Chromium at /usr/bin/chromium, or where COTERIE_CHROMIUM says. All protocols take about ten minutes.",
@@ -35,17 +35,6 @@ const protocols = someOf("protocol", values.protocol, protocolNames);
 const nodes = whole("nodes", values.nodes, 1, 32);
 const commands = whole("commands", values.commands, 1, 100_000);
 if (!existsSync(executablePath)) refuse(`expected Chromium at ${executablePath}: set COTERIE_CHROMIUM to where it is`);
-
-interface Measured {
-  readonly protocol: string;
-  readonly livePaintMs: number;
-  readonly liveRest: Frames;
-  readonly liveBurst: Frames | null;
-  readonly laboratoryPaintMs: number;
-  readonly laboratoryRest: Frames;
-  /** While a run with the burst is played, moved and zoomed. */
-  readonly laboratoryMoved: Frames;
-}
 
 const CHUNK_MS = 50;
 /** A page that was just opened has much to do at once. */
@@ -74,7 +63,7 @@ async function live(browser: Browser, protocol: string) {
     };
     const rest = await framesWhile(page, () => pour(BEFORE_MS, REST_MS));
     const burst = hasBurst ? await framesWhile(page, () => pour(BEFORE_MS + REST_MS, BURST_MS)) : null;
-    return { paintMs, rest, burst };
+    return { paintMs, frames: { "at rest": rest, ...(burst === null ? {} : { burst }) } };
   } finally {
     await page.close();
   }
@@ -84,35 +73,17 @@ async function laboratory(browser: Browser, protocol: string, often: string) {
   const page = await openPage(browser, `/laboratory.html#/run?protocol=${protocol}&nodes=${nodes}${often}`);
   try {
     const paintMs = await firstPaint(page);
-    const asked = Date.now();
     await page.waitForSelector('[data-testid^="state-"], [role="alert"]');
-    const openedS = (Date.now() - asked) / 1_000;
     await sleep(SETTLES_MS);
     const rest = await framesWhile(page, () => sleep(1_000));
     const moved = await framesWhile(page, () => handled(page));
-    const stepMs = await stepped(page);
-    return { paintMs, openedS, rest, moved, stepMs, bytes: await memoryOf(page) };
+    return { paintMs, frames: { "at rest": rest, moved } };
   } finally {
     await page.close();
   }
 }
 
-/** From a key to the state at the next step of a long run: the median of some, forwards and back. */
-async function stepped(page: Page): Promise<number> {
-  await page.keyboard.press("End");
-  const times: number[] = [];
-  for (let turn = 0; turn < 20; turn++) {
-    const asked = Date.now();
-    await page.keyboard.press(turn % 3 === 0 ? "ArrowRight" : "ArrowLeft");
-    const arrived = `document.querySelector('[data-testid="headline"]').dataset.step + "" ===
-      document.querySelector('[data-testid="cursor"]').dataset.step + ""`;
-    await page.waitForFunction(arrived);
-    times.push(Date.now() - asked);
-  }
-  return quantile(times, 0.5);
-}
-
-/** What a person does who looks for something: to the end, back, step by step, to the side, closer and further. */
+/** As a person who looks for something: to the end, back, step by step, to the side, closer and further. */
 async function handled(page: Page): Promise<void> {
   const diagram = await page.getByRole("figure").first().boundingBox();
   if (diagram === null) throw new Error("expected a diagram, got none");
@@ -128,13 +99,8 @@ async function handled(page: Page): Promise<void> {
   await sleep(300);
 }
 
-const four = (frames: Frames | null): string => {
-  const cells =
-    frames === null
-      ? ["–", "", "", ""]
-      : [frames.median.toFixed(1), frames.p95.toFixed(1), frames.worst.toFixed(0), frames.workWorst.toFixed(0)];
-  return cells.map((cell) => cell.padStart(6)).join("");
-};
+/** So often each of five members of isis sends for 100,000 events. */
+const LONG = "&messages=555";
 
 /** As words of a link. */
 function burst(protocol: string): string {
@@ -142,63 +108,35 @@ function burst(protocol: string): string {
   return count === null ? "" : `&${count}=${Math.ceil(commands / nodes)}`;
 }
 
-/** So often each of five members of isis sends for 100,000 events. */
-const LONG = "&messages=555";
-
 const browser = await chromium.launch({
   executablePath,
   // The sandbox needs privileges that a container lacks.
-  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", MEASURES_MEMORY],
+  args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
-if (!values.json) {
-  console.log(`The live page and the laboratory of ${nodes} nodes in Chromium; the burst is ${commands} commands. The load of the machine before it: ${loadavg()[0]?.toFixed(1)}.
-Milliseconds between frames: the median, what 95 of 100 keep within, and the longest; then what the main thread worked
-for a frame at most, on its own clock, which stands still while other programs have the processor. paint: the first contentful paint.
-`);
-  const heads = ["live at rest", "live, burst", "lab at rest", "lab, moved"].map((head) => head.padStart(24)).join("");
-  console.log(`${"".padEnd(20)}${heads}  paint: live, lab`);
-}
-const all: Measured[] = [];
+const pages: { readonly name: string; readonly paintMs: number; readonly frames: Readonly<Record<string, Frames>> }[] =
+  [];
 try {
   for (const protocol of protocols) {
-    const [feed, run] = [await live(browser, protocol), await laboratory(browser, protocol, burst(protocol))];
-    const measured = {
-      protocol,
-      livePaintMs: feed.paintMs,
-      liveRest: feed.rest,
-      liveBurst: feed.burst,
-      laboratoryPaintMs: run.paintMs,
-      laboratoryRest: run.rest,
-      laboratoryMoved: run.moved,
-    };
-    all.push(measured);
-    const figures = [feed.rest, feed.burst, run.rest, run.moved].map(four).join("");
-    const paints = `${feed.paintMs.toFixed(0).padStart(11)}${run.paintMs.toFixed(0).padStart(6)}`;
-    console.log(values.json ? JSON.stringify(measured) : `${protocol.padEnd(20)}${figures}${paints}`);
+    progress(protocol);
+    pages.push({ name: `${protocol}, live`, ...(await live(browser, protocol)) });
+    pages.push({ name: `${protocol}, laboratory`, ...(await laboratory(browser, protocol, burst(protocol))) });
   }
-  if (values.long) {
-    const { openedS, rest, moved, stepMs, bytes } = await laboratory(browser, "isis", LONG);
-    const megabytes = Math.round(bytes / 1_000_000);
-    console.log(
-      values.json
-        ? JSON.stringify({ long: { openedS, stepMs, megabytes, rest, moved } })
-        : `isis, 100,000 events, in the laboratory: opened in ${openedS.toFixed(1)} s, a step of the cursor in ${stepMs} ms, ${megabytes} MB with its worker; at rest and moved${[rest, moved].map(four).join("")}`,
-    );
-  }
+  if (values.long) pages.push({ name: "isis, 100,000 events", ...(await laboratory(browser, "isis", LONG)) });
 } finally {
+  progress("");
   await browser.close();
 }
-if (!values.json) {
-  const frames = all.flatMap((each) =>
-    [each.liveRest, each.liveBurst ?? [], each.laboratoryRest, each.laboratoryMoved].flat(),
+
+if (values.json) console.log(JSON.stringify(pages));
+else {
+  console.log(`The live page and the laboratory of ${nodes} nodes in Chromium; the burst is ${commands} commands. The load of the machine: ${loadavg()[0]?.toFixed(1)}.
+Milliseconds between frames, then the most that the main thread worked for a frame, on its own clock, and the first contentful paint.`);
+  const rows = pages.flatMap(({ name, paintMs, frames }) =>
+    Object.entries(frames).map(([state, { median, p95, worst, workWorst }]) => [
+      `${name}, ${state}`,
+      ...[median, p95, worst, workWorst, paintMs].map((ms) => ms.toFixed(1)),
+    ]),
   );
-  const paints = all.flatMap(({ livePaintMs, laboratoryPaintMs }) => [livePaintMs, laboratoryPaintMs]);
-  const worst = (of: (each: Frames) => number): string => Math.max(...frames.map(of)).toFixed(1);
-  console.log(`
-The highest median ${worst(({ median }) => median)} ms, p95 ${worst(({ p95 }) => p95)} ms, interval ${worst((each) => each.worst)} ms; the latest first paint ${Math.max(...paints).toFixed(0)} ms.`);
-  for (const name of ["index.html", "laboratory.html"]) {
-    const { first, later } = sizes(name);
-    const rest = later.map(([file, bytes]) => `${file} ${(bytes / 1_000).toFixed(1)}`).join(", ");
-    console.log(`${name} loads ${(first / 1_000).toFixed(1)} KB (gzip) first; by itself later, if at all: ${rest}.`);
-  }
+  const highest = [1, 2, 3, 4, 5].map((at) => Math.max(...rows.map((row) => Number(row[at]))).toFixed(1));
+  printTable([["", "median", "95 %", "longest", "work", "paint"], ...rows, ["the highest", ...highest]]);
 }

@@ -1,14 +1,18 @@
 /**
- * Super-peers by both methods, beside as many drawn by lot: how far it is to one, how evenly they are spread, how many
- * there are, and how many nodes each serves.
+ * Super-peers by both methods, next to as many drawn by lot, by the four requirements of Tanenbaum & van Steen §6.5.3: how far it is
+ * to one, how evenly they are spread, how many there are, and how many nodes each serves.
  *
- *     node build/bench/super-peers.js [--nodes N] [--share S] [--quick] [--json] [--picture FILE]
+ *     npx coterie bench super-peers [--nodes N] [--share S] [--quick] [--json]
  */
-import { writeFileSync } from "node:fs";
+import type { NodeId } from "../src/core/protocol.ts";
+import { type Random, random } from "../src/core/random.ts";
+import { type SuperPeerDht, superPeerDht } from "../src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
+import { convergedRing, identifierRing } from "../src/protocols/overlay/super-peer-dht/vocabulary.ts";
+import { type SuperPeerTokens, superPeerTokens } from "../src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
+import { type Point, space } from "../src/protocols/overlay/super-peer-tokens/vocabulary.ts";
+import { simulation } from "../src/sim/simulation.ts";
 import { commandLine } from "./command-line.ts";
-import type { Figures } from "./super-peers/figures.ts";
-import { byLotInSpace, byLotOnRing, dht, tokens, type Wanted } from "./super-peers/methods.ts";
-import { picture } from "./super-peers/picture.ts";
+import { printTable } from "./results.ts";
 
 const FULL = 10_000;
 const QUICK = 1_000;
@@ -20,77 +24,255 @@ const { values, refuse, whole } = commandLine("super-peers", {
   share: { such: "S", default: "0.01", help: "how many of them should be super-peers, 0.01 by default" },
   quick: { help: `${QUICK} nodes` },
   json: { help: "for machines" },
-  picture: { such: "FILE", help: "draws them, as SVG" },
 });
 
 const count = whole("nodes", values.nodes ?? String(values.quick ? QUICK : FULL), 20, 50_000);
 const share = Number(values.share);
 if (!(share > 0 && share <= 0.5 && share * count >= 2))
   refuse(`expected --share to be at most 0.5, and at least two nodes, got ${values.share}`);
+const nodes: readonly NodeId[] = Array.from({ length: count }, (_, i) => i);
+const limit = LIMIT / share;
 
-const wanted: Wanted = { nodes: Array.from({ length: count }, (_, i) => i), share, limit: LIMIT / share };
-const ringed = dht(wanted);
-const spread = tokens(wanted);
-const lotsOnRing = byLotOnRing(wanted, ringed.figures.superPeers);
-const lotsInSpace = byLotInSpace(wanted, spread.figures.superPeers);
+/** Which super-peer serves which nodes. */
+type Assignment = ReadonlyMap<NodeId, NodeId>;
 
-const rows: readonly (readonly [name: string, overlay: string, figures: Figures])[] = [
-  ["super-peer-dht", "ring", ringed.figures],
-  ["by lot", "ring", lotsOnRing.figures],
-  ["super-peer-tokens", "space", spread.figures],
-  ["by lot", "space", lotsInSpace.figures],
+/** Of one way to choose super-peers. */
+interface Figures {
+  /** From a node to its super-peer in the space, whose farthest points are √2 / 2 apart in two dimensions. */
+  readonly distance: number;
+  readonly distanceP95: number;
+  /** Of the territories' sizes: deviation by mean, on the overlay that the method works on. */
+  readonly unevenness: number;
+  readonly superPeers: number;
+  /** Of all nodes. */
+  readonly share: number;
+  /** How many nodes a super-peer serves, itself included. */
+  readonly load: number;
+  readonly mostLoad: number;
+  /** The share of super-peers that serve more than the limit. */
+  readonly overLimit: number;
+}
+
+const plane = space({ dimensions: 2, positions: [] });
+
+function figuresOf(served: Assignment, territories: readonly number[]): Figures {
+  const loads = new Map<NodeId, number>();
+  const distances: number[] = [];
+  for (const [node, superPeer] of served) {
+    loads.set(superPeer, (loads.get(superPeer) ?? 0) + 1);
+    distances.push(plane.distance(plane.pointOf(node), plane.pointOf(superPeer)));
+  }
+  distances.sort((a, b) => a - b);
+  const middle = mean(territories);
+  return {
+    distance: mean(distances),
+    distanceP95: distances[Math.floor(0.95 * distances.length)] as number,
+    unevenness: Math.sqrt(mean(territories.map((size) => (size - middle) ** 2))) / middle,
+    superPeers: territories.length,
+    share: territories.length / served.size,
+    load: served.size / territories.length,
+    mostLoad: Math.max(...loads.values()),
+    overLimit: [...loads.values()].filter((load) => load > limit).length / territories.length,
+  };
+}
+
+function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+}
+
+function nearest(point: Point, chosen: readonly NodeId[]): NodeId {
+  let [best, least] = [chosen[0] as NodeId, Number.POSITIVE_INFINITY];
+  for (const each of chosen) {
+    const distance = plane.distance(point, plane.pointOf(each));
+    if (distance < least) [best, least] = [each, distance];
+  }
+  return best;
+}
+
+/** How much of the plane is nearer to each of them than to any other, by points in rows and columns. */
+function cellsOf(chosen: readonly NodeId[], perSide = 100): number[] {
+  const counts = new Map<NodeId, number>(chosen.map((node) => [node, 0]));
+  for (let i = 0; i < perSide ** 2; i++) {
+    const point = [((i % perSide) + 0.5) / perSide, (Math.floor(i / perSide) + 0.5) / perSide];
+    const owner = nearest(point, chosen);
+    counts.set(owner, (counts.get(owner) as number) + 1);
+  }
+  return [...counts.values()];
+}
+
+/** How far it is from each place on the ring to the next. */
+function arcsOf(places: readonly number[], circle: number): number[] {
+  const sorted = places.toSorted((a, b) => a - b);
+  return sorted.map((place, i) => ((sorted[i + 1] ?? (sorted[0] as number) + circle) - place) % circle || circle);
+}
+
+const IDENTIFIER_BITS = 24;
+const ring = identifierRing({ identifierBits: IDENTIFIER_BITS, reservedBits: 0, identifiers: [] });
+const DELAY_MS = 10;
+const ROUND_MS = 500;
+const PLACEMENTS = 20;
+
+/** A ring that has converged: three rounds of all, then lookups. */
+function dht() {
+  const reservedBits = Math.round(Math.log2(share * nodes.length));
+  const hops: number[] = [];
+  const sim = simulation<SuperPeerDht>({
+    protocol: superPeerDht({ members: nodes, identifierBits: IDENTIFIER_BITS, reservedBits, roundMs: ROUND_MS }),
+    nodes,
+    seed: 1,
+    delayMs: DELAY_MS,
+    properties: "at the end",
+    onEvent: (_at, _node, event) => event.type === "found" && hops.push(event.hops),
+  });
+  for (const node of nodes) sim.wake(node);
+  const lookUp = (keyOf: (node: NodeId) => number): number => {
+    hops.length = 0;
+    for (const node of nodes) sim.command(node, { type: "find", key: keyOf(node) });
+    sim.run();
+    if (hops.length !== nodes.length) throw new Error(`expected ${nodes.length} lookups to end, got ${hops.length}`);
+    return mean(hops);
+  };
+  const chance = random(1);
+  const reserved = identifierRing({ identifierBits: IDENTIFIER_BITS, reservedBits, identifiers: [] });
+  const any = lookUp(() => chance.below(2 ** IDENTIFIER_BITS));
+  const ownRegion = lookUp((node) => reserved.reservedKey(node));
+  const before = sim.messages.total;
+  const rounds = 3;
+  for (const node of nodes) sim.command(node, { type: "call" });
+  sim.run(sim.now + rounds * ROUND_MS - 1);
+  requireRight(sim.verdict());
+  const served = new Map(nodes.map((node) => [node, sim.world.state(node).superPeer as NodeId]));
+  return {
+    figures: figuresOf(served, arcs([...new Set(served.values())])),
+    /** Of a lookup in the mean: of any identifier, and of the beginning of one's own region. */
+    hops: { any, ownRegion, formula: Math.log2(nodes.length) / 2 },
+    /** A node and round, once all know their super-peers. */
+    messages: (sim.messages.total - before) / nodes.length / rounds,
+  };
+}
+
+/** After this many rounds without a move the tokens count as settled. */
+const CALM_ROUNDS = 30;
+const MAX_ROUNDS = 400;
+
+function tokens() {
+  const sim = simulation<SuperPeerTokens>({
+    protocol: superPeerTokens({ members: nodes, share, roundMs: ROUND_MS }),
+    nodes,
+    seed: 1,
+    delayMs: DELAY_MS,
+    properties: "at the end",
+  });
+  for (const node of nodes) sim.start(node);
+  const held = (): number => nodes.filter((node) => sim.world.state(node).token !== null).length;
+  const before = held();
+  let [moves, lastMove, rounds] = [0, 0, 0];
+  while (rounds < lastMove + CALM_ROUNDS && rounds < MAX_ROUNDS) {
+    rounds += 1;
+    sim.run(rounds * ROUND_MS - 1);
+    const taken = sim.messages.byType.taken ?? 0;
+    if (taken > moves) lastMove = rounds;
+    moves = taken;
+  }
+  requireRight(sim.verdict());
+  const served = new Map(nodes.map((node) => [node, sim.world.state(node).superPeer as NodeId]));
+  const superPeers = [...new Set(served.values())];
+  const atNearest = nodes.filter((node) => served.get(node) === nearest(plane.pointOf(node), superPeers));
+  return {
+    figures: figuresOf(served, cellsOf(superPeers)),
+    /** The share of nodes that use the nearest super-peer. */
+    servedByNearest: atNearest.length / nodes.length,
+    lastMove,
+    rounds,
+    movesPerToken: moves / before,
+    tokens: { before, after: held() },
+    messages: sim.messages.total / nodes.length / rounds,
+  };
+}
+
+/** As many by lot, each node served by the nearest of them. */
+function byLotInSpace(chosen: readonly NodeId[]): Figures {
+  const served = new Map(nodes.map((node) => [node, nearest(plane.pointOf(node), chosen)]));
+  return figuresOf(served, cellsOf(chosen));
+}
+
+/** As many by lot, each node served by the one before it on the ring. */
+function byLotOnRing(chosen: readonly NodeId[]): Figures {
+  const members = convergedRing(ring, nodes).members;
+  const isChosen = new Set(chosen);
+  let last = members.findLast((node) => isChosen.has(node)) as NodeId;
+  const served = new Map<NodeId, NodeId>();
+  for (const node of members) {
+    if (isChosen.has(node)) last = node;
+    served.set(node, last);
+  }
+  return figuresOf(served, arcs(chosen));
+}
+
+/** The mean of several placements of as many super-peers. */
+function byLot({ superPeers }: Figures, placed: (chosen: readonly NodeId[]) => Figures): Figures {
+  const chance = random(1);
+  const all = Array.from({ length: PLACEMENTS }, () => placed(drawn(superPeers, chance)));
+  const keys = Object.keys(all[0] ?? {}) as (keyof Figures)[];
+  return Object.fromEntries(keys.map((key) => [key, mean(all.map((each) => each[key]))])) as unknown as Figures;
+}
+
+const arcs = (chosen: readonly NodeId[]): number[] =>
+  arcsOf(
+    chosen.map((node) => ring.placeOf(node)),
+    ring.placeOfKey(2 ** IDENTIFIER_BITS - 1) + ring.placeOfKey(1),
+  );
+
+function drawn(superPeers: number, chance: Random): NodeId[] {
+  const left = [...nodes];
+  return Array.from({ length: superPeers }, (_, i) => {
+    const at = i + chance.below(left.length - i);
+    [left[i], left[at]] = [left[at] as NodeId, left[i] as NodeId];
+    return left[i];
+  });
+}
+
+function requireRight(violations: readonly { readonly property: string }[]): void {
+  const [first] = violations;
+  if (first !== undefined) throw new Error(`expected the election to be right, but “${first.property}” is violated`);
+}
+
+const ringed = dht();
+const pushed = tokens();
+const methods: readonly ({ readonly method: string; readonly overlay: string } & Figures)[] = [
+  { method: "super-peer-dht", overlay: "ring", ...ringed.figures },
+  { method: "by lot", overlay: "ring", ...byLot(ringed.figures, byLotOnRing) },
+  { method: "super-peer-tokens", overlay: "space", ...pushed.figures },
+  { method: "by lot", overlay: "space", ...byLot(pushed.figures, byLotInSpace) },
 ];
 
-if (values.picture !== undefined) writeFileSync(values.picture, picture(wanted, ringed, spread, lotsInSpace));
-if (values.json === true) {
-  const { served: _ring, figures: _figures, ...ring } = ringed;
-  const { served: _space, figures: _more, ...space } = spread;
-  const methods = rows.map(([method, overlay, each]) => ({ method, overlay, ...each }));
-  console.log(JSON.stringify({ nodes: count, share, limit: wanted.limit, methods, ring, tokens: space }, null, 2));
-} else console.log(report().join("\n"));
-
-function report(): string[] {
+if (values.json)
+  console.log(JSON.stringify({ nodes: count, share, limit, methods, ring: ringed, tokens: pushed }, null, 2));
+else {
   const percent = (part: number): string => `${(100 * part).toFixed(2)} %`;
-  const header = [
-    "method",
-    "super-peers",
-    "share",
-    "distance",
-    "95 %",
-    "unevenness",
-    "load",
-    "most",
-    `over ${wanted.limit}`,
-  ];
-  const cells = rows.map(([name, overlay, { distance, unevenness, superPeers, share, load }]) => [
-    `${name}, ${overlay}`,
-    superPeers.toFixed(0),
-    percent(share),
-    distance.mean.toFixed(3),
-    distance.p95.toFixed(3),
-    unevenness.toFixed(2),
-    load.mean.toFixed(0),
-    load.most.toFixed(0),
-    percent(load.overLimit),
+  console.log(`${count} nodes, of which ${percent(share)} should be super-peers, each for at most ${limit} nodes`);
+  printTable([
+    ["method", "super-peers", "share", "distance", "95 %", "unevenness", "load", "most", `over ${limit}`],
+    ...methods.map((each) => [
+      `${each.method}, ${each.overlay}`,
+      each.superPeers.toFixed(0),
+      percent(each.share),
+      each.distance.toFixed(3),
+      each.distanceP95.toFixed(3),
+      each.unevenness.toFixed(2),
+      each.load.toFixed(0),
+      each.mostLoad.toFixed(0),
+      percent(each.overLimit),
+    ]),
   ]);
-  const all = [header, ...cells];
-  const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] as string).length)));
-  const lines = all.map((row) =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join("  "),
-  );
   const { hops } = ringed;
-  return [
-    `${count} nodes, of which ${percent(share)} should be super-peers, each for at most ${wanted.limit} nodes`,
-    "",
-    ...lines,
-    "",
-    "distance: from a node to its super-peer in the unit torus, whose farthest points are 0.707 apart",
-    "unevenness: of the arcs between super-peers on the ring, or of the areas nearest to each; deviation by mean",
-    "by lot: the mean of 20 placements of as many super-peers",
-    "",
-    `the ring: a lookup of any identifier takes ${hops.any.toFixed(2)} hops, ½·log2 N is ${hops.formula.toFixed(2)}; of the beginning`,
-    `  of its own region, just behind it, ${hops.ownRegion.toFixed(2)}; ${ringed.messages.toFixed(1)} messages a node and round`,
-    `the tokens: ${spread.tokens.before}, and in the end ${spread.tokens.after}; ${spread.movesPerToken.toFixed(1)} moves each, the last in round ${spread.lastMove}, none in the`,
-    `  ${spread.rounds - spread.lastMove} rounds after it; ${percent(spread.servedByNearest)} of the nodes use the nearest; ${spread.messages.toFixed(2)} messages a node and round`,
-  ];
+  console.log(`
+distance: from a node to its super-peer in the unit torus, whose farthest points are 0.707 apart
+unevenness: of the arcs between super-peers on the ring, or of the areas nearest to each; deviation by mean
+by lot: the mean of ${PLACEMENTS} placements of as many super-peers
+
+the ring: a lookup of any identifier takes ${hops.any.toFixed(2)} hops, ½·log2 N is ${hops.formula.toFixed(2)}; of the beginning
+  of its own region, just behind it, ${hops.ownRegion.toFixed(2)}; ${ringed.messages.toFixed(1)} messages a node and round
+the tokens: ${pushed.tokens.before}, and ${pushed.tokens.after} once settled; ${pushed.movesPerToken.toFixed(1)} moves each, the last in round ${pushed.lastMove}, none in the
+  ${pushed.rounds - pushed.lastMove} rounds after it; ${percent(pushed.servedByNearest)} of the nodes use the nearest; ${pushed.messages.toFixed(2)} messages a node and round`);
 }

@@ -1,13 +1,17 @@
-/** Three members of `join()` in processes of their own. The load runs in one of them, as in an application. */
+/** Ours: three members of `join()` in processes of their own, with the load in one of them; and members that `coterie node` runs. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Throughput, throughputOf } from "../load.ts";
+import { OURS } from "../results.ts";
 import { Group } from "../services/group.ts";
-import { OURS } from "./figures.ts";
-import { throughputOf } from "./load.ts";
-import { residentBytesOf } from "./resident.ts";
-import { type Subject, type Throughput, untilLed, type Work } from "./subject.ts";
+import { checkoutFile, eventually, freePorts, Processes } from "../workers.ts";
+import type { LedSystem, Work } from "./system.ts";
 
-const PATIENCE_MS = 20_000;
+const CLI = checkoutFile("dist/cli/coterie.js");
+const FIRST_WRITE_MS = 20_000;
+const STATUS_MS = 1_000;
 
-export class Coterie implements Subject {
+export class Coterie implements LedSystem {
   readonly name = OURS;
   readonly #group: Group;
 
@@ -17,7 +21,7 @@ export class Coterie implements Subject {
 
   static async start(): Promise<Coterie> {
     const group = await Group.of("default");
-    await group.all({ ask: "write", timeoutMs: PATIENCE_MS }); // The first use starts the log.
+    await Promise.all(group.ids.map((id) => group.call(id, "write", FIRST_WRITE_MS)));
     const coterie = new Coterie(group);
     await coterie.leader();
     return coterie;
@@ -27,53 +31,104 @@ export class Coterie implements Subject {
     return this.#group.ids.map(String);
   }
 
-  leader(among: readonly string[] = this.members): Promise<string> {
-    return untilLed(this.name, async () => {
-      for (const member of among) {
-        const { leader } = await this.#group.ask(Number(member), { ask: "standing" });
-        if (String(leader) === member) return member;
-      }
+  /** The member whose own status names itself. */
+  leader(): Promise<string> {
+    return eventually("a leader", async () => {
+      for (const id of this.#group.ids) if ((await this.#group.call(id, "standing")).leader === id) return String(id);
       return null;
     });
   }
 
   async load(work: Work, inFlight: number, ms: number): Promise<Throughput> {
     const leader = Number(await this.leader());
-    if (work === "watch") return this.#watched(leader, ms);
-    return this.#group.ask(leader, { ask: "load", work, inFlight, ms });
-  }
-
-  /** Both read the clock that the processes of a machine share. */
-  async #watched(leader: number, ms: number): Promise<Throughput> {
+    if (work !== "watch") return this.#group.call(leader, "load", work, inFlight, ms);
     const other = this.#group.ids.find((id) => id !== leader) as number;
-    await this.#group.ask(other, { ask: "begin-watch" });
-    const { beganAt } = await this.#group.ask(leader, { ask: "write-watched", ms });
-    const { arrivedAt } = await this.#group.ask(other, { ask: "end-watch", count: beganAt.length });
+    await this.#group.call(other, "beginWatch");
+    const beganAt = await this.#group.call(leader, "writeWatched", ms);
+    const arrivedAt = await this.#group.call(other, "endWatch", beganAt.length);
     return throughputOf(
       beganAt.map((at, turn) => (arrivedAt[turn] as number) - at),
       ms,
-      0,
     );
   }
 
   async write(member: string, timeoutMs: number): Promise<boolean> {
-    return (await this.#group.ask(Number(member), { ask: "write", timeoutMs })).isAccepted;
+    return (await this.#group.call(Number(member), "write", timeoutMs)) !== null;
   }
 
   signal(member: string, signal: NodeJS.Signals): void {
-    this.#group.signal(Number(member), signal);
+    this.#group.signal(member, signal);
   }
 
-  async startAgain(member: string): Promise<void> {
-    await this.#group.undo("kill", Number(member));
+  async restart(member: string): Promise<void> {
+    await this.#group.repair("SIGKILL", Number(member));
     await this.#group.settled();
   }
 
   residentBytes(): number {
-    return residentBytesOf(this.#group.children);
+    return this.#group.residentBytes();
+  }
+}
+
+interface NodeOptions {
+  readonly count: number;
+  /** Fields of the config file. */
+  readonly fields?: object;
+  /** How many ports of each member are for other uses, and its arguments with these. */
+  readonly morePorts?: number;
+  readonly args?: (...ports: readonly number[]) => readonly string[];
+}
+
+/** Members that `coterie node` runs, with journals. */
+export class NodeCluster extends Processes {
+  readonly ids: readonly number[];
+  readonly #ports: readonly number[];
+  readonly #options: NodeOptions;
+
+  private constructor(options: NodeOptions, ports: readonly number[]) {
+    super("nodes");
+    this.ids = Array.from({ length: options.count }, (_, at) => at + 1);
+    this.#ports = ports;
+    this.#options = options;
   }
 
-  end(): void {
-    this.#group.end();
+  /** Starts all members; they may not serve yet. */
+  static async start(options: NodeOptions, fieldsIn: (folder: string, ids: readonly number[]) => object = () => ({})) {
+    const { count, fields, morePorts = 0, args = () => [] } = options;
+    const cluster = new NodeCluster(options, await freePorts((2 + morePorts) * count));
+    const members = cluster.ids.map((id) => [id, { address: cluster.address(id, 0), admin: cluster.address(id, 1) }]);
+    const config = join(cluster.folder, "coterie.json");
+    const more = fieldsIn(cluster.folder, cluster.ids);
+    const all = { cluster: "bench", dataDir: "data-{id}", ...fields, ...more, members: Object.fromEntries(members) };
+    writeFileSync(config, JSON.stringify(all));
+    for (const id of cluster.ids) {
+      const ports = Array.from({ length: morePorts }, (_, at) => cluster.#port(id, 2 + at));
+      const words = [CLI, "node", "--config", config, "--id", String(id), ...args(...ports)];
+      await cluster.spawn(String(id), process.execPath, words);
+    }
+    return cluster;
+  }
+
+  /** @param which 0 for other members, 1 for the admin pages, 2 and above for other uses */
+  address(id: number, which: number): string {
+    return `127.0.0.1:${this.#port(id, which)}`;
+  }
+
+  #port(id: number, which: number): number {
+    return this.#ports[which * this.#options.count + id - 1] as number;
+  }
+
+  /** The member whose status names itself, once one does. */
+  leader(leaderIn: (status: never) => number | null): Promise<number> {
+    return eventually("a leader", async () => {
+      for (const id of this.ids) {
+        try {
+          const signal = AbortSignal.timeout(STATUS_MS);
+          const answer = await fetch(`http://${this.address(id, 1)}/status`, { signal });
+          if (leaderIn((await answer.json()) as never) === id) return id;
+        } catch {} // It does not listen yet.
+      }
+      return null;
+    });
   }
 }

@@ -1,27 +1,34 @@
-/** etcd as Debian packages it: three members on loopback, and its own client in Go for the load. */
+/** etcd as Debian packages it, and our members that serve etcd's API. etcd's own client in Go loads both. */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
-import { freePorts } from "../multicast/group.ts";
-import { EtcdLoad, goMissing } from "./go-program.ts";
-import { Servers } from "./servers.ts";
-import { type EtcdWork, type Loaded, type Subject, type Throughput, untilLed } from "./subject.ts";
+import type { Throughput } from "../load.ts";
+import { OURS } from "../results.ts";
+import { checkoutFile, eventually, freePorts, Processes } from "../workers.ts";
+import { NodeCluster } from "./coterie.ts";
+import type { EtcdWork, LedSystem, System } from "./system.ts";
 
 const run = promisify(execFile);
-
+const GO = "/usr/lib/go-1.19/bin/go";
+/** What has been compiled before: etcd's client takes longer than all of ours. */
+const CACHE = checkoutFile("build/go-cache");
 const MEMBERS = 3;
 const QUOTA_BYTES = 8_589_934_592;
 
-interface Place {
-  readonly name: string;
-  readonly client: string;
-  readonly peer: string;
+/** Why nothing in Go can be built here; null if it can. */
+export const goMissing = (): string | null =>
+  existsSync(GO) ? null : "Go is not installed (Debian: golang-1.19-go golang-etcd-server-dev)";
+
+/** Builds a program with etcd's client, both as Debian packages them: without modules. */
+export async function buildGo(source: string, program: string): Promise<void> {
+  const env = { ...process.env, GOPATH: "/usr/share/gocode", GO111MODULE: "off", GOCACHE: CACHE };
+  await run(GO, ["build", "-o", program, source], { env });
 }
 
 /** Why etcd cannot be measured here; null if it can. */
 export async function etcdMissing(): Promise<string | null> {
-  const version = await etcdVersion();
-  if (version === null) return "etcd is not installed (Debian: etcd-server)";
-  return goMissing();
+  return (await etcdVersion()) === null ? "etcd is not installed (Debian: etcd-server)" : goMissing();
 }
 
 async function etcdVersion(): Promise<string | null> {
@@ -33,37 +40,59 @@ async function etcdVersion(): Promise<string | null> {
   }
 }
 
-export class Etcd implements Subject, Loaded<EtcdWork> {
-  readonly #places: readonly Place[];
-  readonly #servers = new Servers("etcd", "etcd");
-  #load!: EtcdLoad;
+/** By endpoints `host:port`: of the leader, and of the member where a watcher is. */
+type Load = (leader: string, watched: string, work: EtcdWork, inFlight: number, ms: number) => Promise<Throughput>;
+
+async function builtLoad(folder: string): Promise<Load> {
+  const program = join(folder, "etcd-load");
+  await buildGo(checkoutFile("bench/cluster/etcd-load/main.go"), program);
+  return async (leader, watched, work, inFlight, ms) => {
+    const endpoints = ["-endpoint", leader, "-watched", watched];
+    const words = [...endpoints, "-work", work, "-in-flight", String(inFlight), "-ms", String(ms)];
+    const { stdout, stderr } = await run(program, words);
+    const found = JSON.parse(stdout) as Throughput;
+    if (found.errors > 0) throw new Error(`${found.errors} of ${work} failed, the first with ${stderr.trim()}`);
+    return found;
+  };
+}
+
+interface Endpoints {
+  readonly client: string;
+  readonly peer: string;
+}
+
+export class Etcd extends Processes implements LedSystem, System<EtcdWork> {
+  readonly #endpoints: ReadonlyMap<string, Endpoints>;
+  #load!: Load;
 
   private constructor(
     readonly name: string,
     ports: readonly number[],
   ) {
-    this.#places = Array.from({ length: MEMBERS }, (_, at) => ({
-      name: `m${at}`,
-      client: `http://127.0.0.1:${ports[2 * at]}`,
-      peer: `http://127.0.0.1:${ports[2 * at + 1]}`,
-    }));
+    super("etcd");
+    this.#endpoints = new Map(
+      Array.from({ length: MEMBERS }, (_, at) => [
+        `m${at}`,
+        { client: `127.0.0.1:${ports[2 * at]}`, peer: `http://127.0.0.1:${ports[2 * at + 1]}` },
+      ]),
+    );
   }
 
-  /** Builds the client and starts the members. */
   static async start(): Promise<Etcd> {
     const etcd = new Etcd(`etcd ${await etcdVersion()}`, await freePorts(2 * MEMBERS));
-    etcd.#load = await EtcdLoad.built(etcd.#servers.folder);
-    for (const { name } of etcd.#places) await etcd.startAgain(name);
+    etcd.#load = await builtLoad(etcd.folder);
+    for (const name of etcd.members) await etcd.restart(name);
     await etcd.leader();
     return etcd;
   }
 
-  leader(among: readonly string[] = this.members): Promise<string> {
-    return untilLed(this.name, async () => {
-      for (const place of this.#places.filter(({ name }) => among.includes(name))) {
-        const standing = await standingOf(place.client);
-        if (standing !== null && standing.leader === standing.self && standing.leader !== undefined) return place.name;
-      }
+  get members(): readonly string[] {
+    return [...this.#endpoints.keys()];
+  }
+
+  leader(): Promise<string> {
+    return eventually("a leader of etcd", async () => {
+      for (const [name, { client }] of this.#endpoints) if (await leadsAt(client)) return name;
       return null;
     });
   }
@@ -71,58 +100,44 @@ export class Etcd implements Subject, Loaded<EtcdWork> {
   async load(work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
     const leader = await this.leader();
     const other = this.members.find((member) => member !== leader) as string;
-    const endpoint = (name: string): string => this.#place(name).client.replace("http://", "");
-    return this.#load.run(endpoint(leader), work, inFlight, ms, endpoint(other));
+    return this.#load(this.#of(leader).client, this.#of(other).client, work, inFlight, ms);
   }
 
   async write(name: string, timeoutMs: number): Promise<boolean> {
-    const body = JSON.stringify({ key: btoa("fail-over"), value: btoa("x") });
-    try {
-      const url = `${this.#place(name).client}/v3/kv/put`;
-      return (await fetch(url, { method: "POST", body, signal: AbortSignal.timeout(timeoutMs) })).ok;
-    } catch {
-      return false;
-    }
+    const body = { key: btoa("fail-over"), value: btoa("x") };
+    return (await posted(this.#of(name).client, "kv/put", body, timeoutMs)) !== null;
   }
 
-  get members(): readonly string[] {
-    return this.#places.map(({ name }) => name);
-  }
-
-  signal(name: string, signal: NodeJS.Signals): void {
-    this.#servers.signal(name, signal);
-  }
-
-  startAgain(member: string): Promise<void> {
-    const { name, client, peer } = this.#place(member);
-    const cluster = this.#places.map((place) => `${place.name}=${place.peer}`).join();
+  restart(member: string): Promise<void> {
+    const { client, peer } = this.#of(member);
     const words = {
-      name,
-      "data-dir": this.#servers.folderOf(name),
-      "listen-client-urls": client,
-      "advertise-client-urls": client,
+      name: member,
+      "data-dir": this.folderOf(member),
+      "listen-client-urls": `http://${client}`,
+      "advertise-client-urls": `http://${client}`,
       "listen-peer-urls": peer,
       "initial-advertise-peer-urls": peer,
-      "initial-cluster": cluster,
+      "initial-cluster": [...this.#endpoints].map(([name, each]) => `${name}=${each.peer}`).join(),
       "quota-backend-bytes": String(QUOTA_BYTES),
       "log-level": "error",
     };
-    return this.#servers.start(
-      name,
-      Object.entries(words).flatMap(([word, value]) => [`--${word}`, value]),
-    );
+    const args = Object.entries(words).flatMap(([word, value]) => [`--${word}`, value]);
+    return this.spawn(member, "etcd", args);
   }
 
-  residentBytes(): number {
-    return this.#servers.residentBytes();
+  #of(name: string): Endpoints {
+    return this.#endpoints.get(name) as Endpoints;
   }
+}
 
-  end(): void {
-    this.#servers.end();
-  }
-
-  #place(name: string): Place {
-    return this.#places.find((place) => place.name === name) as Place;
+/** By etcd's JSON gateway. @returns null if there is no good answer in time */
+async function posted(client: string, path: string, body: object, timeoutMs: number): Promise<unknown> {
+  try {
+    const request = { method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(timeoutMs) };
+    const answer = await fetch(`http://${client}/v3/${path}`, request);
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
   }
 }
 
@@ -131,16 +146,42 @@ interface Status {
   readonly header?: { readonly member_id?: string };
 }
 
-async function standingOf(client: string): Promise<{ leader: string | undefined; self: string | undefined } | null> {
-  try {
-    const answer = await fetch(`${client}/v3/maintenance/status`, {
-      method: "POST",
-      body: "{}",
-      signal: AbortSignal.timeout(1_000),
-    });
-    const { leader, header } = (await answer.json()) as Status;
-    return { leader, self: header?.member_id };
-  } catch {
-    return null; // It does not listen yet, or not any more.
+/** @param client `host:port`. @returns false as well if it does not answer */
+export async function leadsAt(client: string): Promise<boolean> {
+  const status = (await posted(client, "maintenance/status", {}, 1_000)) as Status | null;
+  return status?.leader !== undefined && status.leader === status.header?.member_id;
+}
+
+/** Ours, as `coterie node --etcd` runs them. */
+export class CoterieServingEtcd implements System<EtcdWork> {
+  readonly name = OURS;
+  readonly #cluster: NodeCluster;
+  readonly #load: Load;
+
+  private constructor(cluster: NodeCluster, load: Load) {
+    this.#cluster = cluster;
+    this.#load = load;
+  }
+
+  static async start(): Promise<CoterieServingEtcd> {
+    const args = (port = 0): string[] => ["--etcd", `127.0.0.1:${port}`];
+    const cluster = await NodeCluster.start({ count: MEMBERS, morePorts: 1, args });
+    const ours = new CoterieServingEtcd(cluster, await builtLoad(cluster.folder));
+    await ours.#leader();
+    return ours;
+  }
+
+  async load(work: EtcdWork, inFlight: number, ms: number): Promise<Throughput> {
+    const leader = await this.#leader();
+    const other = this.#cluster.ids.find((id) => id !== leader) as number;
+    return this.#load(this.#cluster.address(leader, 2), this.#cluster.address(other, 2), work, inFlight, ms);
+  }
+
+  residentBytes(): number {
+    return this.#cluster.residentBytes();
+  }
+
+  #leader(): Promise<number> {
+    return this.#cluster.leader(({ shared }: { shared: { leader: number | null } }) => shared.leader);
   }
 }

@@ -5,17 +5,14 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Redis as Client } from "ioredis";
-import { freePorts } from "../multicast/group.ts";
-import { loadOf } from "./load.ts";
-import { Servers } from "./servers.ts";
-import type { Loaded, Throughput, Work } from "./subject.ts";
+import { keyOf, loadOf, type Throughput, VALUE } from "../load.ts";
+import { freePorts, Processes } from "../workers.ts";
+import type { System, Work } from "./system.ts";
 
 const run = promisify(execFile);
 const PROGRAM = "redis-server";
-const VALUE = "x".repeat(64);
-const KEYS = 100;
 const LOCK_MS = 10_000;
-/** Redis tells nobody that a lock is free: who wants it asks again. */
+/** Redis does not notify of a free lock: clients poll. */
 const RETRY_MS = 1;
 const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
@@ -29,15 +26,15 @@ export async function redisVersion(): Promise<string | null> {
   }
 }
 
-export class Redis implements Loaded<Exclude<Work, "watch">> {
+export class Redis extends Processes implements System<Exclude<Work, "watch">> {
   readonly hasWatches = false;
-  readonly #servers = new Servers("redis", PROGRAM);
   readonly #client: Client;
 
   private constructor(
     readonly name: string,
     port: number,
   ) {
+    super("redis");
     this.#client = new Client(port, "127.0.0.1", { enableAutoPipelining: true });
     this.#client.on("error", () => {}); // It listens a moment later.
   }
@@ -46,16 +43,16 @@ export class Redis implements Loaded<Exclude<Work, "watch">> {
     const [port = 0] = await freePorts(1);
     const redis = new Redis(`Redis ${await redisVersion()}, one server`, port);
     const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
-    await redis.#servers.start("one", ["--port", String(port), "--bind", "127.0.0.1", ...durable]);
+    await redis.spawn("one", PROGRAM, ["--port", String(port), "--bind", "127.0.0.1", ...durable]);
     await redis.#client.ping();
     return redis;
   }
 
   load(work: Exclude<Work, "watch">, inFlight: number, ms: number): Promise<Throughput> {
     const client = this.#client;
-    const deeds: Readonly<Record<typeof work, (client: number, turn: number) => Promise<unknown>>> = {
-      write: (number, turn) => client.set(`key-${number}-${turn % KEYS}`, VALUE),
-      read: (number, turn) => client.get(`key-${number}-${turn % KEYS}`),
+    const requests: Readonly<Record<typeof work, (client: number, turn: number) => Promise<unknown>>> = {
+      write: (number, turn) => client.set(keyOf(number, turn), VALUE),
+      read: (number, turn) => client.get(keyOf(number, turn)),
       lock: async (number, turn) => {
         const token = `${number}-${turn}`;
         while ((await client.set("lock", token, "PX", LOCK_MS, "NX")) === null)
@@ -63,15 +60,11 @@ export class Redis implements Loaded<Exclude<Work, "watch">> {
         await client.eval(RELEASE, 1, "lock", token);
       },
     };
-    return loadOf(inFlight, ms, deeds[work]);
+    return loadOf(inFlight, ms, requests[work]);
   }
 
-  residentBytes(): number {
-    return this.#servers.residentBytes();
-  }
-
-  end(): void {
+  override end(): void {
     this.#client.disconnect();
-    this.#servers.end();
+    super.end();
   }
 }

@@ -8,23 +8,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ZookeeperConnection } from "../../src/engines/zookeeper-connection.ts";
 import { NO_NODE, NODE_EXISTS, OK } from "../../src/engines/zookeeper-wire.ts";
-import { freePorts } from "../multicast/group.ts";
-import { loadOf, throughputOf } from "./load.ts";
-import { Servers } from "./servers.ts";
-import { type Subject, type Throughput, untilLed, type Work } from "./subject.ts";
+import { keyOf, loadOf, type Throughput, throughputOf, VALUE } from "../load.ts";
+import { eventually, freePorts, Processes } from "../workers.ts";
+import type { LedSystem, Work } from "./system.ts";
 
 const JAR = "/usr/share/java/zookeeper.jar";
 const JAVA = "/usr/bin/java";
 const MEMBERS = 3;
-const VALUE = "x".repeat(64);
-const KEYS = 100;
 const CLIENTS_OF_CONNECTION = 32;
 const SESSION_MS = 30_000;
 const CONNECT_EVERY_MS = 20;
 const PATIENCE_MS = 20_000;
 const LOCK_PATH = "/lock";
 
-interface Place {
+interface Ports {
   readonly name: string;
   readonly client: number;
   readonly peer: number;
@@ -33,16 +30,16 @@ interface Place {
 
 export const isZookeeperInstalled = (): boolean => existsSync(JAR) && existsSync(JAVA);
 
-export class Zookeeper implements Subject {
-  /** With its version, once a server has told it. */
+export class Zookeeper extends Processes implements LedSystem {
+  /** With its version, once it runs. */
   name = "ZooKeeper";
-  readonly #places: readonly Place[];
-  readonly #servers = new Servers("zookeeper", JAVA);
+  readonly #servers: readonly Ports[];
   /** By the server's name, the first of them for single requests. */
   readonly #connections = new Map<string, ZookeeperConnection[]>();
 
   private constructor(ports: readonly number[]) {
-    this.#places = Array.from({ length: MEMBERS }, (_, at) => {
+    super("zookeeper");
+    this.#servers = Array.from({ length: MEMBERS }, (_, at) => {
       const [client = 0, peer = 0, election = 0] = ports.slice(3 * at);
       return { name: String(at + 1), client, peer, election };
     });
@@ -50,9 +47,9 @@ export class Zookeeper implements Subject {
 
   static async start(): Promise<Zookeeper> {
     const zookeeper = new Zookeeper(await freePorts(3 * MEMBERS));
-    for (const name of zookeeper.members) await zookeeper.startAgain(name);
+    for (const name of zookeeper.members) await zookeeper.restart(name);
     const leader = await zookeeper.leader();
-    const about = await answerOf(zookeeper.#place(leader).client, "srvr");
+    const about = await answerOf(zookeeper.#portsOf(leader).client, "srvr");
     zookeeper.name = `ZooKeeper ${/^Zookeeper version: ([\d.]+)/m.exec(about)?.[1]}`;
     const [first] = await zookeeper.#connected(leader, 1);
     await first?.done({ type: "create", path: LOCK_PATH, data: "", kind: "persistent" }, NODE_EXISTS);
@@ -60,13 +57,13 @@ export class Zookeeper implements Subject {
   }
 
   get members(): readonly string[] {
-    return this.#places.map(({ name }) => name);
+    return this.#servers.map(({ name }) => name);
   }
 
-  leader(among: readonly string[] = this.members): Promise<string> {
-    return untilLed("ZooKeeper", async () => {
-      for (const name of among)
-        if (/^Mode: leader$/m.test(await answerOf(this.#place(name).client, "srvr"))) return name;
+  leader(): Promise<string> {
+    return eventually("a leader of ZooKeeper", async () => {
+      for (const name of this.members)
+        if (/^Mode: leader$/m.test(await answerOf(this.#portsOf(name).client, "srvr"))) return name;
       return null;
     });
   }
@@ -77,7 +74,7 @@ export class Zookeeper implements Subject {
     if (work === "lock") return this.#locked(leader, inFlight, ms);
     const connections = await this.#connected(leader, Math.ceil(inFlight / CLIENTS_OF_CONNECTION));
     const at = (client: number) => connections[client % connections.length] as ZookeeperConnection;
-    const path = (client: number, turn: number): string => `/key-${client}-${turn % KEYS}`;
+    const path = (client: number, turn: number): string => `/${keyOf(client, turn)}`;
     if (work === "write") return loadOf(inFlight, ms, (client, turn) => put(at(client), path(client, turn), VALUE));
     return loadOf(inFlight, ms, (client, turn) =>
       at(client).done({ type: "get", path: path(client, turn), isWatched: false }, NO_NODE),
@@ -93,39 +90,31 @@ export class Zookeeper implements Subject {
     return Promise.race([accepted(), sleep(timeoutMs, false)]).catch(() => false);
   }
 
-  signal(name: string, signal: NodeJS.Signals): void {
-    this.#servers.signal(name, signal);
-  }
-
-  startAgain(name: string): Promise<void> {
-    const folder = this.#servers.folderOf(name);
-    const { client } = this.#place(name);
+  restart(name: string): Promise<void> {
+    const folder = this.folderOf(name);
+    const { client } = this.#portsOf(name);
     const lines = [
       ...["tickTime=2000", "initLimit=10", "syncLimit=5", "admin.enableServer=false", "4lw.commands.whitelist=srvr"],
       ...[`dataDir=${folder}`, `clientPort=${client}`, "clientPortAddress=127.0.0.1", "maxClientCnxns=1000"],
-      ...this.#places.map(({ name: each, peer, election }) => `server.${each}=127.0.0.1:${peer}:${election}`),
+      ...this.#servers.map(({ name: each, peer, election }) => `server.${each}=127.0.0.1:${peer}:${election}`),
       "",
     ];
     writeFileSync(join(folder, "zoo.cfg"), lines.join("\n"));
     writeFileSync(join(folder, "myid"), name);
     const main = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
-    return this.#servers.start(name, ["-cp", JAR, main, join(folder, "zoo.cfg")]);
+    return this.spawn(name, JAVA, ["-cp", JAR, main, join(folder, "zoo.cfg")]);
   }
 
-  residentBytes(): number {
-    return this.#servers.residentBytes();
-  }
-
-  end(): void {
+  override end(): void {
     for (const connection of [...this.#connections.values()].flat()) connection.end();
-    this.#servers.end();
+    super.end();
   }
 
-  #place(name: string): Place {
-    return this.#places.find((place) => place.name === name) as Place;
+  #portsOf(name: string): Ports {
+    return this.#servers.find((server) => server.name === name) as Ports;
   }
 
-  /** So many connections to a server at least; those that have ended are made anew. */
+  /** At least `count` connections to a server; those that have ended are replaced. */
   async #connected(name: string, count: number): Promise<readonly ZookeeperConnection[]> {
     const open = (this.#connections.get(name) ?? []).filter(({ isOver }) => !isOver);
     this.#connections.set(name, open);
@@ -139,7 +128,7 @@ export class Zookeeper implements Subject {
     for (;;) {
       const request = { tls: undefined, timeoutMs: SESSION_MS, session: null };
       try {
-        return await ZookeeperConnection.open({ host: "127.0.0.1", port: this.#place(name).client }, request);
+        return await ZookeeperConnection.open({ host: "127.0.0.1", port: this.#portsOf(name).client }, request);
       } catch (error) {
         if (performance.now() > until) throw error;
         await sleep(CONNECT_EVERY_MS);
@@ -170,16 +159,16 @@ export class Zookeeper implements Subject {
     const took: number[] = [];
     const began = performance.now();
     for (let turn = 1; performance.now() - began < ms; turn++) {
-      const told = new Promise<void>((resolve) => (watcher.onWatch = resolve));
+      const changed = new Promise<void>((resolve) => (watcher.onWatch = resolve));
       await watcher.done({ type: "get", path, isWatched: true });
       const since = performance.now();
       await put(writer, path, String(turn));
-      await told;
+      await changed;
       await watcher.done({ type: "get", path, isWatched: false }); // A notification has no value.
       took.push(performance.now() - since);
     }
     watcher.end();
-    return throughputOf(took, performance.now() - began, 0);
+    return throughputOf(took, performance.now() - began);
   }
 }
 
@@ -198,9 +187,9 @@ async function turnOf(connection: ZookeeperConnection, path: string): Promise<vo
       .sort()
       .at(-1);
     if (before === undefined) return;
-    const told = new Promise<void>((resolve) => (connection.onWatch = resolve));
+    const changed = new Promise<void>((resolve) => (connection.onWatch = resolve));
     const request = { type: "get", path: `${LOCK_PATH}/${before}`, isWatched: true } as const;
-    if ((await connection.done(request, NO_NODE)).code === OK) await told;
+    if ((await connection.done(request, NO_NODE)).code === OK) await changed;
   }
 }
 

@@ -1,9 +1,25 @@
-/** The three ways in which a process of the benchmark sends to all others and hears from them. */
+/** The three ways in which a process of the benchmark sends to all others and receives from them. */
 import { createSocket } from "node:dgram";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { Member } from "../../src/cluster/services/api.ts";
-import type { Being, Way } from "./orders.ts";
+import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
+
+/** Member `self` of as many as there are addresses. */
+export interface MemberOptions {
+  readonly self: number;
+  /** For `join()`. */
+  readonly members: Readonly<Record<number, string>>;
+  readonly dataDir: string;
+  readonly multicast: { readonly group: string; readonly port: number; readonly interface: string };
+  /** For the bare fan-out over `node:net` and `node:dgram`. */
+  readonly barePorts: readonly number[];
+}
+
+/** What carries the messages: a channel, or a bare fan-out without order, repair or handshake. */
+export type Way =
+  | { readonly kind: "channel"; readonly name: string; readonly options: ChannelOptions }
+  | { readonly kind: "net" | "net-batches" | "dgram" };
 
 export interface Carrier {
   /** Resolves when the message is settled. */
@@ -18,9 +34,9 @@ export interface Carrier {
 
 export type Arrived = (from: number, payload: string) => void;
 
-export function carrierOf(way: Way, being: Being, member: Member, arrived: Arrived): Promise<Carrier> {
-  if (way.kind === "channel") return channel(way, being.barePorts.length, member, arrived);
-  return way.kind === "dgram" ? bareDgram(being, arrived) : bareNet(being, way.kind === "net", arrived);
+export function carrierOf(way: Way, options: MemberOptions, member: Member, arrived: Arrived): Promise<Carrier> {
+  if (way.kind === "channel") return channel(way, options.barePorts.length, member, arrived);
+  return way.kind === "dgram" ? bareDgram(options, arrived) : bareNet(options, way.kind === "net", arrived);
 }
 
 async function channel(
@@ -50,7 +66,7 @@ const TURN_BYTES = 60_000;
  * A connection to each. Every message is framed by its length, the least that a program with messages can do; or all that a turn
  * sends is one frame, the most that it can.
  */
-async function bareNet({ self, barePorts }: Being, isByMessage: boolean, arrived: Arrived): Promise<Carrier> {
+async function bareNet({ self, barePorts }: MemberOptions, isByMessage: boolean, arrived: Arrived): Promise<Carrier> {
   const incoming = new Set<Socket>();
   const all = (from: number, frame: string): void => {
     for (const payload of frame.split(SEPARATOR)) arrived(from, payload);
@@ -148,7 +164,7 @@ const DATAGRAMS = 128;
 const LOST_MS = 50;
 
 /** One datagram a message, for all receivers, and nothing that makes up for a loss. */
-async function bareDgram({ self, barePorts }: Being, arrived: Arrived): Promise<Carrier> {
+async function bareDgram({ self, barePorts }: MemberOptions, arrived: Arrived): Promise<Carrier> {
   const [port] = barePorts;
   const ear = createSocket({ type: "udp4", reuseAddr: true, recvBufferSize: BUFFER_BYTES });
   const mouth = createSocket({ type: "udp4" });
@@ -184,4 +200,21 @@ async function bareDgram({ self, barePorts }: Being, arrived: Arrived): Promise<
       await Promise.all([ear, mouth].map((socket) => new Promise<void>((resolve) => socket.close(resolve))));
     },
   };
+}
+
+/** What has arrived, and in which order: a hash after each `MARK_EVERY` messages, and after the last one. */
+export interface Sequence {
+  readonly count: number;
+  readonly marks: readonly number[];
+  readonly order: number;
+}
+
+export const MARK_EVERY = 16;
+
+/** Whether all are the same, as far as the shortest goes. */
+export function sameOrder(sequences: readonly Sequence[]): boolean {
+  const counts = sequences.map(({ count }) => count);
+  const last = Math.floor(Math.min(...counts) / MARK_EVERY) - 1;
+  const isComplete = new Set(counts).size === 1;
+  return new Set(sequences.map(({ marks, order }) => (isComplete ? order : marks[last]))).size === 1;
 }

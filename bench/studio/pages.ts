@@ -1,19 +1,11 @@
-/** The built pages in Chromium, fed without a server, and how their frames follow each other. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
+/** The built pages in Chromium, fed without a server: the time between their frames, and the work of the main thread for each. */
+import { existsSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import { quantile } from "../services/figures.ts";
-import { frameWork, TRACED } from "./frame-work.ts";
+import { quantile } from "../results.ts";
+import { checkoutFile } from "../workers.ts";
 
-/** In the source tree as in `build/`, where this is compiled to. */
-const root = import.meta.url.endsWith(".ts") ? "../../" : "../../../";
-const BUILT = fileURLToPath(new URL(`${root}dist/studio`, import.meta.url));
-/** Pages that nobody else can look into may ask how much memory they take, with their workers. */
+const BUILT = checkoutFile("dist/studio");
 const ORIGIN = "https://studio.test";
-const ALONE = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
-/** For Chromium, so that it answers at once. */
-export const MEASURES_MEMORY = "--enable-blink-features=ForceEagerMeasureMemory";
 
 /** Intervals between frames, in milliseconds. */
 export interface Frames {
@@ -50,7 +42,7 @@ export async function openPage(browser: Browser, path: string): Promise<Page> {
     const { pathname } = new URL(route.request().url());
     return route.fulfill({
       path: `${BUILT}${pathname === "/" ? "/index.html" : pathname}`,
-      headers: headersOf(pathname),
+      contentType: TYPES[pathname.split(".").at(-1) ?? ""] ?? "text/html",
     });
   });
   await page.goto(`${ORIGIN}${path}`);
@@ -58,15 +50,6 @@ export async function openPage(browser: Browser, path: string): Promise<Page> {
 }
 
 const TYPES: Readonly<Record<string, string>> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
-
-const headersOf = (pathname: string): Record<string, string> => ({
-  ...ALONE,
-  "content-type": TYPES[pathname.split(".").at(-1) ?? ""] ?? "text/html",
-});
-
-/** Of the page and its workers, in bytes. */
-export const memoryOf = (page: Page): Promise<number> =>
-  page.evaluate<number>("performance.measureUserAgentSpecificMemory().then(({ bytes }) => bytes)");
 
 export async function firstPaint(page: Page): Promise<number> {
   await page.waitForFunction('performance.getEntriesByName("first-contentful-paint").length > 0');
@@ -81,7 +64,7 @@ export async function framesWhile(page: Page, during: () => Promise<unknown>): P
   await during();
   const intervals = await page.evaluate<number[]>("window.intervals");
   const work = frameWork(JSON.parse((await browser.stopTracing()).toString("utf8")));
-  if (intervals.length === 0) throw new Error("expected frames, got none: the page stood still");
+  if (intervals.length === 0) throw new Error("expected frames, got none");
   return {
     median: quantile(intervals, 0.5),
     p95: quantile(intervals, 0.95),
@@ -91,14 +74,60 @@ export async function framesWhile(page: Page, during: () => Promise<unknown>): P
   };
 }
 
-/** Bytes after gzip of what a page names, and of all else that it may load later. */
-export function sizes(name: string): {
-  readonly first: number;
-  readonly later: readonly (readonly [string, number])[];
-} {
-  const page = readFileSync(`${BUILT}/${name}`, "utf8");
-  const size = (file: string): number => gzipSync(readFileSync(`${BUILT}/assets/${file}`)).length;
-  const named = [...page.matchAll(/(?:src|href)="\.\/assets\/([^"]+)"/g)].map(([, file]) => file as string);
-  const others = readdirSync(`${BUILT}/assets`).filter((file) => file.endsWith(".js") && !named.includes(file));
-  return { first: named.reduce((sum, file) => sum + size(file), 0), later: others.map((file) => [file, size(file)]) };
+/** The categories of a trace that hold what is needed here. */
+const TRACED = ["toplevel", "devtools.timeline", "__metadata"] as const;
+
+/** As the trace has it; times in microseconds. */
+interface TraceEvent {
+  readonly name: string;
+  readonly ph: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly ts: number;
+  readonly dur?: number;
+  /** On the clock of the thread, which stands still while others have the processor. */
+  readonly tdur?: number;
+}
+
+/** One task of the main thread. */
+interface Task {
+  readonly to: number;
+  readonly workMs: number;
+}
+
+/** In milliseconds, of each frame: the task that calls its animation frames, with all tasks since the one before. */
+function frameWork({ traceEvents }: { readonly traceEvents: readonly TraceEvent[] }): number[] {
+  const thread = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`;
+  const frames = traceEvents.filter(({ name }) => name === "FireAnimationFrame");
+  const drawing = busiest(frames.map(thread));
+  const begins = frames.filter((event) => thread(event) === drawing).map(({ ts }) => ts);
+  const tasks = tasksOf(traceEvents.filter((event) => thread(event) === drawing));
+  const work: number[] = [];
+  let next = 0;
+  let since = 0;
+  for (const { to, workMs } of tasks) {
+    const before = next;
+    while ((begins[next] ?? Number.POSITIVE_INFINITY) < to) next += 1;
+    since += workMs;
+    if (next === before) continue;
+    work.push(since);
+    since = 0;
+  }
+  return work;
+}
+
+/** Without those within others, in order of time. */
+function tasksOf(events: readonly TraceEvent[]): Task[] {
+  const tasks: Task[] = [];
+  const runs = events.filter(({ name, ph }) => ph === "X" && name.endsWith("RunTask")).sort((a, b) => a.ts - b.ts);
+  for (const { ts, dur = 0, tdur = 0 } of runs)
+    if (ts >= (tasks.at(-1)?.to ?? 0)) tasks.push({ to: ts + dur, workMs: tdur / 1_000 });
+  return tasks;
+}
+
+/** The name that occurs most often. */
+function busiest(names: readonly string[]): string | null {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
 }

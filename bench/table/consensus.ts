@@ -2,7 +2,7 @@
  * What an agreement costs: messages, delays until the proposer knows, writes that have to be durable, and how many crashes it
  * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
  */
-import type { Context, NodeId, Tagged, Vocabulary } from "../../src/core/protocol.ts";
+import type { NodeId, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { byzantineQuorum, majority } from "../../src/core/quorums.ts";
 import { cheapPaxos } from "../../src/protocols/consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "../../src/protocols/consensus/fast-paxos/fast-paxos.ts";
@@ -11,18 +11,19 @@ import { multiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxo
 import { pbft } from "../../src/protocols/consensus/pbft/pbft.ts";
 import { raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
+import { contexts, withContext } from "../../src/protocols/contexts.ts";
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { costOf, declared, exactly, type Formula } from "./declared.ts";
-import type { Cost } from "./figure.ts";
+import { type Cost, costOf, declaredFormula, exactly, type Formula, formula, range } from "./cost.ts";
 import { roundsCosts } from "./rounds.ts";
-import { range } from "./sections.ts";
 
 export interface Agreement {
   readonly name: string;
   readonly make: () => AnyProtocol;
   /** Which of the algorithm's `costs` is one undisturbed agreement. */
   readonly cost: string;
+  /** Its formula. */
+  readonly messages: string;
   /** What one node is asked for: the leader, where there is one. */
   readonly propose: (node: NodeId) => Tagged;
   /** So long it has been running before that; 0: nothing has to have happened. */
@@ -37,8 +38,8 @@ export interface Agreement {
 const logCommand = (node: NodeId): Tagged =>
   ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
 /** Each node writes so often. */
-const each = (times: number): Formula => ({ formula: times === 1 ? "N" : `${times}N`, expected: (n) => times * n });
-const minority: Formula = { formula: "⌊(N − 1) / 2⌋", expected: (n) => n - majority(n) };
+const each = (times: number): Formula => formula(times === 1 ? "N" : `${times}N`, (n) => times * n);
+const minority = formula("⌊(N − 1) / 2⌋", (n) => n - majority(n));
 
 const SETTLED = 5_000;
 /** Longer than any time-out that follows from a crash. */
@@ -49,6 +50,7 @@ export const agreements: readonly Agreement[] = [
     name: "paxos",
     make: () => paxos(),
     cost: "one undisturbed proposal",
+    messages: "(N − 1)(N + 3)",
     propose: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
     settle: 0,
     besides: [],
@@ -60,6 +62,7 @@ export const agreements: readonly Agreement[] = [
     name: "multi-paxos",
     make: () => multiPaxos({ announces: false }),
     cost: "one command of a leader",
+    messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: ["heartbeat", "confirm"],
@@ -71,6 +74,7 @@ export const agreements: readonly Agreement[] = [
     name: "cheap-paxos",
     make: () => cheapPaxos({ announces: false }),
     cost: "one command of a leader, and the notices that it is decided",
+    messages: "2⌊N / 2⌋",
     propose: logCommand,
     settle: SETTLED,
     besides: ["heartbeat", "confirm"],
@@ -82,6 +86,7 @@ export const agreements: readonly Agreement[] = [
     name: "fast-paxos",
     make: () => fastPaxos(),
     cost: "one undisturbed command",
+    messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: ["heartbeat"],
@@ -93,6 +98,7 @@ export const agreements: readonly Agreement[] = [
     name: "generalized-paxos",
     make: () => generalizedPaxos(),
     cost: "one command that collides with none",
+    messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: ["heartbeat"],
@@ -104,6 +110,7 @@ export const agreements: readonly Agreement[] = [
     name: "raft",
     make: () => raft(),
     cost: "a batch of entries",
+    messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: ["heartbeat", "heartbeatAnswered"],
@@ -115,6 +122,7 @@ export const agreements: readonly Agreement[] = [
     name: "pbft",
     make: () => pbft(),
     cost: "one batch, between replicas",
+    messages: "2N(N − 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: [],
@@ -127,6 +135,7 @@ export const agreements: readonly Agreement[] = [
     name: "two-phase-commit",
     make: () => twoPhaseCommit(),
     cost: "a commit, with its acknowledgements",
+    messages: "4(N − 1)",
     propose: () => ({ type: "propose", transactions: 1 }) as Tagged,
     settle: 0,
     besides: [],
@@ -204,61 +213,30 @@ function toleratedBy(agreement: Agreement, nodes: number): number {
 
 /** Counts the steps in which a node journals something: one durable write each. */
 function counting(protocol: AnyProtocol, count: { writes: number }): AnyProtocol {
-  const counted =
-    (handle: (...args: unknown[]) => void) =>
-    (...args: unknown[]) => {
-      const ctx = args.pop() as Context<Vocabulary>;
-      let hasWritten = false;
-      const note =
-        <A extends unknown[]>(write: (...given: A) => void) =>
-        (...given: A) => {
-          hasWritten = true;
-          write(...given);
-        };
-      const noting: Context<Vocabulary> = {
-        self: ctx.self,
-        peers: ctx.peers,
-        send: (to, message) => ctx.send(to, message),
-        broadcast: (message) => ctx.broadcast(message),
-        setTimer: (timer, duration) => ctx.setTimer(timer, duration),
-        cancelTimer: (timer) => ctx.cancelTimer(timer),
-        persist: note((record) => ctx.persist(record)),
-        compact: note((records) => ctx.compact(records)),
-        emit: (event, until) => ctx.emit(event, until),
-        reply: (request, reply) => ctx.reply(request, reply),
-        choose: (label, options) => ctx.choose(label, options),
-        signatures: ctx.signatures,
-      };
-      handle(...args, noting);
-      if (hasWritten) count.writes += 1;
-    };
-  const table = (handlers: object | undefined): object =>
-    Object.fromEntries(Object.entries(handlers ?? {}).map(([name, handle]) => [name, counted(handle)]));
-  const { receive, timeout, command } = protocol as unknown as Record<string, object>;
-  return { ...protocol, receive: table(receive), timeout: table(timeout), command: table(command) };
-}
-
-/** `2(N − 1)` or `(N − 1)(N + 3)`: the words for a number of messages that grows with N so. */
-function inWords(messages: (nodes: number) => number): string {
-  const factor = (n: number): number => messages(n) / (n - 1);
-  const slope = factor(4) - factor(3);
-  const rest = factor(3) - 3 * slope;
-  const half = messages(4) / 2;
-  if (range(3, 9).every((n) => messages(n) === half * Math.floor(n / 2))) return `${half}⌊N / 2⌋`;
-  const fits = range(3, 9).every((n) => slope * n + rest === factor(n));
-  if (!fits) return `${messages(3)} for N = 3`;
-  if (slope === 0) return `${rest === 1 ? "" : rest}(N − 1)`.replace(/^\(N − 1\)$/, "N − 1");
-  const sum = rest === 0 ? "N" : `(N ${rest > 0 ? "+" : "−"} ${Math.abs(rest)})`;
-  return `${slope === 1 ? "" : slope}${sum === "N" ? "N" : ""}(N − 1)${sum === "N" ? "" : sum}`;
+  let hasWritten = false;
+  const noting = contexts((ctx) => ({
+    persist(record) {
+      hasWritten = true;
+      ctx.persist(record);
+    },
+    compact(records) {
+      hasWritten = true;
+      ctx.compact(records);
+    },
+  }));
+  return withContext(protocol, noting, () => {
+    if (hasWritten) count.writes += 1;
+    hasWritten = false;
+  }) as AnyProtocol;
 }
 
 export function costsOf(agreement: Agreement): Cost[] {
   const { name, make, cost: when, delays, writes, tolerated } = agreement;
   const cost = costOf(name);
-  const expected = declared(make(), when);
+  const messages = declaredFormula(make(), when, agreement.messages);
   const after = (n: number): number => undisturbed(agreement, n).decidedAfter() ?? Number.NaN;
   return [
-    cost(when, "messages", { formula: inWords(expected), expected }, (n) => undisturbed(agreement, n).messages(), 64),
+    cost(when, "messages", messages, (n) => undisturbed(agreement, n).messages(), 64),
     cost("until the proposer knows", "message times", delays, after, 64),
     cost("all nodes together", "durable writes", writes, (n) => undisturbed(agreement, n).writes(), 64),
     cost("tolerated, the proposer alive", "crashes", tolerated, (n) => toleratedBy(agreement, n), 13),

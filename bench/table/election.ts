@@ -1,5 +1,5 @@
 /**
- * What an election costs: messages, and turnaround in message times from the call until everybody alive knows the leader.
+ * What an election costs: messages, and turnaround in message times from the call until every node that is alive knows the leader.
  * Coulouris et al. §15.3.
  */
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
@@ -9,35 +9,38 @@ import { extendedChangRoberts } from "../../src/protocols/election/chang-roberts
 import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
 import { extendedRing } from "../../src/protocols/election/ring/extended-ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { costOf, declaredFormula, exactly } from "./declared.ts";
-import type { Cost } from "./figure.ts";
-import { range } from "./sections.ts";
+import { type Cost, costOf, declaredFormula, exactly, type Formula, formula, range } from "./cost.ts";
 
-type Run = { readonly messages: number; readonly time: number };
-type AnyProtocol = Protocol<Vocabulary>;
+interface Run {
+  readonly messages: number;
+  readonly time: number;
+}
 
 interface Counting {
-  /** The types of messages that count; all of them unless said. */
+  /** Nodes that are not started. */
+  readonly down?: readonly NodeId[];
+  /** The types of messages that count; all of them by default. */
   readonly counted?: readonly string[];
-  /** Where there is no end to it. */
+  /** For an algorithm that never ends. */
   readonly until?: number;
-  /** Who leads before; what that cost does not count. */
+  /** The node that leads before; its election does not count. */
   readonly leader?: NodeId;
 }
 
-/** Everybody but `down` answers from rest; then the `tasks` are given. The time is that of the last message that counts. */
+type Task = readonly [NodeId, object];
+
+/** All nodes wait at rest, then get the `tasks`. The time is that of the last message that counts. */
 function elected(
   protocol: unknown,
   nodes: readonly NodeId[],
-  down: readonly NodeId[],
-  tasks: readonly (readonly [NodeId, object])[],
-  { counted, until, leader }: Counting = {},
+  tasks: readonly Task[],
+  { down = [], counted, until, leader }: Counting = {},
 ): Run {
   let last = 0;
   const counts = (type: string): boolean => counted === undefined || counted.includes(type);
   const sim = simulation<Vocabulary>({
     // Properties look at every node after every step; here only messages and times count.
-    protocol: { ...(protocol as AnyProtocol), properties: [] },
+    protocol: { ...(protocol as Protocol<Vocabulary>), properties: [] },
     nodes,
     seed: 1,
     delayMs: 1,
@@ -58,8 +61,10 @@ function elected(
   return { messages: sent() - before, time: last - begun };
 }
 
-const call = (node: NodeId) => [node, { type: "call" }] as const;
-const resign = (node: NodeId) => [node, { type: "resign" }] as const;
+const call = (node: NodeId): Task => [node, { type: "call" }];
+const resign = (node: NodeId): Task => [node, { type: "resign" }];
+const ascending = (n: number): NodeId[] => range(0, n - 1);
+const descending = (n: number): NodeId[] => ascending(n).reverse();
 
 /** T_max and T_process in message times; T = 2·T_max + T_process. */
 const T_PROCESS = 1;
@@ -68,207 +73,138 @@ const T = 2 + T_PROCESS;
 function bullyCosts(): Cost[] {
   const cost = costOf("bully");
   const make = () => bully({ maxDelayMs: 1, processMs: T_PROCESS });
+  const declared = (when: string, text: string): Formula => declaredFormula(make(), when, text);
   const best = (n: number): Run =>
-    elected(make(), range(0, n - 1), [n - 1], [[n - 2, { type: "suspect", node: n - 1 }], call(n - 2)]);
-  const worst = (n: number): Run => elected(make(), range(0, n - 1), [n - 1], [call(0)]);
+    elected(make(), ascending(n), [[n - 2, { type: "suspect", node: n - 1 }], call(n - 2)], { down: [n - 1] });
+  const worst = (n: number): Run => elected(make(), ascending(n), [call(0)], { down: [n - 1] });
+  const second = "the second-highest notices";
+  const lowest = "the lowest calls, the highest has crashed";
+  const turnaround = formula("1 + T + 1, T = 2·T_max + T_process", () => T + 2);
   return [
-    cost(
-      "the second-highest notices",
-      "messages",
-      declaredFormula(make(), "the second-highest notices the crash of the highest", "N − 2"),
-      (n) => best(n).messages,
-    ),
-    cost("the second-highest notices: turnaround", "message times", exactly(1), (n) => best(n).time),
-    cost(
-      "the lowest calls, the highest has crashed",
-      "messages",
-      declaredFormula(make(), "the lowest calls, the highest has crashed", "N² − N − 1"),
-      (n) => worst(n).messages,
-      64,
-    ),
-    cost(
-      "the lowest calls, the highest has crashed: turnaround",
-      "message times",
-      { formula: "1 + T + 1, T = 2·T_max + T_process", expected: () => T + 2 },
-      (n) => worst(n).time,
-      64,
-    ),
+    cost(second, "messages", declared(`${second} the crash of the highest`, "N − 2"), (n) => best(n).messages),
+    cost(`${second}: turnaround`, "message times", exactly(1), (n) => best(n).time),
+    cost(lowest, "messages", declared(lowest, "N² − N − 1"), (n) => worst(n).messages, 64),
+    cost(`${lowest}: turnaround`, "message times", turnaround, (n) => worst(n).time, 64),
   ];
 }
 
 const harmonic = (n: number): number => range(1, n).reduce((sum, k) => sum + 1 / k, 0);
 
 function shuffled(nodes: number, source: { bits(): number }): NodeId[] {
-  const drawn = range(0, nodes - 1).map((node) => ({ node, at: source.bits() }));
+  const drawn = ascending(nodes).map((node) => ({ node, at: source.bits() }));
   return drawn.sort((a, b) => a.at - b.at).map(({ node }) => node);
 }
 
 const RINGS = 150;
 
-/** The mean over so many random rings, each in both directions. */
+const onRing = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
+  elected(extendedChangRoberts({ ring }), ring, callers.map(call));
+
+/** The mean over random rings, each in both directions. */
 function meanOverRings(nodes: number): number {
   const rings = Math.max(RINGS, Math.ceil(10_000 / nodes));
   const source = random(nodes);
   let sum = 0;
   for (let done = 0; done < rings; done++) {
     const ring = shuffled(nodes, source);
-    for (const each of [ring, ring.toReversed()])
-      sum += elected(extendedChangRoberts({ ring: each }), each, [], each.map(call)).messages;
+    for (const each of [ring, ring.toReversed()]) sum += onRing(each, each).messages;
   }
   return sum / (2 * rings);
 }
 
 function changRobertsCosts(): Cost[] {
   const cost = costOf("chang-roberts");
-  const descending = (n: number): NodeId[] => range(0, n - 1).reverse();
-  const on = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
-    elected(extendedChangRoberts({ ring }), ring, [], callers.map(call));
+  const declared = (when: string, text: string): Formula => declaredFormula(extendedChangRoberts(), when, text);
+  const highest = (n: number): Run => onRing(ascending(n), [n - 1]);
+  const after = (n: number): Run => onRing(ascending(n), [0]);
+  const resigned = (ring: readonly NodeId[]): number => {
+    const leader = ring.length - 1;
+    return elected(extendedChangRoberts({ ring }), ring, [resign(leader)], { leader }).messages;
+  };
+  const mean = formula("N·H(N) + N, within 5 %, within 1 % for N = 1,000", (n) => {
+    const exact = n * harmonic(n) + n;
+    const share = n >= 1_000 ? 0.01 : 0.05;
+    return [(1 - share) * exact, (1 + share) * exact];
+  });
+  const [first, second] = ["the highest calls", "the node after the highest calls"];
+  const resigns = "the leader resigns, its successor is";
   return [
+    cost(first, "messages", declared(first, "2N"), (n) => highest(n).messages),
     cost(
-      "the highest calls",
-      "messages",
-      declaredFormula(extendedChangRoberts(), "the highest calls", "2N"),
-      (n) => on(range(0, n - 1), [n - 1]).messages,
-    ),
-    cost(
-      "the highest calls: turnaround",
+      `${first}: turnaround`,
       "message times",
-      { formula: "2N", expected: (n) => 2 * n },
-      (n) => on(range(0, n - 1), [n - 1]).time,
+      formula("2N", (n) => 2 * n),
+      (n) => highest(n).time,
     ),
+    cost(second, "messages", declared(second, "3N − 1"), (n) => after(n).messages),
     cost(
-      "the node after the highest calls",
-      "messages",
-      declaredFormula(extendedChangRoberts(), "the node after the highest calls", "3N − 1"),
-      (n) => on(range(0, n - 1), [0]).messages,
-    ),
-    cost(
-      "the node after the highest calls: turnaround",
+      `${second}: turnaround`,
       "message times",
-      { formula: "3N − 1", expected: (n) => 3 * n - 1 },
-      (n) => on(range(0, n - 1), [0]).time,
+      formula("3N − 1", (n) => 3 * n - 1),
+      (n) => after(n).time,
     ),
     cost(
       "all call, ids descend",
       "messages",
-      declaredFormula(extendedChangRoberts(), "all call, ids descend clockwise", "N(N + 1)/2 + N"),
-      (n) => on(descending(n), descending(n)).messages,
+      declared("all call, ids descend clockwise", "N(N + 1)/2 + N"),
+      (n) => onRing(descending(n), descending(n)).messages,
     ),
-    cost(
-      "all call, random rings: mean",
-      "messages",
-      {
-        formula: "N·H(N) + N, within 5 %, within 1 % for N = 1,000",
-        expected: (n) => {
-          const mean = n * harmonic(n) + n;
-          const share = n >= 1_000 ? 0.01 : 0.05;
-          return [(1 - share) * mean, (1 + share) * mean];
-        },
-      },
-      meanOverRings,
+    cost("all call, random rings: mean", "messages", mean, meanOverRings),
+    cost(`${resigns} next`, "messages", declared(`${resigns} next on the ring`, "2N + 1"), (n) =>
+      resigned(descending(n)),
     ),
-  ];
-}
-
-function resignationCosts(): Cost[] {
-  const cost = costOf("chang-roberts");
-  const resigned = (ring: readonly NodeId[]): Run => {
-    const leader = ring.length - 1;
-    return elected(extendedChangRoberts({ ring }), ring, [], [resign(leader)], { leader });
-  };
-  return [
-    cost(
-      "the leader resigns, its successor is next",
-      "messages",
-      declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is next on the ring", "2N + 1"),
-      (n) => resigned(range(0, n - 1).reverse()).messages,
-    ),
-    cost(
-      "the leader resigns, its successor is last",
-      "messages",
-      declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is last on the ring", "3N − 1"),
-      (n) => resigned(range(0, n - 1)).messages,
+    cost(`${resigns} last`, "messages", declared(`${resigns} last on the ring`, "3N − 1"), (n) =>
+      resigned(ascending(n)),
     ),
   ];
 }
 
 function ringCosts(): Cost[] {
-  const cost = costOf("ring");
+  const cost = costOf("ring", 64);
   const counted = ["election", "coordinator"]; // As the books count: without receipts.
   const make = () => extendedRing({ maxDelayMs: 1, processMs: 1 });
+  const declared = (when: string, text: string): Formula => declaredFormula(make(), `${when}, without receipts`, text);
   const on = (nodes: number, callers: readonly NodeId[]): Run =>
-    elected(make(), range(0, nodes - 1), [], callers.map(call), { counted });
-  const past = (nodes: number): Run => elected(make(), range(0, nodes), [nodes], [call(0)], { counted });
-  const maxNodes = 64;
+    elected(make(), ascending(nodes), callers.map(call), { counted });
+  const past = (n: number): Run => elected(make(), range(0, n), [call(0)], { counted, down: [n] });
+  const resigned = (n: number): Run => elected(make(), ascending(n), [resign(n - 1)], { counted, leader: n - 1 });
   return [
-    cost(
-      "one calls",
-      "messages",
-      declaredFormula(make(), "one calls, without receipts", "2N"),
-      (n) => on(n, [0]).messages,
-      maxNodes,
-    ),
+    cost("one calls", "messages", declared("one calls", "2N"), (n) => on(n, [0]).messages),
     cost(
       "one calls: turnaround",
       "message times",
-      { formula: "2N", expected: (n) => 2 * n },
+      formula("2N", (n) => 2 * n),
       (n) => on(n, [0]).time,
-      maxNodes,
     ),
-    cost(
-      "two call at once",
-      "messages",
-      declaredFormula(make(), "two call at once, without receipts", "4N"),
-      (n) => on(n, [0, 1]).messages,
-      maxNodes,
-    ),
+    cost("two call at once", "messages", declared("two call at once", "4N"), (n) => on(n, [0, 1]).messages),
     cost(
       "one calls, one more has crashed",
       "messages",
-      { formula: "2N + 1", expected: (n) => 2 * n + 1 },
+      formula("2N + 1", (n) => 2 * n + 1),
       (n) => past(n).messages,
-      maxNodes,
     ),
-    cost(
-      "the leader resigns",
-      "messages",
-      declaredFormula(make(), "the leader resigns, without receipts", "2N"),
-      (n) => elected(make(), range(0, n - 1), [], [resign(n - 1)], { counted, leader: n - 1 }).messages,
-      maxNodes,
-    ),
+    cost("the leader resigns", "messages", declared("the leader resigns", "2N"), (n) => resigned(n).messages),
   ];
 }
 
 function epochBullyCosts(): Cost[] {
   const cost = costOf("epoch-bully");
-  const once = (nodes: number, until: number): Run =>
-    elected(epochBully(), range(0, nodes - 1), [], [call(nodes - 1)], { until });
+  const declared = (when: string, text: string): Formula => declaredFormula(epochBully(), when, text);
+  const once = (n: number, until: number): Run => elected(epochBully(), ascending(n), [call(n - 1)], { until });
+  const undisturbed = "an undisturbed election";
+  const turnaround = formula("5, and 1 to confirm", () => 6);
   return [
-    cost(
-      "an undisturbed election",
-      "messages",
-      declaredFormula(epochBully(), "one undisturbed election", "6(N − 1)"),
-      (n) => once(n, 50).messages,
-    ),
-    cost(
-      "an undisturbed election: turnaround",
-      "message times",
-      { formula: "5, and 1 to confirm", expected: () => 6 },
-      (n) => once(n, 50).time,
-    ),
-    cost(
-      "a round of renewals",
-      "messages",
-      declaredFormula(epochBully(), "one round of renewals", "2(N − 1)"),
-      (n) => once(n, 150).messages - once(n, 50).messages,
-    ),
+    cost(undisturbed, "messages", declared("one undisturbed election", "6(N − 1)"), (n) => once(n, 50).messages),
+    cost(`${undisturbed}: turnaround`, "message times", turnaround, (n) => once(n, 50).time),
+    cost("a round of renewals", "messages", declared("one round of renewals", "2(N − 1)"), (n) => {
+      return once(n, 150).messages - once(n, 50).messages;
+    }),
   ];
 }
 
 export const electionCosts: readonly Cost[] = [
   ...bullyCosts(),
   ...changRobertsCosts(),
-  ...resignationCosts(),
   ...ringCosts(),
   ...epochBullyCosts(),
 ];

@@ -1,41 +1,28 @@
 /**
- * What a multicast costs: messages, datagrams where one reaches all, and message times until everybody has delivered.
- * Coulouris et al. §15.4. Self-sends are not counted.
+ * What a multicast costs: messages, datagrams where one reaches all, and message times until every member has delivered.
+ * Coulouris et al. §15.4. Messages of a node to itself are not counted.
  */
 import type { NodeId, Vocabulary } from "../../src/core/protocol.ts";
 import { unwrapped } from "../../src/core/wrapping.ts";
 import { multicast as family } from "../../src/protocols/family.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { costOf, declaredFormula, exactly } from "./declared.ts";
-import type { Cost } from "./figure.ts";
-import { logCosts } from "./log.ts";
-import { range } from "./sections.ts";
-import { viewCosts } from "./views.ts";
-
-interface Run {
-  readonly sim: Simulation<Vocabulary>;
-  /** When the last delivery was, in message times from the beginning. */
-  readonly delivered: number;
-  /** How many nodes have delivered, and how many messages and datagrams were sent until the last of them had. */
-  readonly deliveries: number;
-  readonly messages: number;
-  readonly datagrams: number;
-}
+import { type Cost, costOf, declaredFormula, exactly, formula, range } from "./cost.ts";
+import { groupCosts } from "./groups.ts";
 
 interface Setting {
-  readonly options?: object;
   readonly variant?: string;
-  /** The sender crashes as it has sent so many messages. */
+  readonly options?: object;
+  /** The sender crashes as it sends this message of its own. */
   readonly crashAfter?: number;
-  /** What is done before it sends, and after. */
+  /** How long a node is busy with one message, in message times. */
+  readonly processing?: number;
+  /** Before the message is sent. */
   readonly before?: (sim: Simulation<Vocabulary>) => void;
-  readonly after?: (sim: Simulation<Vocabulary>) => void;
-  /** Where there is no end to it. */
-  readonly until?: number;
 }
 
 const SENDER: NodeId = 0;
+const send = (sim: Simulation<Vocabulary>, node = SENDER): void => sim.command(node, family.ask(node, 1) as never);
 
 function protocolOf(name: string, { variant, options }: Setting): AnyProtocol {
   const { model } = variant === undefined ? protocolNamed(name) : variantNamed(name, variant);
@@ -44,180 +31,165 @@ function protocolOf(name: string, { variant, options }: Setting): AnyProtocol {
 }
 
 /** One node sends one message to all. */
-function sent(name: string, nodes: number, setting: Setting = {}): Run {
-  const { crashAfter, before, after, until } = setting;
-  const figures = { delivered: 0, deliveries: 0, messages: 0, datagrams: 0 };
+function sent(name: string, nodes: number, setting: Setting = {}) {
+  const { crashAfter, processing = 0, before } = setting;
+  /** When the last delivery was, in message times from the beginning, and how many datagrams were sent until then. */
+  const delivered = { at: 0, datagrams: 0 };
+  const queue = { arrivals: [] as number[], handled: [] as number[] };
   let sends = 0;
   const sim: Simulation<Vocabulary> = simulation<Vocabulary>({
     protocol: protocolOf(name, setting),
     nodes: range(0, nodes - 1),
     seed: 1,
     delayMs: 1,
+    processingMs: processing,
     onEvent(at, _node, event) {
       if (unwrapped(event).type !== "delivered") return;
-      figures.delivered = at;
-      figures.deliveries += 1;
-      figures.messages = sim.messages.total;
-      figures.datagrams = sim.datagrams;
+      delivered.at = at;
+      delivered.datagrams = sim.datagrams;
     },
-    ...(crashAfter === undefined ? {} : { trace }),
+    trace(entry) {
+      if (entry.kind === "send" && entry.node === SENDER && ++sends === crashAfter) sim.crash(SENDER);
+      // A message leaves when its sender is done with the stimulus.
+      if (entry.kind === "send" && entry.to === SENDER) queue.arrivals.push(entry.at + processing + 1);
+      if (entry.kind === "receive" && entry.node === SENDER) queue.handled.push(entry.at);
+    },
   });
-  function trace({ kind, node }: { readonly kind: string; readonly node: NodeId }): void {
-    if (kind === "send" && node === SENDER && ++sends === crashAfter) sim.crash(SENDER);
-  }
   for (const node of range(0, nodes - 1)) sim.wake(node);
   before?.(sim);
-  sim.command(SENDER, family.ask(SENDER, 1) as never);
-  after?.(sim);
-  sim.run(until);
-  return { sim, ...figures };
+  send(sim);
+  sim.run();
+  return { sim, delivered, queue, ofType: (type: string): number => sim.messages.byType[type] ?? 0 };
 }
 
-const total = (run: Run): number => run.sim.messages.total;
-const ofType = (run: Run, type: string): number => run.sim.messages.byType[type] ?? 0;
-
-/** Nobody crashes, nothing is lost: all messages that one multicast causes, and when the last node has delivered it. */
-function undisturbed(protocol: string, formula: string, times: number): Cost[] {
-  const cost = costOf(protocol);
+/** No node crashes, nothing is lost: all messages that one multicast causes, and when the last node has delivered it. */
+function undisturbed(protocol: string, text: string, times: number): Cost[] {
+  const cost = costOf(protocol, 1_000);
   const [name = protocol, variant] = protocol.split(", ");
   const setting = variant === undefined ? {} : { variant };
   const when = variant === "acknowledged" ? "one multicast, acknowledged" : "one multicast";
-  const maxNodes = 1_000;
+  const messages = declaredFormula(protocolOf(name, setting), when, text);
   return [
-    cost(
-      "a multicast",
-      "messages",
-      declaredFormula(protocolOf(name, setting), when, formula),
-      (n) => total(sent(name, n, setting)),
-      maxNodes,
-    ),
-    cost(
-      "until all have delivered",
-      "message times",
-      exactly(times),
-      (n) => sent(name, n, setting).delivered,
-      maxNodes,
-    ),
+    cost("a multicast", "messages", messages, (n) => sent(name, n, setting).sim.messages.total),
+    cost("until all have delivered", "message times", exactly(times), (n) => sent(name, n, setting).delivered.at),
   ];
 }
 
 const TO_EACH = "N − 1";
 const AGREED = "3(N − 1)";
 
-function basicCosts(): Cost[] {
-  const protocol = "basic-multicast, acknowledged";
-  const cost = costOf(protocol);
+/** How many messages had arrived at the sender and were not handled, at the worst time. */
+function longestQueue({ arrivals, handled }: ReturnType<typeof sent>["queue"]): number {
+  const sorted = arrivals.toSorted((a, b) => a - b);
+  let [most, done] = [0, 0];
+  for (const [i, at] of sorted.entries()) {
+    while (done < handled.length && (handled[done] as number) <= at) done += 1;
+    most = Math.max(most, i + 1 - done);
+  }
+  return most;
+}
+
+/** Acknowledgements, and what they do to their receiver: ack implosion. */
+function acknowledgedCosts(): Cost[] {
+  const cost = costOf("basic-multicast, acknowledged", 1_000);
+  const acknowledged = { variant: "acknowledged" };
+  const implosion = (n: number) => sent("basic-multicast", n, { ...acknowledged, processing: 0.5 });
+  const last = (n: number): number => (implosion(n).queue.handled.at(-1) as number) + 0.5;
   return [
-    ...undisturbed("basic-multicast", TO_EACH, 1),
-    ...undisturbed(protocol, "2(N − 1)", 1),
     cost(
       "acknowledgements at the sender",
       "messages",
-      { formula: "N − 1", expected: (n) => n - 1 },
-      (n) => ofType(sent("basic-multicast", n, { variant: "acknowledged" }), "acknowledgement"),
-      1_000,
+      formula(TO_EACH, (n) => n - 1),
+      (n) => sent("basic-multicast", n, acknowledged).ofType("acknowledgement"),
+    ),
+    cost(
+      "waiting there at once, where a node takes ½ for each",
+      "messages",
+      formula("N − 2", (n) => n - 2),
+      (n) => longestQueue(implosion(n).queue),
+    ),
+    cost(
+      "the same: until the sender is done",
+      "message times",
+      formula("3 + (N − 1) / 2", (n) => 3 + (n - 1) / 2),
+      last,
     ),
   ];
 }
 
 function reliableCosts(): Cost[] {
   const protocol = "reliable-multicast";
-  const cost = costOf(protocol);
-  const half = (n: number): Run => sent(protocol, n, { crashAfter: 1 });
+  const cost = costOf(protocol, 64);
+  const half = (n: number) => sent(protocol, n, { crashAfter: 1 });
+  const relayed = formula("1 + (N − 1)²", (n) => 1 + (n - 1) ** 2);
   return [
     ...undisturbed(protocol, "N(N − 1)", 1),
     cost(
       "a multicast whose sender crashes after its first message",
       "messages",
-      { formula: "1 + (N − 1)²", expected: (n) => 1 + (n - 1) ** 2 },
-      (n) => total(half(n)),
-      64,
+      relayed,
+      (n) => half(n).sim.messages.total,
     ),
-    cost("the same, until all have delivered", "message times", exactly(2), (n) => half(n).delivered, 64),
+    cost("the same, until all have delivered", "message times", exactly(2), (n) => half(n).delivered.at),
   ];
 }
-
-/** Acknowledgements that need a datagram of their own come only when a node has not spoken for so many messages. */
-const spokenFor = (nodes: number): object => ({ multicast: { ackEvery: 2 * nodes } });
 
 const ROUNDS = 4;
 
 /** Each node multicasts in its turn, again and again; the last round is for the acknowledgements that are still to come. */
-function inTurn(nodes: number): Run {
+function inTurn(nodes: number): number {
   const sim: Simulation<Vocabulary> = simulation<Vocabulary>({
-    protocol: protocolOf("ip-multicast", { options: spokenFor(nodes) }),
+    // Acknowledgements that need a datagram of their own come only after this many messages without one of the node's own.
+    protocol: protocolOf("ip-multicast", { options: { multicast: { ackEvery: 2 * nodes } } }),
     nodes: range(0, nodes - 1),
     seed: 1,
     delayMs: 1,
   });
   for (const node of range(0, nodes - 1)) sim.wake(node);
-  // A node that has received something says so after 5 to 10 ms, unless it has spoken anyway.
+  // A node that has received something acknowledges after 5 to 10 ms, unless it has spoken anyway.
   for (let turn = 0; turn < ROUNDS * nodes; turn++) {
     sim.run((4 * turn) / nodes);
-    sim.command(turn % nodes, family.ask(turn % nodes, 1) as never);
+    send(sim, turn % nodes);
   }
-  return { sim, delivered: 0, deliveries: 0, messages: sim.messages.total, datagrams: sim.datagrams };
+  return sim.datagrams / (ROUNDS * nodes);
 }
 
 function ipCosts(): Cost[] {
   const protocol = "ip-multicast";
-  const cost = costOf(protocol);
-  const maxNodes = 64;
-  const last = (n: number): NodeId => n - 1;
-  /** The last node misses the message, and finds that out by the next. */
-  const lost = (n: number): Run =>
-    sent(protocol, n, {
+  const cost = costOf(protocol, 64);
+  /** The last node misses the message, and detects that by the next. */
+  const lost = (n: number): number => {
+    const { ofType } = sent(protocol, n, {
       before(sim) {
-        sim.cut(SENDER, last(n));
-        sim.command(SENDER, family.ask(SENDER, 1) as never);
-        sim.mend(SENDER, last(n));
+        sim.cut(SENDER, n - 1);
+        send(sim);
+        sim.mend(SENDER, n - 1);
       },
     });
-  const datagramsOf = (run: Run, n: number, type: string): number => ofType(run, type) / (n - 1);
+    return (ofType("nack") + ofType("repair")) / (n - 1);
+  };
+  const what = "a multicast, until all have delivered";
+  const alone = formula("1 + (N − 1)", (n) => n);
   return [
-    cost(
-      "a multicast, until all have delivered",
-      "datagrams",
-      exactly(1),
-      (n) => sent(protocol, n).datagrams,
-      maxNodes,
-    ),
-    cost(
-      "a multicast, until all have delivered",
-      "message times",
-      exactly(1),
-      (n) => sent(protocol, n).delivered,
-      maxNodes,
-    ),
-    cost(
-      "a multicast where all speak in turn, acknowledgements included",
-      "datagrams",
-      exactly(1),
-      (n) => inTurn(n).datagrams / (ROUNDS * n),
-      maxNodes,
-    ),
-    cost(
-      "a multicast where nobody else speaks, acknowledgements included",
-      "datagrams",
-      { formula: "1 + (N − 1)", expected: (n) => n },
-      (n) => sent(protocol, n).sim.datagrams,
-      maxNodes,
-    ),
+    cost(what, "datagrams", exactly(1), (n) => sent(protocol, n).delivered.datagrams),
+    cost(what, "message times", exactly(1), (n) => sent(protocol, n).delivered.at),
+    cost("a multicast where all speak in turn, acknowledgements included", "datagrams", exactly(1), inTurn),
+    cost("a multicast where nobody else speaks, acknowledgements included", "datagrams", alone, (n) => {
+      return sent(protocol, n).sim.datagrams;
+    }),
     cost(
       "a loss: a negative acknowledgement and a repair",
       "datagrams",
-      { formula: "1 + 1", expected: () => 2 },
-      (n) => {
-        const run = lost(n);
-        return datagramsOf(run, n, "nack") + datagramsOf(run, n, "repair");
-      },
-      maxNodes,
+      formula("1 + 1", () => 2),
+      lost,
     ),
   ];
 }
 
 export const multicastCosts: readonly Cost[] = [
-  ...basicCosts(),
+  ...undisturbed("basic-multicast", TO_EACH, 1),
+  ...undisturbed("basic-multicast, acknowledged", "2(N − 1)", 1),
+  ...acknowledgedCosts(),
   ...reliableCosts(),
   ...ipCosts(),
   ...undisturbed("fifo", TO_EACH, 1),
@@ -225,6 +197,5 @@ export const multicastCosts: readonly Cost[] = [
   ...undisturbed("isis", AGREED, 3),
   ...undisturbed("fifo-total", AGREED, 3),
   ...undisturbed("causal-total", AGREED, 3),
-  ...viewCosts,
-  ...logCosts,
+  ...groupCosts,
 ];

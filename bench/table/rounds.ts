@@ -10,9 +10,7 @@ import {
 import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
 import type { AnyProtocol } from "../../src/protocols/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { declaredFormula } from "./declared.ts";
-import type { Cost } from "./figure.ts";
-import { range } from "./sections.ts";
+import { type Cost, costOf, declaredFormula, range } from "./cost.ts";
 
 interface Rounds {
   readonly name: string;
@@ -71,12 +69,6 @@ function measured(make: () => unknown, nodes: number, proposers: readonly NodeId
 }
 
 export const roundsCosts: readonly Cost[] = rounds.map(({ name, make, cost, formula, proposers, maxNodes }) => {
-  return {
-    protocol: name,
-    what: cost,
-    unit: "messages",
-    ...declaredFormula(make() as AnyProtocol, cost, formula),
-    measure: (nodes) => measured(make, nodes, proposers),
-    maxNodes,
-  };
+  const expected = declaredFormula(make() as AnyProtocol, cost, formula);
+  return costOf(name, maxNodes)(cost, "messages", expected, (nodes) => measured(make, nodes, proposers));
 });

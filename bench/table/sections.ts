@@ -1,9 +1,11 @@
-/** Uses of a mutual exclusion in the simulator, where every message takes one unit of time. */
+/**
+ * Uses of a mutual exclusion in the simulator, where every message takes one unit of time; and how entry, hand-over and bandwidth are
+ * measured, alike for all.
+ */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-
-export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+import { type Cost, costOf, exactly, type Formula, range } from "./cost.ts";
 
 /** Longer than any request takes that is made meanwhile. */
 const STAY = 100_000;
@@ -20,12 +22,14 @@ export interface Section<M extends Mutex> {
   readonly spent: number;
   /** From asking to being inside. */
   enter(node: NodeId): Figures;
-  /** Asks, and waits for what that causes. */
-  ask(node: NodeId): void;
-  /** `holder` leaves: from then until `next` is inside. */
-  handOver(holder: NodeId, next: NodeId): Figures;
-  /** `holder` leaves, and nobody wants in. */
+  /** `holder` leaves, and no node wants in. */
   leave(holder: NodeId): void;
+  /** Enters and leaves. */
+  use(node: NodeId): void;
+  /** `holder` enters, `next` requests, and `holder` leaves: from then until `next` is inside. */
+  handOver(holder: NodeId, next: NodeId): Figures;
+  /** Requests, and waits for the effects of that. */
+  ask(node: NodeId): void;
 }
 
 export interface SectionOptions {
@@ -52,14 +56,14 @@ export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, opti
 
 /** The same of an assembly that has its workload already; `stay` is for its maker. */
 export function usedSection<M extends Mutex>(
-  used: Protocol<MutexWithWorkload<M>>,
+  protocol: Protocol<MutexWithWorkload<M>>,
   nodes: number,
   { mustStart = false, settle = 0, counted, delay = 1, seed = 1 }: SectionOptions = {},
 ): Section<M> {
   const ids = range(0, nodes - 1);
   // Properties look at every node after every step; here only messages and times count.
   const sim = simulation<MutexWithWorkload<M>>({
-    protocol: { ...used, properties: [] },
+    protocol: { ...protocol, properties: [] },
     nodes: ids,
     seed,
     delayMs: delay,
@@ -88,7 +92,7 @@ export function usedSection<M extends Mutex>(
     return { messages: before, time: sim.now };
   }
 
-  return {
+  const used: Section<M> = {
     sim,
     get spent() {
       return spent();
@@ -99,18 +103,80 @@ export function usedSection<M extends Mutex>(
       until(() => doing(node) === "inside");
       return { messages: spent() - messages, time: sim.now - time };
     },
+    leave(holder) {
+      untilLeaving(holder);
+      sim.run(sim.now + 100);
+    },
+    use(node) {
+      used.enter(node);
+      used.leave(node);
+    },
     ask(node) {
       askNow(node);
       sim.run(sim.now + 100);
     },
     handOver(holder, next) {
+      used.enter(holder);
+      used.ask(next);
       const { messages, time } = untilLeaving(holder);
       until(() => doing(next) === "inside");
       return { messages: spent() - messages, time: sim.now - time };
     },
-    leave(holder) {
-      untilLeaving(holder);
-      sim.run(sim.now + 100);
-    },
   };
+  return used;
+}
+
+/** An idle holder passes the token on at once, as far as message times go. */
+export const HARDLY = 1e-9;
+const WANTING = 9;
+const ENTRIES = 3;
+
+/** Nodes at every distance: all of a small ring, some of a large one. */
+export const places = (nodes: number): number[] =>
+  range(1, nodes - 1).filter((place) => nodes <= 64 || place % 111 === 0 || place === 1 || place === nodes - 1);
+
+/** Who asks first, and who asks while it is inside. */
+export type Pair = readonly [holder: NodeId, next: NodeId];
+
+/** The mean for each entry when `WANTING` nodes, or all there are, want in again and again. */
+export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
+  const wanting = Math.min(nodes, WANTING);
+  const used = section(mutex(), nodes, { stay: 1, delay: [0.5, 1.5], seed: nodes });
+  for (const node of range(0, wanting - 1))
+    used.sim.command(node, { type: "workload", body: { type: "use", entries: ENTRIES } } as never);
+  used.sim.run();
+  return used.sim.messages.total / (wanting * ENTRIES);
+}
+
+export const CROWD = `up to ${WANTING} nodes that want in ${ENTRIES} times each`;
+
+interface FormulasAtRest {
+  readonly pair: (nodes: number) => Pair;
+  readonly entry: Formula;
+  readonly handOver: Formula;
+  readonly handOverTime: Formula;
+  readonly bandwidth: Formula;
+}
+
+/** Of algorithms that come to rest. A request and its answer take two message times in all of them. */
+export function costsAtRest<M extends Mutex>(
+  protocol: string,
+  make: () => Protocol<M>,
+  { pair, entry, handOver, handOverTime, bandwidth }: FormulasAtRest,
+): Cost[] {
+  const cost = costOf(protocol);
+  const entered = (n: number): Figures => section(make(), n).enter(n - 1);
+  const handed = (n: number): Figures => section(make(), n).handOver(...pair(n));
+  const used = (n: number): number => {
+    const alone = section(make(), n);
+    alone.use(n - 1);
+    return alone.spent;
+  };
+  return [
+    cost("entry", "messages", entry, (n) => entered(n).messages),
+    cost("client delay", "message times", exactly(2), (n) => entered(n).time),
+    cost("hand-over", "messages", handOver, (n) => handed(n).messages),
+    cost("hand-over", "message times", handOverTime, (n) => handed(n).time),
+    cost("bandwidth", "messages", bandwidth, used),
+  ];
 }

@@ -1,7 +1,6 @@
 /** What `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the server that runs until the algorithm stands there. */
-import { declaredFormula } from "../../bench/table/declared.ts";
-import type { Cost } from "../../bench/table/figure.ts";
-import { costsAtRest } from "../../bench/table/measures.ts";
+import { type Cost, declaredFormula } from "../../bench/table/cost.ts";
+import { costsAtRest } from "../../bench/table/sections.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
 export const added: readonly Cost[] = [

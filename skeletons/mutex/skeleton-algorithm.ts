@@ -11,7 +11,7 @@
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural } from "../../src/core/shape.ts";
-import { mutexProperties, type Section } from "../../src/protocols/mutex/family/properties.ts";
+import { mutexProperties, type Section } from "../../src/protocols/mutex/family/workload.ts";
 import { requireNoOptions } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {

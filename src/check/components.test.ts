@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { random } from "../core/random.ts";
-import { components } from "./components.ts";
+import { components } from "./liveness.ts";
 
 function found(size: number, roots: number[], edges: number[][]): number[][] {
   const all: number[][] = [];

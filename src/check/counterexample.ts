@@ -1,8 +1,7 @@
 /** A counterexample as a trace like any other, which can be drawn, replayed, and gone on from. */
 import { canonical } from "../core/plain.ts";
 import type { MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
-import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
-import type { TraceHeader } from "../trace/header.ts";
+import type { LossReason, MessageId, TraceEntry, TraceHeader } from "../trace/entry.ts";
 import type { Exploration } from "./explore.ts";
 import type { ModelOptions } from "./model.ts";
 import type { Taken } from "./path.ts";

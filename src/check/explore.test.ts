@@ -3,8 +3,7 @@ import type { Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { explore } from "./explore.ts";
-import { ringModel } from "./models/chang-roberts.ts";
-import { mutexModel } from "./models/ricart-agrawala.ts";
+import { mutexModel, ringModel } from "./reference-models.ts";
 
 describe("exploration reproduces SPIN's counts, less the one state before SPIN's init", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fewestFaults } from "./fewest-faults.ts";
+import { fewestFaults } from "./explore.ts";
 import { systemFor } from "./suite.ts";
 
 const mutex = (more: object) => systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], ...more });

@@ -3,7 +3,6 @@
  * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
  * work. Only here are states cloned.
  */
-
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, hash, verbatim } from "../core/plain.ts";
@@ -39,12 +38,10 @@ import {
   withStatus,
 } from "../driver/requests.ts";
 import type { Histories, Remembered } from "../trace/histories.ts";
-import { withoutCoverage } from "./coverage.ts";
 import { FailedHandler } from "./failed-move.ts";
-import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";
-import { PairTable } from "./pair-table.ts";
 import { Reaching } from "./reach.ts";
+import { type Interner, interner, PairTable } from "./state-store.ts";
 
 export interface Local<V extends Vocabulary> {
   readonly self: NodeId;
@@ -134,8 +131,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   constructor(options: LocalStepsOptions<V>) {
     this.#options = options;
-    const bare = withoutCoverage(options.protocol);
-    this.#repetitions = new Repetitions(bare, KEPT_RUNS);
+    this.#repetitions = new Repetitions(options.protocol, KEPT_RUNS);
     this.#copies = copiesOf(options.protocol);
     this.#slotOf = slotFinder(options.protocol);
     this.#requestIn = requestFinder(options.protocol);

@@ -1,8 +1,7 @@
 /** A caller of `coterie/check` who misspells an option, or gives it as a text, is told so: nothing is explored instead. */
 import { expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
-import { explore } from "./explore.ts";
-import { fewestFaults } from "./fewest-faults.ts";
+import { explore, fewestFaults } from "./explore.ts";
 import { exploreDepthFirst } from "./search/dfs.ts";
 import { walk } from "./search/walks.ts";
 import { shrink } from "./shrink/shrink.ts";

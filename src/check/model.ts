@@ -1,10 +1,9 @@
 /** The transitions of the whole system. */
 import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
-import { Budgets, type Counted, faultKinds } from "./budgets.ts";
 import { endings } from "./failed-move.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
-import type { ModelOptions } from "./model-options.ts";
+import { Budgets, type Counted, faultKinds, type ModelOptions } from "./model-options.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
 
@@ -90,10 +89,10 @@ export class Model<V extends Vocabulary> {
     this.histories = new Histories(options.properties ?? protocol.properties);
     const { histories } = this;
     this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, maxOutcomes, ...kept, ...told });
-    const { counters = [], rounds = [], symmetry = null } = options;
+    const { counters = [], rounds = [] } = options;
     const { steps } = this;
     this.#representatives =
-      counters.length + rounds.length === 0 && symmetry === null
+      counters.length + rounds.length === 0
         ? null
         : new Representatives({
             steps,
@@ -101,7 +100,6 @@ export class Model<V extends Vocabulary> {
             nodes,
             counters,
             rounds,
-            symmetry,
             mayReturn: this.#budgets.has("recoveries"),
           });
   }

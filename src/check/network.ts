@@ -3,8 +3,7 @@
  * how a message joins a content and which deliveries a content allows.
  */
 import type { NodeId } from "../core/protocol.ts";
-import { interner } from "./interner.ts";
-import { PairTable } from "./pair-table.ts";
+import { interner, PairTable } from "./state-store.ts";
 
 /** A message on its way: who sent it, and the number of the message. */
 export interface Envelope {

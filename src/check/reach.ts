@@ -3,10 +3,10 @@
  * the reader of a verdict has to see that.
  */
 import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { ShapeNode } from "../core/shape.ts";
 import type { Stimulus } from "../core/step.ts";
 import { pathOf } from "../core/wrapping.ts";
 import { handlerOf } from "../driver/handler-failure.ts";
-import { handlerNames } from "./coverage.ts";
 
 export interface Reach {
   /** In how many different steps an event of each type was emitted; of what a part emits, by the part's name and its own. */
@@ -62,4 +62,40 @@ function reachOf<V extends Vocabulary>(
 
 function count(counts: Map<string, number>, name: string, times = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + times);
+}
+
+const tables = ["receive", "timeout", "command", "replay"] as const;
+type Table = (typeof tables)[number];
+type Tables = { readonly [T in Table]?: object } & {
+  readonly start?: unknown;
+  readonly shapes: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>>>;
+};
+
+export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] => handlersOf(protocol);
+
+/** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
+function handlersOf(protocol: Tables): string[] {
+  const shapesOf: Readonly<Record<Table, string | null>> = {
+    receive: "message",
+    timeout: null,
+    command: "command",
+    replay: "record",
+  };
+  const hasParts = tables.some((table) =>
+    Object.values(protocol.shapes[shapesOf[table] ?? ""] ?? {}).some((fields) => insideOf(fields) !== null),
+  );
+  const inTables = tables.flatMap((table) =>
+    Object.keys(protocol[table] ?? {}).flatMap((name) => {
+      const parts = insideOf(protocol.shapes[shapesOf[table] ?? ""]?.[name]);
+      if (parts === null) return [`${table} ${name}`];
+      return table === "command" ? [] : parts.map((part) => `${table} ${name}.${part}`);
+    }),
+  );
+  // An assembly always has a start, whether or not any of its parts has.
+  return protocol.start === undefined || hasParts ? inTables : ["start", ...inTables];
+}
+
+/** The types that a part's messages, commands or records have; null where there is no part. */
+function insideOf(fields: Readonly<Record<string, ShapeNode>> | undefined): string[] | null {
+  return fields?.body?.kind === "variants" ? Object.keys(fields.body.variants) : null;
 }

@@ -1,25 +1,10 @@
 /**
- * States that are taken for one, and the one that stands for them: those that differ by how far counters have got, and
- * those that differ by which node is which. Each local state and content is rewritten once and remembered.
+ * States that are taken for one, and the one that represents them: they differ only by how far counters have got. Each local
+ * state and content is rewritten once and remembered.
  */
-import type { MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
-import type { Remembered } from "../trace/histories.ts";
-import { closedUp, countsIn, lowered, lowestCount, recounted } from "./counters.ts";
+import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import type { Local, LocalSteps } from "./local-steps.ts";
 import type { Network } from "./network.ts";
-
-/** What a state, message or record becomes when each node takes the place of another: every id in it is `renamed`. */
-export type Rename<V extends Vocabulary> = <T extends StateOf<V> | MessageOf<V> | RecordOf<V>>(
-  value: T,
-  renamed: (node: NodeId) => NodeId,
-) => T;
-
-/** One way to rewrite whatever a global state holds. */
-interface Rewriting<V extends Vocabulary> {
-  readonly node: (node: NodeId) => NodeId;
-  readonly value: <T extends StateOf<V> | MessageOf<V> | RecordOf<V>>(value: T) => T;
-  readonly history: (remembered: Remembered) => Remembered;
-}
 
 export interface RepresentativesOptions<V extends Vocabulary> {
   readonly steps: LocalSteps<V>;
@@ -29,44 +14,25 @@ export interface RepresentativesOptions<V extends Vocabulary> {
   readonly rounds: readonly string[];
   /** Whether nodes may crash and start again. */
   readonly mayReturn: boolean;
-  readonly symmetry: Rename<V> | null;
 }
 
 export class Representatives<V extends Vocabulary> {
   readonly #options: RepresentativesOptions<V>;
-  readonly #permutations: readonly (readonly number[])[];
-  readonly #permuted: readonly Rewritten<V>[];
   readonly #shifted = new Map<number, Rewritten<V>>();
   readonly #closed = new Map<string, Rewritten<V>>();
   readonly #roundsOfLocal: (readonly number[])[] = [];
   readonly #roundsOfContent: (readonly number[])[] = [];
   readonly #lowestOfLocal: number[] = [];
   readonly #lowestOfContent: number[] = [];
-  readonly #candidate: Int32Array;
-  readonly #least: Int32Array;
 
   constructor(options: RepresentativesOptions<V>) {
     this.#options = options;
-    const { nodes, symmetry } = options;
-    const count = nodes.length;
-    this.#permutations = symmetry === null ? [] : permutations(count).slice(1);
-    this.#permuted = this.#permutations.map((to) => {
-      const node = (of: NodeId): NodeId => nodes[to[nodes.indexOf(of)] as number] as NodeId;
-      return new Rewritten(options, {
-        node,
-        value: (value) => (symmetry as Rename<V>)(value, node),
-        history: (same) => same,
-      });
-    });
-    this.#candidate = new Int32Array(2 * count);
-    this.#least = new Int32Array(2 * count);
   }
 
   /** Puts the state that stands for a state in its place. Budgets stay as they are. */
   represent(tuple: Int32Array): void {
     if (this.#options.counters.length > 0) this.#lowerCounters(tuple);
     if (this.#options.rounds.length > 0) this.#closeUp(tuple);
-    if (this.#permutations.length > 0) this.#permute(tuple);
   }
 
   /** The lowest of all counters becomes 0. */
@@ -80,11 +46,7 @@ export class Representatives<V extends Vocabulary> {
     let shift = this.#shifted.get(lowest);
     if (shift === undefined) {
       const { counters } = this.#options;
-      shift = new Rewritten(this.#options, {
-        node: (node) => node,
-        value: (value) => lowered(value, counters, lowest),
-        history: (each) => lowered(each, counters, lowest),
-      });
+      shift = new Rewritten(this.#options, (value) => recounted(value, counters, (count) => count - lowest));
       this.#shifted.set(lowest, shift);
     }
     for (let i = 0; i < count; i++) {
@@ -104,8 +66,9 @@ export class Representatives<V extends Vocabulary> {
     const key = [...closed].join(" ");
     let rewritten = this.#closed.get(key);
     if (rewritten === undefined) {
-      const rewrite = <T>(value: T): T => recounted(value, rounds, (round) => closed.get(round) ?? round);
-      rewritten = new Rewritten(this.#options, { node: (node) => node, value: rewrite, history: rewrite });
+      rewritten = new Rewritten(this.#options, (value) =>
+        recounted(value, rounds, (round) => closed.get(round) ?? round),
+      );
       this.#closed.set(key, rewritten);
     }
     for (let i = 0; i < count; i++) {
@@ -151,34 +114,18 @@ export class Representatives<V extends Vocabulary> {
     );
     return this.#lowestOfContent[content];
   }
-
-  /** The least of all permutations, compared number by number, stands for all of them. */
-  #permute(tuple: Int32Array): void {
-    const count = this.#options.nodes.length;
-    const [least, candidate] = [this.#least, this.#candidate];
-    for (let k = 0; k < 2 * count; k++) least[k] = tuple[k] as number;
-    for (const [p, to] of this.#permutations.entries()) {
-      const rewritten = this.#permuted[p] as Rewritten<V>;
-      for (let i = 0; i < count; i++) {
-        candidate[to[i] as number] = rewritten.local(tuple[i] as number);
-        candidate[count + (to[i] as number)] = rewritten.content(tuple[count + i] as number);
-      }
-      if (isBelow(candidate, least)) least.set(candidate);
-    }
-    tuple.set(least);
-  }
 }
 
 /** Local states and contents as one rewriting leaves them, by number. */
 class Rewritten<V extends Vocabulary> {
   readonly #within: Pick<RepresentativesOptions<V>, "steps" | "network">;
-  readonly #by: Rewriting<V>;
+  readonly #rewrite: <T>(value: T) => T;
   readonly #locals: number[] = [];
   readonly #contents: number[] = [];
 
-  constructor(within: Pick<RepresentativesOptions<V>, "steps" | "network">, by: Rewriting<V>) {
+  constructor(within: Pick<RepresentativesOptions<V>, "steps" | "network">, rewrite: <T>(value: T) => T) {
     this.#within = within;
-    this.#by = by;
+    this.#rewrite = rewrite;
   }
 
   local(id: number): number {
@@ -192,36 +139,61 @@ class Rewritten<V extends Vocabulary> {
   }
 
   #rewriteLocal(local: Local<V>): number {
-    const { node, value, history } = this.#by;
-    return this.#within.steps.locals.idOf({
-      ...local,
-      self: node(local.self),
-      state: local.state === null ? null : value(local.state),
-      journal: local.journal.map((record) => value(record)),
-      notifications: local.notifications.map(node).sort((a, b) => a - b),
-      history: history(local.history),
-    });
+    const { state, journal, history } = local;
+    return this.#within.steps.locals.idOf({ ...local, ...this.#rewrite({ state, journal, history }) });
   }
 
   #rewriteContent(id: number): number {
     const { network, steps } = this.#within;
     return network.envelopes(id).reduce((content, { from, message }) => {
-      const renamed = steps.messages.idOf(this.#by.value(steps.messages.valueOf(message)));
-      return network.add(content, network.envelopeId(this.#by.node(from), renamed));
+      const rewritten = steps.messages.idOf(this.#rewrite(steps.messages.valueOf(message)));
+      return network.add(content, network.envelopeId(from, rewritten));
     }, 0);
   }
 }
 
-function isBelow(a: Int32Array, b: Int32Array): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return (a[i] as number) < (b[i] as number);
-  return false;
+/** The lowest of them; infinity where there is none. */
+export function lowestCount(data: unknown, names: readonly string[]): number {
+  if (typeof data !== "object" || data === null) return Number.POSITIVE_INFINITY;
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const [name, value] of Object.entries(data)) {
+    const count = isCounter(name, value, names) ? value : lowestCount(value, names);
+    lowest = Math.min(lowest, count);
+  }
+  return lowest;
 }
 
-/** All orders of 0 … count − 1, the ascending one first. */
-function permutations(count: number): number[][] {
-  if (count === 0) return [[]];
-  const last = count - 1;
-  return permutations(last).flatMap((shorter) =>
-    Array.from({ length: count }, (_, back) => shorter.toSpliced(last - back, 0, last)),
+const isCounter = (name: string, value: unknown, names: readonly string[]): value is number =>
+  typeof value === "number" && names.includes(name);
+
+/** All of them, in no order. */
+export function countsIn(data: unknown, names: readonly string[]): number[] {
+  if (typeof data !== "object" || data === null) return [];
+  return Object.entries(data).flatMap(([name, value]) =>
+    isCounter(name, value, names) ? [value] : countsIn(value, names),
   );
+}
+
+/** A copy in which each of them is replaced. */
+export function recounted<T>(data: T, names: readonly string[], as: (count: number) => number): T {
+  if (typeof data !== "object" || data === null) return data;
+  if (Array.isArray(data)) return data.map((item) => recounted(item, names, as)) as T;
+  const copy = Object.entries(data).map(([name, value]) => [
+    name,
+    isCounter(name, value, names) ? as(value) : recounted(value, names, as),
+  ]);
+  return Object.fromEntries(copy) as T;
+}
+
+/** What each of some numbers becomes if those that follow each other by more than three do so by two or three. */
+export function closedUp(counts: Iterable<number>): Map<number, number> {
+  const closed = new Map<number, number>();
+  let [before, after] = [0, 0];
+  for (const count of [...new Set(counts)].sort((a, b) => a - b)) {
+    const gap = count - before;
+    after += gap > 3 ? 2 + (gap % 2) : gap;
+    before = count;
+    closed.set(count, after);
+  }
+  return closed;
 }

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { extendedChangRoberts } from "../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { Model, type ModelOptions } from "./model.ts";
-import { ringModel } from "./models/chang-roberts.ts";
-import { mutexModel } from "./models/ricart-agrawala.ts";
+import { mutexModel, ringModel } from "./reference-models.ts";
 import { StateSpace } from "./state-space.ts";
 
 const three = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "down" } as const;

@@ -4,11 +4,9 @@
  * for memory once, not once for each of them.
  */
 import type { Vocabulary } from "../core/protocol.ts";
-import { type Arrival, Batch } from "./batch.ts";
-import { LocalConfigurations } from "./local-configurations.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model } from "./model.ts";
-import { StateStore } from "./state-store.ts";
+import { PairTable, StateStore } from "./state-store.ts";
 
 /** From so many successors on, they go into the store. */
 const BATCH = 256;
@@ -286,5 +284,153 @@ export class StateSpace<V extends Vocabulary> {
   #widen(): void {
     this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...this.#model.mostBeyond]);
     this.#from = new Int32Array(this.store.packing.words);
+  }
+}
+
+/** Takes a successor of state `parent`, whose words begin at `at`, and their hash. True ends the search. */
+export type Arrival = (parent: number, words: Int32Array, at: number, hash: number) => boolean;
+
+class Batch {
+  /** How many are waiting. */
+  size = 0;
+  words = new Int32Array(1 << 12);
+  #parents = new Int32Array(1 << 9);
+  #hashes = new Int32Array(1 << 9);
+
+  /** Adds a copy of the state `parent`, whose words are `from`, to be changed into a successor. Where it begins. */
+  open(parent: number, from: Int32Array, words: number): number {
+    const at = this.size * words;
+    if (at + words > this.words.length) this.words = grown(this.words);
+    if (this.size === this.#parents.length) {
+      this.#parents = grown(this.#parents);
+      this.#hashes = grown(this.#hashes);
+    }
+    this.#parents[this.size++] = parent;
+    for (let i = 0; i < words; i++) this.words[at + i] = from[i] as number;
+    return at;
+  }
+
+  /** Hands all over, in their order, until the answer is true. */
+  settle(store: StateStore, arrive: Arrival): boolean {
+    const { size, words } = this;
+    const hashes = this.#hashes;
+    const width = store.packing.words;
+    this.size = 0;
+    // Where each will be looked up is read beforehand: the processor waits for many independent reads at once.
+    for (let i = 0; i < size; i++) {
+      const hash = store.hash(words, i * width);
+      hashes[i] = hash;
+      store.touchSlot(hash);
+    }
+    for (let i = 0; i < size; i++) store.touchTuple(hashes[i] as number);
+    for (let i = 0; i < size; i++)
+      if (arrive(this.#parents[i] as number, words, i * width, hashes[i] as number)) return true;
+    return false;
+  }
+}
+
+function grown(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const copy = new Int32Array(2 * numbers.length);
+  copy.set(numbers);
+  return copy;
+}
+
+export class LocalConfigurations<V extends Vocabulary> {
+  readonly #model: Model<V>;
+  /** How many configurations have been met. */
+  size = 0;
+  /**
+   * For each configuration, side by side since they are asked for together: its local state, its content, and where in `steps`
+   * its known steps begin, without and with time-outs; 0: they are not known.
+   */
+  readonly #configurations = new NumberList();
+  /** (local state, content) → configuration; (configuration, envelope) → the configuration that the envelope has been added to. */
+  readonly #ids = new PairTable();
+  readonly #sums = new PairTable();
+  readonly #steps = new NumberList();
+  readonly #undisturbed = new NumberList();
+
+  constructor(model: Model<V>) {
+    this.#model = model;
+    this.#steps.push(0);
+  }
+
+  get bytes(): number {
+    const lists = [this.#configurations, this.#steps, this.#undisturbed];
+    return lists.reduce((sum, list) => sum + 4 * list.values.length, this.#ids.bytes + this.#sums.bytes);
+  }
+
+  idOf(local: number, content: number): number {
+    const known = this.#ids.get(local, content);
+    if (known >= 0) return known;
+    const id = this.size++;
+    this.#ids.add(local, content, id);
+    for (const number of [local, content, 0, 0]) this.#configurations.push(number);
+    this.#undisturbed.push(this.#model.isUndisturbed(local, content) ? 1 : 0);
+    return id;
+  }
+
+  localOf(configuration: number): number {
+    return this.#configurations.values[4 * configuration] as number;
+  }
+
+  contentOf(configuration: number): number {
+    return this.#configurations.values[4 * configuration + 1] as number;
+  }
+
+  /** Whether nothing is on its way to the node. */
+  isUndisturbed(configuration: number): boolean {
+    return this.#undisturbed.values[configuration] === 1;
+  }
+
+  /** The number of a configuration that may not have been met; −1 for one that has not. */
+  find(local: number, content: number): number {
+    return this.#ids.get(local, content);
+  }
+
+  /** The configuration after an envelope has been sent to its node. */
+  plus(configuration: number, envelope: number): number {
+    const known = this.#sums.get(configuration, envelope);
+    if (known >= 0) return known;
+    const local = this.localOf(configuration);
+    const content = this.contentOf(configuration);
+    const sum = this.idOf(local, this.#model.contentAfter(local, content, envelope));
+    this.#sums.add(configuration, envelope, sum);
+    return sum;
+  }
+
+  /** Numbers among which are those of all steps; see `begin`. */
+  get steps(): Int32Array {
+    return this.#steps.values;
+  }
+
+  /**
+   * Where in `steps` those of a configuration begin: how many there are, and for each the configuration that is left, how many envelopes are
+   * sent, and for each of these the receiver's index and the envelope. 0: they are not known.
+   */
+  begin(configuration: number, withTimeouts: boolean): number {
+    return this.#configurations.values[4 * configuration + (withTimeouts ? 3 : 2)] as number;
+  }
+
+  /** @param steps as they stand in `steps` */
+  remember(configuration: number, withTimeouts: boolean, steps: readonly number[]): void {
+    this.#configurations.values[4 * configuration + (withTimeouts ? 3 : 2)] = this.#steps.size;
+    for (const number of steps) this.#steps.push(number);
+  }
+}
+
+/** Numbers of 32 bits, one after the other. */
+class NumberList {
+  size = 0;
+  /** As long as there is room; what lies beyond `size` means nothing. */
+  values = new Int32Array(1 << 6);
+
+  push(value: number): void {
+    if (this.size === this.values.length) {
+      const grown = new Int32Array(2 * this.size);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    this.values[this.size++] = value;
   }
 }

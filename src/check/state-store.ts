@@ -3,7 +3,7 @@
  * found. Tuples are packed into words, in chunks that growing does not copy; an open-addressing table finds them. A slot
  * holds a state's number and, in the bits that are left, a part of its hash, so that few other states are looked at.
  */
-import { Packing } from "./packing.ts";
+import { canonical } from "../core/plain.ts";
 
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
@@ -179,4 +179,184 @@ export class StateStore {
     this.#table = table;
     this.#mask = mask;
   }
+}
+
+/** Tuples of naturals in as few 32-bit words as their widths allow: a component may begin in one word and end in the next. */
+export class Packing {
+  /** How many words a tuple takes. */
+  readonly words: number;
+  /** Per component its width, the word in which it begins, and its lowest bit there. */
+  readonly #bits: Int32Array;
+  readonly #word: Int32Array;
+  readonly #shift: Int32Array;
+  /** The greatest value that it has room for. */
+  readonly #room: Int32Array;
+
+  /** @param most the greatest value that each component must have room for; spare bits go where room is scarcest. */
+  constructor(most: readonly number[]) {
+    this.#bits = Int32Array.from(most, (value) => Math.max(1, 32 - Math.clz32(value)));
+    const sum = this.#bits.reduce((a, b) => a + b, 0);
+    this.words = Math.ceil(sum / 32);
+    for (let spare = 32 * this.words - sum; spare > 0; spare--) {
+      const filled = most.map((value, k) => (value + 1) / 2 ** (this.#bits[k] as number));
+      const fullest = filled.indexOf(Math.max(...filled));
+      this.#bits[fullest] = Math.min(31, (this.#bits[fullest] as number) + 1);
+    }
+    this.#room = this.#bits.map((bits) => 2 ** bits - 1);
+    const begins: number[] = [0];
+    for (const bits of this.#bits) begins.push((begins.at(-1) as number) + bits);
+    this.#word = Int32Array.from(most, (_, k) => (begins[k] as number) >>> 5);
+    this.#shift = Int32Array.from(most, (_, k) => (begins[k] as number) & 31);
+  }
+
+  /** How many components a tuple has. */
+  get width(): number {
+    return this.#bits.length;
+  }
+
+  /** The greatest value that component `k` has room for. */
+  room(k: number): number {
+    return this.#room[k] as number;
+  }
+
+  /** Component `k` of the tuple that begins at `at`. */
+  get(words: Int32Array, at: number, k: number): number {
+    const bits = this.#bits[k] as number;
+    const shift = this.#shift[k] as number;
+    const word = at + (this.#word[k] as number);
+    let value = (words[word] as number) >>> shift;
+    if (shift + bits > 32) value |= (words[word + 1] as number) << (32 - shift);
+    return value & (this.#room[k] as number);
+  }
+
+  /** Turns component `k` from `before` into `after`. */
+  change(words: Int32Array, at: number, k: number, before: number, after: number): void {
+    const shift = this.#shift[k] as number;
+    const word = at + (this.#word[k] as number);
+    const difference = before ^ after;
+    words[word] = (words[word] as number) ^ (difference << shift);
+    if (shift + (this.#bits[k] as number) > 32)
+      words[word + 1] = (words[word + 1] as number) ^ (difference >>> (32 - shift));
+  }
+
+  /** Writes a tuple whose components have room. */
+  pack(tuple: Int32Array, words: Int32Array, at: number): void {
+    words.fill(0, at, at + this.words);
+    for (let k = 0; k < this.#bits.length; k++) this.change(words, at, k, 0, tuple[k] as number);
+  }
+
+  unpack(words: Int32Array, at: number, tuple: Int32Array): void {
+    for (let k = 0; k < this.#bits.length; k++) tuple[k] = this.get(words, at, k);
+  }
+
+  hasRoomFor(tuple: Int32Array): boolean {
+    for (let k = 0; k < this.#bits.length; k++) if ((tuple[k] as number) > (this.#room[k] as number)) return false;
+    return true;
+  }
+}
+
+/**
+ * A map from two naturals to a natural, in a typed array: open addressing, linear probing, doubled at two thirds full.
+ * Memoised steps are looked up here some ten million times a second, so what belongs together lies together.
+ */
+export class PairTable {
+  #slots = 1 << 8;
+  /** Per slot the two keys, the first −1 where it is free, and the value. */
+  #entries = new Int32Array(3 * this.#slots).fill(-1);
+  #size = 0;
+
+  get bytes(): number {
+    return 4 * this.#entries.length;
+  }
+
+  /** The value, or −1. */
+  get(a: number, b: number): number {
+    const entries = this.#entries;
+    const mask = this.#slots - 1;
+    for (let slot = mix(a, b) & mask; ; slot = (slot + 1) & mask) {
+      const key = entries[3 * slot];
+      if (key === a && entries[3 * slot + 1] === b) return entries[3 * slot + 2] as number;
+      if (key === -1) return -1;
+    }
+  }
+
+  /** Adds an entry that is not there yet. */
+  add(a: number, b: number, value: number): void {
+    if (3 * ++this.#size > 2 * this.#slots) this.#grow();
+    this.#place(a, b, value);
+  }
+
+  #place(a: number, b: number, value: number): void {
+    const mask = this.#slots - 1;
+    let slot = mix(a, b) & mask;
+    while (this.#entries[3 * slot] !== -1) slot = (slot + 1) & mask;
+    this.#entries[3 * slot] = a;
+    this.#entries[3 * slot + 1] = b;
+    this.#entries[3 * slot + 2] = value;
+  }
+
+  #grow(): void {
+    const old = this.#entries;
+    this.#slots *= 2;
+    this.#entries = new Int32Array(3 * this.#slots).fill(-1);
+    for (let at = 0; at < old.length; at += 3)
+      if (old[at] !== -1) this.#place(old[at] as number, old[at + 1] as number, old[at + 2] as number);
+  }
+}
+
+/** Spreads two naturals over 32 bits (the finalizer of MurmurHash3). */
+function mix(a: number, b: number): number {
+  let mixed = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
+}
+
+/** A number per state, in chunks that growing does not copy. */
+
+export class Column {
+  readonly #chunks: Int32Array[] = [];
+  #size = 0;
+
+  get bytes(): number {
+    return 4 * CHUNK * this.#chunks.length;
+  }
+
+  push(value: number): void {
+    const at = this.#size++ % CHUNK;
+    if (at === 0) this.#chunks.push(new Int32Array(CHUNK));
+    (this.#chunks.at(-1) as Int32Array)[at] = value;
+  }
+
+  at(index: number): number {
+    return (this.#chunks[Math.floor(index / CHUNK)] as Int32Array)[index % CHUNK] as number;
+  }
+}
+
+export interface Interner<T> {
+  readonly size: number;
+  idOf(value: T): number;
+  valueOf(id: number): T;
+  /** Whether a value is still what it was when it got its number. */
+  isIntact(id: number): boolean;
+}
+
+/** `keyOf` must tell apart what `canonical` does; by default it is that. */
+export function interner<T>(keyOf: (value: T) => string = canonical): Interner<T> {
+  const ids = new Map<string, number>();
+  const values: T[] = [];
+  return {
+    get size() {
+      return values.length;
+    },
+    idOf(value) {
+      const key = keyOf(value);
+      const known = ids.get(key);
+      if (known !== undefined) return known;
+      ids.set(key, values.length);
+      values.push(value);
+      return values.length - 1;
+    },
+    valueOf: (id) => values[id] as T,
+    isIntact: (id) => ids.get(keyOf(values[id] as T)) === id,
+  };
 }

@@ -10,10 +10,9 @@ import { step } from "../core/step.ts";
 import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import { fields, ids, natural, needed, nodes, oneOf, type Rules, requireOptions } from "../protocols/known-options.ts";
-import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
 import type { CrashNotificationTime, TimerMode } from "./model.ts";
-import { choices, modelLimits, name, orNull } from "./model-options.ts";
+import { choices, type FaultKind, modelLimits, name, orNull } from "./model-options.ts";
 import type { NetworkKind } from "./network.ts";
 
 /** Plain data. */

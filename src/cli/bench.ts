@@ -1,39 +1,32 @@
-/** `coterie bench`: the measurements of `bench/`, each beside a peer in the same run. */
+/** `coterie bench`: the measurements of `bench/`, each next to a peer in the same run. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { wrapped } from "../experiment/paragraph.ts";
-import type { Invocation, Output } from "./invocation.ts";
+import type { Invocation, Output } from "./output.ts";
 
 /** One file of `bench/` each. */
 const benchmarks: Readonly<Record<string, string>> = {
-  check: "the checker beside SPIN, on the seven reference models: counts, time, memory",
-  sim: "the simulator beside a bare loop and SimPy: messages per second, from 100 to a million nodes",
+  check: "the checker next to SPIN, on the seven reference models: counts, time, memory",
+  sim: "the simulator next to a bare loop and SimPy: messages per second, from 100 to a million nodes",
   campaign: "a campaign on one thread and on two: how much sooner two are done",
-  host: "two processes of the runtime beside a bare echo: round trips per second",
-  wire: "the wire codec beside JSON",
-  journal: "the journal beside a bare file: records per second that are confirmed durable",
-  table: "costs measured beside the formula: table mutex, election, multicast or consensus",
-  multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
+  host: "two processes of the runtime next to a bare echo: round trips per second",
+  wire: "the wire codec next to JSON",
+  journal: "the journal next to a bare file: records per second that are confirmed durable",
+  table: "costs measured next to the formula: table mutex, election, multicast or consensus",
+  multicast: "every order of a channel next to a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
   services:
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
   cluster:
-    "the replicated service of join(), or etcd's API, beside etcd: writes, reads and locks per second, fail-over, memory",
+    "the replicated service of join(), or etcd's API, next to etcd: writes, reads and locks per second, fail-over, memory",
   agreement:
-    "PBFT beside Raft, processes with journals, 4 and 7 of them: commands per second and delay, and what signatures cost",
-  "ack-implosion":
-    "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
-  duel: "duelling proposers of Paxos: how long until one has a whole attempt for itself, with a back-off and without",
+    "PBFT next to Raft, processes with journals, 4 and 7 of them: commands per second and delay, and the price of signatures",
   studio:
     "the live page and the laboratory in Chromium, for each protocol: time between frames, work per frame, first paint",
   "super-peers":
-    "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
-  "partial-connectivity":
-    "Raft and Multi-Paxos while links are broken in part: how long nothing is decided, and how often leaders change",
-  busy: "three members on a busy machine: sessions lost under each timing, and write latency",
-  "election-timeouts": "the Raft paper's figure 16: the time without a leader against the spread of election time-outs",
+    "super-peers by a hash table and by repelling tokens next to as many drawn by lot: latency, spread, share, load",
 };
 const names = Object.keys(benchmarks);
 

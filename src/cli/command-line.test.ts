@@ -1,8 +1,7 @@
 import { Command, Help } from "commander";
 import { describe, expect, it } from "vitest";
-import { runCommand } from "./command-line.ts";
-import { commands } from "./commands.ts";
-import type { Invocation } from "./invocation.ts";
+import { commands, runCommand } from "./command-line.ts";
+import type { Invocation } from "./output.ts";
 
 /** Everything that is written, to stdout and to stderr. */
 async function run(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
@@ -22,7 +21,7 @@ describe("the list of commands", () => {
     const { usage = "", summary = "", load } = commands[name] ?? {};
     const command = new Command(name);
     new Command("coterie").enablePositionalOptions().addCommand(command);
-    (await load?.())?.declare(command, {} as Invocation);
+    (await load?.())?.(command, {} as Invocation);
     expect(new Help().subcommandTerm(command)).toBe(`${name} ${usage}`.trim());
     const { stdout } = await run("--help");
     expect(stdout.replaceAll(/\s+/g, " ")).toContain(`${name} ${usage} ${summary}`.replaceAll(/\s+/g, " "));

@@ -1,21 +1,12 @@
 /** `coterie new`: a new algorithm that compiles, runs in simulator and checker and has its tests, to be filled in. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
-import type { Invocation, Output } from "./invocation.ts";
-import {
-  type FamilyFolder,
-  families,
-  forOwnProject,
-  forRepository,
-  requireName,
-  type SkeletonFile,
-  type Words,
-} from "./skeleton.ts";
+import type { Invocation, Output } from "./output.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const SKELETONS = join(PACKAGE, "skeletons");
@@ -141,3 +132,269 @@ function format(root: string, paths: readonly string[]): void {
 
 const listed = (what: string, files: readonly SkeletonFile[], folder = ""): string =>
   files.map(({ path }) => `${what.padEnd(8)} ${folder}${path}\n`).join("");
+
+export const families = ["election", "mutex", "multicast", "consensus", "membership"] as const;
+export type FamilyFolder = (typeof families)[number];
+
+export interface SkeletonFile {
+  /** From the root of the repository, or from the folder that was asked for. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What `skeletons/` calls the algorithm: in file names and texts, in identifiers, as a type, as a title. */
+const KEBAB = "skeleton-algorithm";
+
+/** Identifiers that JavaScript keeps for itself. */
+const RESERVED = new Set(
+  `await break case catch class const continue debugger default delete do else enum export extends false finally for function if
+  implements import in instanceof interface let new null package private protected public return static super switch this throw
+  true try typeof var void while with yield`.split(/\s+/),
+);
+
+/** @throws UsageError for a name that is no name for a file and an identifier. */
+export function requireName(name: string): void {
+  const refuse = (expected: string): never => {
+    throw new UsageError("bad-argument", unexpected("the name", expected, name));
+  };
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name))
+    refuse("lower-case words with hyphens, as the literature names it, such as naimi-trehel");
+  if (RESERVED.has(name)) refuse("no word that JavaScript keeps for itself, as a function has this name, too");
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/-(.)/g, (_hyphen, letter: string) => letter.toUpperCase());
+}
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+
+/** What an author says of a new algorithm. */
+export interface Words {
+  /** In kebab-case. */
+  readonly name: string;
+  /** As a heading has it, such as Suzuki–Kasami; the name, unless it is given. */
+  readonly title?: string | undefined;
+  /** In one line, what it does. */
+  readonly summary?: string | undefined;
+  /** What happens in its worked example, in kebab-case, such as two-wait. */
+  readonly scenario?: string | undefined;
+}
+
+function renamed(text: string, { name, title = capital(name.replaceAll("-", " ")), summary, scenario }: Words): string {
+  const placed =
+    scenario === undefined
+      ? text
+      : text
+          .replaceAll(/(skeleton-algorithm)-[\w-]+(?=\.(?:yaml|txt)\b)/g, `$1-${scenario}`)
+          .replaceAll(/^(name: "Skeleton algorithm): .*"$/gm, `$1: ${scenario.replaceAll("-", " ")}"`);
+  return (summary === undefined ? placed : summarised(placed, summary))
+    .replaceAll(KEBAB, name)
+    .replaceAll("skeletonAlgorithm", camelCase(name))
+    .replaceAll("SkeletonAlgorithm", capital(camelCase(name)))
+    .replaceAll("skeleton algorithm", name.replaceAll("-", " "))
+    .replaceAll("Skeleton algorithm", title);
+}
+
+/** In the header, at the head of the page and in the registry. */
+const summarised = (text: string, summary: string): string =>
+  text
+    .replaceAll(/"[^"\n]*in one line, [^"\n]*"/g, () => JSON.stringify(summary))
+    .replaceAll(/in one sentence, [^.\n]*\./g, () => `${summary}.`)
+    .replaceAll(/In one sentence, [^.\n]*\./g, () => `${capital(summary)}.`);
+
+/** What is added to files that are there already. */
+const LINES = ["registry.ts", "costs.ts"];
+/** In this repository, in place of those for projects of one's own. */
+const HERE = "repository/";
+
+/** What the skeletons of a family hold, with the lines for other files left out. */
+function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
+  const folder = join(skeletons, family);
+  requireUnused(folder, words.name);
+  const all = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => /\.(ts|txt|md|yaml)$/.test(path) && !LINES.includes(path),
+  );
+  return all
+    .filter((path) => (path.startsWith(HERE) ? isHere : !isHere || !all.includes(`${HERE}${path}`)))
+    .map((path) => ({ path: path.replace(HERE, ""), text: textOf(join(folder, path)) }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ path, text }) => ({ path: renamed(path, words), text: renamed(text, words) }));
+}
+
+/** @throws UsageError for a name whose function or type the skeleton declares or uses as something else. */
+function requireUnused(folder: string, name: string): void {
+  const [identifier, type] = [camelCase(name), capital(camelCase(name))];
+  const declared = new RegExp(
+    `\\b(?:const|let|function)\\s+${identifier}\\b|^import .*\\b${identifier}\\b.* from`,
+    "m",
+  );
+  const used = new RegExp(`\\b${type}\\b`);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".ts"));
+  for (const path of files) {
+    const code = readFileSync(join(folder, path), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
+    if (!declared.test(code) && !used.test(code)) continue;
+    const expected = `another one: the code calls something else ${declared.test(code) ? identifier : type}`;
+    throw new UsageError("bad-argument", unexpected("the name", expected, name));
+  }
+}
+
+/** A file under `repository/` lies one folder deeper than it will. */
+function textOf(path: string): string {
+  const text = readFileSync(path, "utf8");
+  if (!path.includes(`/${HERE}`)) return text;
+  return text
+    .replaceAll('"../../../src/', '"../../src/')
+    .replaceAll('"../skeleton', '"./skeleton')
+    .replaceAll('"../stories/', '"stories/');
+}
+
+/** New files and changed ones, for this repository. @throws UsageError where a file is in the way, or a list is not found. */
+export function forRepository(
+  skeletons: string,
+  root: string,
+  family: FamilyFolder,
+  words: Words,
+): { readonly added: readonly SkeletonFile[]; readonly changed: readonly SkeletonFile[] } {
+  const { name } = words;
+  const protocols = `src/protocols/${family}`;
+  const folderOf = (path: string): string =>
+    path.endsWith(".md") ? "docs/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
+  const added = skeletonOf(skeletons, family, words, true).map(({ path, text }) => ({
+    path: `${folderOf(path)}/${path}`,
+    text: path.endsWith(".ts") ? movedInto(text, family) : text,
+  }));
+  requireFree(root, added);
+  const texts = new Map<string, string>();
+  const change = (path: string, how: (text: string) => string): void =>
+    void texts.set(path, how(texts.get(path) ?? readFileSync(join(root, path), "utf8")));
+  const from = `./${family}/${name}.ts`;
+  const type = capital(camelCase(name));
+  const hasOptions = added.some(({ text }) => new RegExp(`export (?:interface|type) ${type}Options\\b`).test(text));
+  const types = [`type ${type}`, ...(hasOptions ? [`type ${type}Options`] : [])];
+  change(registryFile(root, family), (text) =>
+    withImport(withEntry(text, linesOf(skeletons, family, "registry.ts", words), family, name), camelCase(name), from),
+  );
+  change(
+    "src/protocols/index.ts",
+    (text) => `${text}export { ${[...types, camelCase(name)].join(", ")} } from "${from}";\n`,
+  );
+  if (existsSync(join(skeletons, family, "costs.ts")))
+    change(`bench/table/${family}.ts`, (text) => {
+      const lines = linesOf(skeletons, family, "costs.ts", words);
+      return withImport(aboveMark(text, lines, family), camelCase(name), `../../src/protocols/${family}/${name}.ts`);
+    });
+  change("docs/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
+  const guaranteed = guaranteeOf(family, name);
+  if (guaranteed !== null) change("docs/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
+  change("README.md", (text) => withLink(text, family, name));
+  change("CHANGELOG.md", (text) => withChange(text, words));
+  return { added, changed: [...texts].map(([path, text]) => ({ path, text })) };
+}
+
+/** From `skeletons/mutex/` to `src/protocols/mutex/`. */
+const movedInto = (text: string, family: FamilyFolder): string =>
+  text
+    .replaceAll(`"../../src/protocols/${family}/`, '"./')
+    .replaceAll('"../../src/protocols/', '"../')
+    .replaceAll('"../../src/', '"../../');
+
+/** New files for a folder of somebody else's project. @throws UsageError where a file is in the way. */
+export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, words: Words): SkeletonFile[] {
+  const files = skeletonOf(skeletons, family, words, false)
+    .filter(({ path }) => /\.(ts|txt)$/.test(path))
+    .map(({ path, text }) => ({ path, text: path.endsWith(".ts") ? fromPackage(text) : text }));
+  requireFree(out, files);
+  return files;
+}
+
+/** What lies in a folder of `src` comes from the subpath of the package that is named after it; of traces, from the simulator's. */
+function fromPackage(text: string): string {
+  return text.replaceAll(/"\.\.\/\.\.\/src\/(\w+)\/[^"]*"/g, (_path, folder: string) =>
+    folder === "trace" ? '"coterie/sim"' : `"coterie/${folder}"`,
+  );
+}
+
+function requireFree(root: string, files: readonly SkeletonFile[]): void {
+  const taken = files.find(({ path }) => existsSync(join(root, path)));
+  if (taken !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected ${taken.path} not to exist yet: choose another name, or remove it first`,
+    );
+}
+
+/** The line of the file above which the next algorithm of the family goes. */
+const markOf = (text: string, family: FamilyFolder): string =>
+  text.split("\n").find((line) => line.includes("// coterie new:") && line.includes(family)) ?? "";
+
+function registryFile(root: string, family: FamilyFolder): string {
+  const folder = "src/protocols";
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts"));
+  const found = files.find((file) => markOf(readFileSync(join(root, folder, file), "utf8"), family) !== "");
+  if (found === undefined)
+    throw new UsageError("bad-argument", `expected a comment "// coterie new: ${family}" in the registry (${folder})`);
+  return `${folder}/${basename(found)}`;
+}
+
+/** What stands in the brackets of the skeleton's `added`. */
+function linesOf(skeletons: string, family: FamilyFolder, file: string, words: Words): string {
+  const lines = / = [{[]\n(.*)^[}\]];/ms.exec(readFileSync(join(skeletons, family, file), "utf8"))?.[1];
+  if (lines === undefined) throw new Error(`expected the skeleton's ${file} to declare \`added\``);
+  return renamed(lines, words);
+}
+
+/** Below the first import; the formatter sorts them. */
+const withImport = (text: string, what: string, from: string): string =>
+  text.replace(/^import [^;]*;\n/m, (first) => `${first}import { ${what} } from "${from}";\n`);
+
+const aboveMark = (text: string, lines: string, family: FamilyFolder): string => {
+  const mark = markOf(text, family);
+  return text.replace(mark, () => `${lines}${mark}`);
+};
+
+/** Above the first entry whose name comes after; above the mark, if there is none. */
+function withEntry(text: string, lines: string, family: FamilyFolder, name: string): string {
+  const entries = [...text.matchAll(/^ {2}"?([a-z][\w-]*)"?: entry\(/gm)];
+  const after = entries.find(([, other = ""]) => other > name);
+  if (after === undefined) return aboveMark(text, lines, family);
+  return `${text.slice(0, after.index)}${lines}${text.slice(after.index)}`;
+}
+
+/** Its guarantees, what it assumes and what it costs come from its header: `npm run pages -- lists`. */
+const rowOf = ({ name, summary = "what it does" }: Words): string =>
+  `| [\`${name}\`](protocols/${name}.md) | ${summary} | what it guarantees | what it assumes | what it costs |\n`;
+
+/** What `join()` may rely on: nothing that takes a journal. Null: it does not run the family's algorithms. */
+function guaranteeOf(family: FamilyFolder, name: string): string | null {
+  if (family === "mutex")
+    return `| \`${name}\` | yes | may stop for good | waits | grows until a member is started again | no |\n`;
+  if (family === "election")
+    return `| \`${name}\` | only while nobody crashes | may stop for good | waits | null | no |\n`;
+  return null;
+}
+
+/** Above the mark that ends the table. */
+function withRow(text: string, mark: string, row: string): string {
+  if (!text.includes(`${mark}\n`))
+    throw new UsageError("bad-argument", `expected ${mark} below the table for the row ${row.trim()}`);
+  return text.replace(`${mark}\n`, () => `${row}${mark}\n`);
+}
+
+/** The first of what is new among the algorithms. */
+function withChange(text: string, { name, summary }: Words): string {
+  const heading = "#### Algorithms\n\n";
+  const line = `- \`${name}\` is new${summary === undefined ? "" : `: ${summary}`}. \`${camelCase(name)}()\` of \`coterie/protocols\`.\n`;
+  return text.replace(heading, () => `${heading}${line}`);
+}
+
+/** The family's row of the README, as `npm run pages -- lists` writes it. */
+function withLink(text: string, family: FamilyFolder, name: string): string {
+  return text.replace(
+    new RegExp(`^(\\| \\[.*\\]\\(docs/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
+    (_row, head, links, end) => {
+      const names = [...String(links).matchAll(/`([^`]+)`/g)].map(([, each]) => each as string);
+      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/protocols/${each}.md)`);
+      return `${head}${all.join(", ")}${end}`;
+    },
+  );
+}

@@ -4,8 +4,17 @@ import type { Command } from "commander";
 import { COST_SIZES, type Described, described } from "../experiment/described.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
 import { protocolNames } from "../protocols/index.ts";
-import type { Invocation, Output } from "./invocation.ts";
-import { type Block, broken, indented, print, type Report, type Section, styled } from "./report.ts";
+import {
+  type Block,
+  broken,
+  type Invocation,
+  indented,
+  type Output,
+  print,
+  type Report,
+  type Section,
+  styled,
+} from "./output.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command

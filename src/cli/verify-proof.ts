@@ -1,12 +1,10 @@
 /** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
-
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { docsPage } from "../runtime/docs-page.ts";
-import type { Invocation, Output } from "./invocation.ts";
-import { contentOf } from "./read-file.ts";
-import { print, styled } from "./report.ts";
+import { contentOf } from "./files.ts";
+import { type Invocation, type Output, print, styled } from "./output.ts";
 
 interface Options {
   readonly keys?: string;
@@ -27,10 +25,9 @@ const EXPLANATION = `
 Example:
   $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
 
-A file names the players and their public keys, the game, and what was signed: two commitments of one turn; a commitment, and a
-reveal that does not fit, or that fits another place; the complaints of a majority. See ${docsPage("protocols/lockstep.md")}
-The writer of a file can write keys of its own into it: --keys compares them with those that you have from the players. Without it
-the verdict is about the keys in the file.
+The file names the players, their public keys, the game, and what was signed: two commitments of one turn, a commitment and
+a reveal that does not fit, or the complaints of a majority. See ${docsPage("protocols/lockstep.md")}
+Whoever writes the file chooses the keys in it: --keys compares them with those that you got from the players.
 
 With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }
 Exit codes: 0 it proves that the culprit has cheated; 1 it proves nothing; 2 wrong arguments, or a file that is no proof.`;

@@ -1,5 +1,4 @@
 /** The studio over members that run elsewhere: three of `join()`, in this process. */
-
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -8,9 +7,9 @@ import { freePorts } from "../../test/network/free-ports.ts";
 import { type Cluster, cluster, startAll } from "../../test/network/joined.ts";
 import { PATIENCE } from "../../test/patience.ts";
 import { joined } from "../../test/services/channel-members.ts";
-import { recordingHeader } from "../experiment/recording-header.ts";
+import { recordingHeader } from "../experiment/recording.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { nameOf } from "../trace/naming.ts";
+import { nameOf } from "../trace/log.ts";
 import { AttachedCluster } from "./attached-cluster.ts";
 import { record } from "./local/recorder.ts";
 import type { Member } from "./services/api.ts";

@@ -3,8 +3,7 @@
  * one `FeedEvent` as JSON) and acts by `POST /api/act` (one `Act` as JSON; 200 `{}`, or 4xx `{ "error": sentence }`).
  */
 import type { NodeId, View } from "../core/protocol.ts";
-import type { Topology } from "../protocols/presentation.ts";
-import type { Spans } from "../protocols/spans.ts";
+import type { Spans, Topology } from "../protocols/presentation.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
 export type FeedEvent =

@@ -2,8 +2,7 @@
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import { type Family, protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
-import { ledView } from "../protocols/position.ts";
-import { rowsOf } from "../protocols/presentation.ts";
+import { ledView, rowsOf } from "../protocols/presentation.ts";
 import type { NodePicture, Presented } from "./feed.ts";
 
 /** In these what was delivered, decided or suspected counts, and no picture tells that. */

@@ -56,15 +56,14 @@ export function exchange(url: string, { method = "GET", body, timeoutMs, token, 
 }
 
 export interface Download extends Omit<Exchange, "method" | "body"> {
-  readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Takes what comes next; `length` is of all of it, as far as it is said. It is asked for no more than is taken. */
-  take(chunk: Buffer, length: number | null): Promise<unknown>;
+  /** Takes what comes next. Nothing more is asked for before that. */
+  take(chunk: Buffer): Promise<unknown>;
 }
 
 /** What is too long to be held. @returns null once all has been taken, or what it was refused with. @throws EnvironmentError; the reason of `signal` */
 export async function download(url: string, { timeoutMs, token, tls = {}, ...of }: Download): Promise<Answer | null> {
-  const { maxBytes, signal, take } = of;
+  const { signal, take } = of;
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const ask = url.startsWith("https:") ? secureRequest : request;
   try {
@@ -75,14 +74,16 @@ export async function download(url: string, { timeoutMs, token, tls = {}, ...of 
       call.end();
     });
     const status = response.statusCode ?? 0;
-    const length = Number(response.headers["content-length"] ?? Number.NaN);
     const refusal: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
+      if (status === 200) {
+        await take(chunk);
+        continue;
+      }
       bytes += chunk.length;
-      if (bytes > (status === 200 ? maxBytes : MAX_ANSWER_BYTES)) throw new Error("the answer is too long");
-      if (status !== 200) refusal.push(chunk);
-      else await take(chunk, Number.isNaN(length) ? null : length);
+      if (bytes > MAX_ANSWER_BYTES) throw new Error("the answer is too long");
+      refusal.push(chunk);
     }
     return status === 200 ? null : { status, body: parsed(Buffer.concat(refusal)) };
   } catch (error) {

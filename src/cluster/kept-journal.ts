@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
-import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
+import { type Declaration, RecordReader, readDeclaration, scan } from "../runtime/journal/batches.ts";
+import { storedChunk } from "../runtime/journal/chunk-files.ts";
 import type { GroupRecord } from "../runtime/journal/group-memory.ts";
-import { codecOf, Reader } from "../runtime/wire.ts";
+import { codecOf } from "../runtime/wire.ts";
 
 /** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
 export interface KeptJournal {
@@ -35,7 +36,7 @@ export function requireEmpty(folder: string): void {
 
 /** @param code of the refusal. @throws UsageError for another folder; EnvironmentError for one that cannot be read */
 export function readKept(folder: string, code: string): KeptJournal {
-  const slots = readSlots(join(folder, "journal"));
+  const slots = readSlots(folder);
   const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
   const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
   if (group === undefined || owner === null || !slots.has("members"))
@@ -43,7 +44,8 @@ export function readKept(folder: string, code: string): KeptJournal {
   return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
 }
 
-function readSlots(path: string): KeptJournal["slots"] {
+function readSlots(folder: string): KeptJournal["slots"] {
+  const path = join(folder, "journal");
   let bytes: Buffer;
   try {
     bytes = readFileSync(path);
@@ -67,7 +69,10 @@ function readSlots(path: string): KeptJournal["slots"] {
     const { name, shape } = declared.get(slot) as Declaration;
     const records = slots.get(name)?.records ?? [];
     if (kind === "compact") records.length = 0;
-    records.push(codecOf<AnyRecord>(shape).read(new Reader(payload)));
+    const reader = new RecordReader(payload, (reference) =>
+      storedChunk(reference, folder, (file) => readFileSync(join(folder, file))),
+    );
+    records.push(codecOf<AnyRecord>(shape).read(reader));
   }
   return slots;
 }

@@ -6,7 +6,7 @@ import { random } from "../core/random.ts";
 import type { ShapeNode } from "../core/shape.ts";
 import { type BehaviourName, behaviourSummaries, byzantine, onProcesses } from "../protocols/byzantine.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { withPositions } from "../protocols/position.ts";
+import { withPositions } from "../protocols/presentation.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";

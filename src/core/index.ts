@@ -1,5 +1,6 @@
 /** The contract and what algorithms are built from: for those who write their own. */
 export * from "./assemble.ts";
+export * from "./chunk.ts";
 export * from "./clocks.ts";
 export * from "./errors.ts";
 export * from "./per-node.ts";

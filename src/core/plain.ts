@@ -1,7 +1,8 @@
 /**
- * Plain data: null, booleans, numbers, strings, arrays and object literals of these. State, messages and records are
+ * Plain data: null, booleans, numbers, strings, chunks, arrays and object literals of these. State, messages and records are
  * plain data, so a driver can copy, compare and name them without the author's help.
  */
+import { base64Of, Chunk, isSameChunk } from "./chunk.ts";
 import { UsageError, unexpected } from "./errors.ts";
 
 /** A deep copy. @throws UsageError for anything that is not plain data. */
@@ -18,6 +19,7 @@ const isSimple = (value: unknown): boolean =>
 
 /** Deep equality: whether `canonical` is the same. The order of an object's keys does not count. */
 export function equal(a: unknown, b: unknown): boolean {
+  if (a instanceof Chunk && b instanceof Chunk) return isSameChunk(a, b);
   if (!isComposite(a) || !isComposite(b) || a === b) return Object.is(a, b);
   const keys = Object.keys(a);
   const isAlike = Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length;
@@ -39,6 +41,7 @@ function textOf(value: unknown, arranged: (keys: string[]) => string[]): string 
       .join(",")}}`;
   }
   if (typeof value === "string") return JSON.stringify(value);
+  if (value instanceof Chunk) return `chunk ${base64Of(value.bytes)}`;
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
   return String(value);
 }
@@ -62,6 +65,7 @@ export function hash(value: unknown): number {
 function isComposite(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value === "object" && value !== null) {
     const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
+    if (prototype === Chunk.prototype) return false; // Nobody can change it.
     if (prototype !== Object.prototype && prototype !== null) throw notPlain(value);
     return true;
   }

@@ -3,16 +3,17 @@
  * has. They are data, so that one declaration serves every use: `problem` refuses what an outsider hands in, and the
  * wire codec is derived from the same shape, so bytes that decode are of the right shape by construction.
  */
+import { Chunk } from "./chunk.ts";
 import { unexpected } from "./errors.ts";
 import { isNodeId, type PerNode } from "./per-node.ts";
 
 /** The phantom `T` ties a shape to the TypeScript type it stands for. */
 export type Shape<T> = ShapeNode & { readonly of?: T };
 
-/** `text` and `list` are bounded, so nothing an outsider sends can grow without a limit. */
+/** `text`, `chunk` and `list` are bounded, so nothing an outsider sends can grow without a limit. */
 export type ShapeNode =
   | { readonly kind: "natural" | "real" | "boolean" }
-  | { readonly kind: "text"; readonly maxBytes: number }
+  | { readonly kind: "text" | "chunk"; readonly maxBytes: number }
   | { readonly kind: "oneOf"; readonly values: readonly string[] }
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
   | { readonly kind: "perNode"; readonly value: ShapeNode; readonly maxNodes: number }
@@ -35,6 +36,8 @@ export const real: Shape<number> = { kind: "real" };
 export const boolean: Shape<boolean> = { kind: "boolean" };
 /** A string of at most `maxBytes` bytes of UTF-8. */
 export const text = (maxBytes: number): Shape<string> => ({ kind: "text", maxBytes });
+/** A chunk of at most `maxBytes` bytes. */
+export const chunk = (maxBytes: number): Shape<Chunk> => ({ kind: "chunk", maxBytes });
 export const oneOf = <const S extends string>(...values: S[]): Shape<S> => ({
   kind: "oneOf",
   values,
@@ -94,6 +97,10 @@ function problemAt(path: string, shape: ShapeNode, value: unknown): string | nul
       return typeof value === "boolean" ? null : not(path, "true or false", value);
     case "text":
       return fits(value, shape.maxBytes) ? null : not(path, `text of at most ${shape.maxBytes} bytes`, value);
+    case "chunk":
+      return value instanceof Chunk && value.length <= shape.maxBytes
+        ? null
+        : not(path, `a chunk of at most ${shape.maxBytes} bytes`, value);
     case "oneOf":
       return shape.values.includes(value as string) ? null : not(path, `one of ${shape.values.join(", ")}`, value);
     case "nullable":

@@ -38,10 +38,10 @@ export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
   }
 }
 
-export const typeName = (content: Tagged): string => partName(content.type, content);
+const typeName = (content: Tagged): string => partName(content.type, content);
 
 /** The content of an assembly's part is named by the part and its own type. */
-export function partName(name: string, content: Tagged | null): string {
+function partName(name: string, content: Tagged | null): string {
   const inside = content && bodyOf(content);
   return inside === null ? name : `${name}.${inside.type}`;
 }

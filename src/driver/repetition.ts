@@ -2,6 +2,7 @@
  * A handler's result may depend on nothing but its arguments: the checker remembers results. It therefore repeats some runs of each
  * handler, at once and later, and compares their results. The simulator does not repeat runs, so that a handler may print.
  */
+import { Chunk, isSameChunk } from "../core/chunk.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
 import type { NodeId, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
@@ -108,7 +109,8 @@ interface Difference {
 
 /** Where two results differ first. */
 function firstDifference(first: unknown, second: unknown, path = ""): Difference | null {
-  if (!isObject(first) || !isObject(second)) {
+  if (first instanceof Chunk && second instanceof Chunk && isSameChunk(first, second)) return null;
+  if (!isObject(first) || !isObject(second) || first instanceof Chunk || second instanceof Chunk) {
     return Object.is(first, second) ? null : { path: path || "its result", values: [shown(first), shown(second)] };
   }
   const keys = new Set([...Object.keys(first), ...Object.keys(second)]);
@@ -151,6 +153,7 @@ function strangerIn(value: unknown, path: string, around: Set<object>): Stranger
   if (!isObject(value)) return null;
   if (around.has(value)) return { path, got: "an object that contains itself", instead: "ids in place of references" };
   const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
+  if (prototype === Chunk.prototype) return null;
   if (prototype !== null && prototype !== Object.prototype) {
     const got = (value as object).constructor.name;
     return { path, got, instead: INSTEAD[got] ?? "an object literal with its fields" };

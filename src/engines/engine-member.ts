@@ -1,16 +1,16 @@
 /** The member of an engine: the same calls as those of a cluster's clients, over the engine's service. */
 import { NamedCalls } from "../client/named-calls.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
+import type { EngineJoinOptions, EngineMember, ExternalEngine } from "../cluster/services/external-engine.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
 import { onAbort } from "../cluster/services/on-abort.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
+import { optionalPackage } from "../runtime/optional-package.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
-import { boundedStore } from "./bounded-store.ts";
+import { boundedStore, LastFailures, reasonOf } from "./bounded-store.ts";
 import { EngineService, type EngineServiceOptions } from "./engine-service.ts";
-import { LastFailures, reasonOf } from "./last-failures.ts";
 import type { Store } from "./store.ts";
 
 const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
@@ -28,7 +28,25 @@ const rules: Rules<EngineJoinOptions> = {
   signal: may.signal,
 };
 
-/** What an engine is: how it is connected to. Nothing is loaded before. */
+/** What `etcd(options)` and the like return. Nothing is loaded before `join()`. @throws UsageError for options that cannot be. */
+export function externalEngine<O extends object>(
+  name: string,
+  options: O,
+  rules: Rules<O>,
+  open: (options: O, random: Platform["random"]) => Store | Promise<Store>,
+): ExternalEngine {
+  requireOptions<O>(name, options, rules);
+  return {
+    name,
+    join: (platform, joined: EngineJoinOptions) =>
+      joinStore(platform, () => Promise.resolve(open(options, platform.random)), joined),
+  };
+}
+
+/** Client libraries of engines are optional: each is loaded when its engine is joined. @throws UsageError `no-library` */
+export const clientLibrary = <T>(name: string, engine: string): Promise<T> =>
+  optionalPackage([name], `the engine ${engine} uses`, () => import(name) as Promise<T>);
+
 export async function joinStore(
   platform: Pick<Platform, "clock" | "timers" | "random">,
   open: () => Promise<Store>,

@@ -17,16 +17,16 @@ import {
 import { newCounts } from "../runtime/metrics.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 import { sleep } from "../runtime/platform/sleep.ts";
-import { type LastFailures, reasonOf } from "./last-failures.ts";
+import { type LastFailures, reasonOf } from "./bounded-store.ts";
 import { DeadKeys } from "./recipes/dead-keys.ts";
 import { FollowedMaps } from "./recipes/followed-maps.ts";
 import { History } from "./recipes/history.ts";
 import { Keys } from "./recipes/keys.ts";
 import type { Asking } from "./recipes/lock-document.ts";
 import { Locks } from "./recipes/locks.ts";
-import { Retrying } from "./recipes/retrying.ts";
+import { Retrying } from "./recipes/pacing.ts";
 import { Upkeep } from "./recipes/upkeep.ts";
-import { isForeseen, type Store, StoreError } from "./store.ts";
+import { isForeseen, refused, type Store, StoreError } from "./store.ts";
 
 export interface EngineServiceOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
@@ -242,7 +242,7 @@ export class EngineService implements Service {
       case "holders":
         return this.#locks.holders(query.name);
       default:
-        throw refusalOf(refuse("bad-operation", `${query.type}: not on an engine that others run`));
+        throw refused("bad-operation", `${query.type}: not on an engine that others run`);
     }
   }
 

@@ -1,9 +1,7 @@
 /** etcd's API as JSON over HTTP, which every etcd serves beside gRPC: calls, and streams of lines. */
 import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
-import { refusalOf } from "../cluster/services/state/refusals.ts";
-import { refuse } from "../protocols/service/coordination-service/operations.ts";
-import { StoreError } from "./store.ts";
+import { refused, StoreError } from "./store.ts";
 
 export interface EtcdPlace {
   /** Such as `http://10.0.0.1:2379`. */
@@ -52,7 +50,7 @@ export class EtcdHttp {
         reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
       };
       /** What a member turns away (4xx) was not done; of what fails in it nobody knows. */
-      const refused = (status: number, said: string): void => {
+      const turnedAway = (status: number, said: string): void => {
         const isUncertain = status < 400 || status >= 500;
         const why = `etcd: ${status} ${said.slice(0, 300)}`;
         if (isUncertain) this.#leave(place);
@@ -68,7 +66,7 @@ export class EtcdHttp {
         response.on("error", fail);
         response.on("end", () => {
           clearTimeout(slow);
-          if (response.statusCode !== 200) return refused(response.statusCode ?? 0, text);
+          if (response.statusCode !== 200) return turnedAway(response.statusCode ?? 0, text);
           try {
             resolve(JSON.parse(text) as Record<string, unknown>);
           } catch (error) {
@@ -156,5 +154,5 @@ export class EtcdHttp {
 
 function tooLarge(said: string): Error {
   const [, why = said.slice(0, 300)] = /"(?:error|message)":"([^"]*)"/.exec(said) ?? [];
-  return refusalOf(refuse("too-large", `expected a change that etcd takes: ${why}`));
+  return refused("too-large", `expected a change that etcd takes: ${why}`);
 }

@@ -2,14 +2,15 @@
  * etcd as an engine. Each change also writes one key that all changes write, `last`: so a watch from a revision on has told everything
  * once it has told of that key's last change. Sessions are leases, each with a key that goes with it.
  */
-import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { Rules } from "../cluster/services/known-options.ts";
 import * as may from "../cluster/services/known-options.ts";
-import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { joinStore } from "./engine-member.ts";
+import { externalEngine } from "./engine-member.ts";
 import { EtcdHttp, type EtcdPlace } from "./etcd-http.ts";
 import {
   behind,
   type Check,
+  Hints,
   type RangeRequest,
   type Store,
   type StoreChange,
@@ -60,10 +61,12 @@ const rules: Rules<EtcdOptions> = {
  * @throws UsageError for options that cannot be.
  */
 export function etcd(options: EtcdOptions): ExternalEngine {
-  requireOptions<EtcdOptions>("etcd", options, rules);
-  const { prefix = "coterie/" } = options;
-  const open = (): Promise<Store> => Promise.resolve(new EtcdStore(new EtcdHttp(options), prefix));
-  return { name: "etcd", join: (platform, joined: EngineJoinOptions) => joinStore(platform, open, joined) };
+  return externalEngine(
+    "etcd",
+    options,
+    rules,
+    () => new EtcdStore(new EtcdHttp(options), options.prefix ?? "coterie/"),
+  );
 }
 
 class EtcdStore implements Store {
@@ -72,7 +75,8 @@ class EtcdStore implements Store {
   readonly #http: EtcdHttp;
   readonly #prefix: string;
   readonly #last: string;
-  readonly #listeners = new Set<() => void>();
+  readonly #hints = new Hints();
+  readonly onHint = this.#hints.on;
   /** Of each session of this process. */
   readonly #leases = new Map<number, string>();
   #stopWatching: () => void = () => {};
@@ -154,15 +158,9 @@ class EtcdStore implements Store {
     return new Set(sessions.filter((_session, at) => found[at] !== null));
   }
 
-  onHint(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   close(): Promise<void> {
     if (this.#again !== null) clearTimeout(this.#again);
     this.#stopWatching();
-    this.#listeners.clear();
     this.#http.close();
     return Promise.resolve();
   }
@@ -199,16 +197,9 @@ class EtcdStore implements Store {
 
   /** Says that something has changed, for as long as this is open. */
   #watch(): void {
-    this.#stopWatching = this.#http.stream(
-      "/v3/watch",
-      this.#watched(),
-      () => {
-        for (const listener of this.#listeners) listener();
-      },
-      () => {
-        this.#again = setTimeout(() => this.#watch(), WATCH_AGAIN_MS).unref();
-      },
-    );
+    this.#stopWatching = this.#http.stream("/v3/watch", this.#watched(), this.#hints.send, () => {
+      this.#again = setTimeout(() => this.#watch(), WATCH_AGAIN_MS).unref();
+    });
   }
 
   #watched(from?: number): object {

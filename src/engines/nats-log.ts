@@ -3,11 +3,9 @@
  * stream are without gaps, since it is only ever cut off at its beginning. It is cut off once a snapshot of the state behind a record
  * stands in it whole: then the stream begins with the record after that one, and who begins to follow it looks for that snapshot.
  */
-import { refusalOf } from "../cluster/services/state/refusals.ts";
-import { refuse } from "../protocols/service/coordination-service/operations.ts";
 import { type LogRecord, readRecord, writtenRecord } from "./nats-record.ts";
 import { type LogAnswer, type LogRequest, LogState } from "./nats-state.ts";
-import { StoreError } from "./store.ts";
+import { refused, StoreError } from "./store.ts";
 
 /** A message as it was kept. */
 export interface KeptMessage {
@@ -279,7 +277,7 @@ export class NatsLog {
 }
 
 const tooLarge = (bytes: number, most: number): Error =>
-  refusalOf(refuse("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS takes no more`));
+  refused("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS takes no more`);
 
 const isSame = (a: KeptMessage, b: KeptMessage): boolean =>
   a.ms === b.ms && a.data.length === b.data.length && a.data.every((byte, at) => byte === b.data[at]);

@@ -1,17 +1,23 @@
 /**
  * NATS as an engine: a stream of JetStream that all processes append their requests to and follow, so that each has the same state.
  */
-import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { Rules } from "../cluster/services/known-options.ts";
 import * as may from "../cluster/services/known-options.ts";
-import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { refusalOf } from "../cluster/services/state/refusals.ts";
-import { refuse } from "../protocols/service/coordination-service/operations.ts";
-import { clientLibrary } from "./client-library.ts";
-import { joinStore } from "./engine-member.ts";
+import { clientLibrary, externalEngine } from "./engine-member.ts";
 import { NatsLog } from "./nats-log.ts";
 import { type LogAnswer, MAX_STATE_LENGTH } from "./nats-state.ts";
 import { JetStream, type JetStreamLibrary, type NatsLibrary, NoRoom } from "./nats-stream.ts";
-import { type ChangeKind, type Check, type RangeRequest, type Store, StoreError, type Write } from "./store.ts";
+import {
+  type ChangeKind,
+  type Check,
+  Hints,
+  type RangeRequest,
+  refused,
+  type Store,
+  StoreError,
+  type Write,
+} from "./store.ts";
 
 export interface NatsOptions {
   /** Such as `nats://10.0.0.1:4222`. */
@@ -52,14 +58,7 @@ const rules: Rules<NatsOptions> = {
  * @throws UsageError for options that cannot be; on joining, `no-library` without `@nats-io/transport-node` and `@nats-io/jetstream`.
  */
 export function nats(options: NatsOptions): ExternalEngine {
-  requireOptions<NatsOptions>("nats", options, rules);
-  return {
-    name: "nats",
-    join(platform, joined: EngineJoinOptions) {
-      const writer = platform.random.name();
-      return joinStore(platform, () => openNats(options, writer), joined);
-    },
-  };
+  return externalEngine("nats", options, rules, (_options, random) => openNats(options, random.name()));
 }
 
 async function openNats(options: NatsOptions, writer: string): Promise<Store> {
@@ -75,7 +74,8 @@ class NatsStore implements Store {
   readonly maxKeys = MAX_KEYS;
   readonly #stream: JetStream;
   readonly #log: NatsLog;
-  readonly #listeners = new Set<() => void>();
+  readonly #hints = new Hints();
+  readonly onHint = this.#hints.on;
 
   constructor(stream: JetStream, writer: string) {
     this.#stream = stream;
@@ -83,9 +83,7 @@ class NatsStore implements Store {
       stream,
       writer,
       sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref()),
-      changed: () => {
-        for (const listener of this.#listeners) listener();
-      },
+      changed: this.#hints.send,
     });
     this.#log.start();
   }
@@ -106,11 +104,11 @@ class NatsStore implements Store {
     const isRelease = change === "release";
     const answer = await this.#log.append({ type: "commit", checks, writes, isRelease }).catch((error: unknown) => {
       // A release is tried until there is room.
-      throw error instanceof NoRoom && !isRelease ? refusalOf(refuse("too-many", error.message)) : error;
+      throw error instanceof NoRoom && !isRelease ? refused("too-many", error.message) : error;
     });
     if (answer.type === "full") {
       const text = `expected all keys and values to have at most ${MAX_STATE_LENGTH} characters, got more`;
-      throw refusalOf(refuse("too-many", `${text}: nothing was written`));
+      throw refused("too-many", `${text}: nothing was written`);
     }
     return answer.type === "committed" ? answer.revision : null;
   }
@@ -141,11 +139,6 @@ class NatsStore implements Store {
   async living(sessions: readonly number[]): Promise<ReadonlySet<number>> {
     const answer = await this.#log.append({ type: "living", sessions });
     return new Set(answer.type === "living" ? answer.sessions : []);
-  }
-
-  onHint(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
   }
 
   close(): Promise<void> {

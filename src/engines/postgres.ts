@@ -3,14 +3,13 @@
  * change locks it to its end: so revisions are seen in their order, which those of a sequence would not be. Sessions last by the
  * server's clock; who finds one that has run out deletes its row, and no session comes back from that.
  */
-import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { Rules } from "../cluster/services/known-options.ts";
 import * as may from "../cluster/services/known-options.ts";
-import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { clientLibrary } from "./client-library.ts";
-import { joinStore } from "./engine-member.ts";
-import { schemaText } from "./postgres-schema.ts";
+import { clientLibrary, externalEngine } from "./engine-member.ts";
 import {
   type Check,
+  Hints,
   KEPT_CHANGES,
   KEPT_LENGTH,
   type RangeRequest,
@@ -68,12 +67,7 @@ const rules: Rules<PostgresOptions> = {
  * @throws UsageError for options that cannot be; on joining, `no-library` without the package `pg`.
  */
 export function postgres(options: PostgresOptions): ExternalEngine {
-  requireOptions<PostgresOptions>("postgres", options, rules);
-  const open = (): Promise<Store> => openPostgres(options);
-  return {
-    name: "postgres",
-    join: (platform, joined: EngineJoinOptions) => joinStore(platform, open, joined),
-  };
+  return externalEngine("postgres", options, rules, openPostgres);
 }
 
 async function openPostgres({ url, schema = "coterie", tls }: PostgresOptions): Promise<Store> {
@@ -95,11 +89,13 @@ class PostgresStore implements Store {
   readonly #pool: Pool;
   readonly #listening: Listening;
   readonly #schema: string;
+  readonly onHint: Store["onHint"];
   #made: Promise<unknown> | null = null;
 
   constructor(pool: Pool, listening: Listening, schema: string) {
     this.#pool = pool;
     this.#listening = listening;
+    this.onHint = listening.hints.on;
     this.#schema = schema;
   }
 
@@ -154,10 +150,6 @@ class PostgresStore implements Store {
     return new Set(rows.map(({ id }) => Number(id)));
   }
 
-  onHint(listener: () => void): () => void {
-    return this.#listening.onHint(listener);
-  }
-
   async close(): Promise<void> {
     await Promise.all([this.#listening.close(), this.#pool.end()]);
   }
@@ -190,7 +182,7 @@ class PostgresStore implements Store {
 
 /** Notifications of changes, on a connection of their own, which is made again whenever it is lost. */
 class Listening {
-  readonly #listeners = new Set<() => void>();
+  readonly hints = new Hints();
   readonly #connect: () => Client;
   readonly #schema: string;
   #client: Client | null = null;
@@ -203,11 +195,6 @@ class Listening {
     this.#open();
   }
 
-  onHint(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#again !== null) clearTimeout(this.#again);
@@ -217,13 +204,13 @@ class Listening {
   #open(): void {
     const client = this.#connect();
     this.#client = client;
-    client.on("notification", () => this.#tell());
+    client.on("notification", this.hints.send);
     client.on("error", () => {}); // After it comes "end".
     client.on("end", () => this.#later());
     client
       .connect()
       .then(() => client.query(`listen "${this.#schema}"`))
-      .then(() => this.#tell()) // There may have been some before.
+      .then(this.hints.send) // There may have been some before.
       .catch(() => client.end().catch(() => {}));
   }
 
@@ -231,10 +218,6 @@ class Listening {
     if (this.#isClosed) return;
     if (this.#again !== null) clearTimeout(this.#again);
     this.#again = setTimeout(() => this.#open(), LISTEN_AGAIN_MS).unref();
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
   }
 }
 
@@ -256,3 +239,78 @@ function failure(error: Error & { code?: unknown }, changes: boolean): StoreErro
   const isUnreached = error.code === "ECONNREFUSED";
   return new StoreError(`postgres: ${error.message}`, changes && !isRefused && !isUnreached, { cause: error });
 }
+
+/** The tables and functions that PostgreSQL keeps for us, made if they are not there yet. */
+/** Any number of processes may make them at once: a lock of the transaction puts them in order. Sent as one, it is one transaction. */
+const schemaText = (schema: string): string => `
+select pg_advisory_xact_lock(hashtext('coterie ${schema}'));
+create schema if not exists "${schema}";
+create table if not exists "${schema}".head (one boolean primary key default true check (one), revision bigint not null, forgotten bigint not null, length bigint not null default 0);
+insert into "${schema}".head values (true, 0, 0) on conflict do nothing;
+create table if not exists "${schema}".entries (key text collate "C" primary key, value text not null, revision bigint not null);
+create table if not exists "${schema}".changes (revision bigint, key text collate "C", value text, primary key (revision, key));
+create table if not exists "${schema}".sessions (id bigint primary key, ttl interval not null, expires timestamptz not null);
+
+${commitText(schema)}
+
+create or replace function "${schema}".open_session(ttl_ms double precision) returns bigint language plpgsql as $body$
+declare
+  at bigint;
+  id bigint;
+  ttl interval := ttl_ms * interval '1 millisecond';
+begin
+  update "${schema}".head set revision = revision + 1 returning revision into at;
+  id := floor(extract(epoch from clock_timestamp()) * 1000) * 1000 + at % 1000; -- A session that a restore lost has another number.
+  insert into "${schema}".sessions values (id, ttl, clock_timestamp() + ttl);
+  return id;
+end $body$;
+
+create or replace function "${schema}".end_session(session bigint) returns void language sql as $body$
+  delete from "${schema}".sessions where id = session;
+  select pg_notify('${schema}', '');
+$body$;
+
+create or replace function "${schema}".living(asked bigint[]) returns setof bigint language plpgsql as $body$
+begin
+  delete from "${schema}".sessions where id = any(asked) and expires <= clock_timestamp();
+  return query select id from "${schema}".sessions where id = any(asked);
+end $body$;
+`;
+
+/** What is remembered of changes is cut off from its older end. */
+const commitText = (schema: string): string => `
+create or replace function "${schema}".commit(checks jsonb, writes jsonb, kept bigint, kept_length bigint) returns bigint language plpgsql as $body$
+declare
+  at bigint;
+  known bigint;
+  total bigint;
+  gone bigint;
+  oldest bigint;
+begin
+  select revision, forgotten, length into at, known, total from "${schema}".head for update;
+  perform 1 from jsonb_to_recordset(checks) as c(key text, revision bigint)
+    where coalesce((select e.revision from "${schema}".entries as e where e.key = c.key), 0) <> c.revision;
+  if found then return null; end if;
+  if jsonb_array_length(writes) = 0 then return at; end if;
+  at := at + 1;
+  insert into "${schema}".entries select w.key, w.value, at from jsonb_to_recordset(writes) as w(key text, value text)
+    where w.value is not null on conflict (key) do update set value = excluded.value, revision = excluded.revision;
+  delete from "${schema}".entries as e using jsonb_to_recordset(writes) as w(key text, value text)
+    where w.value is null and e.key = w.key;
+  insert into "${schema}".changes select at, w.key, w.value from jsonb_to_recordset(writes) as w(key text, value text)
+    where starts_with(w.key, 'm/');
+  select total + coalesce(sum(octet_length(c.key) + coalesce(octet_length(c.value), 0)), 0) into total
+    from "${schema}".changes as c where c.revision = at;
+  known := greatest(known, at - kept);
+  loop
+    select min(c.revision) into oldest from "${schema}".changes as c;
+    exit when oldest is null or oldest = at or (oldest > known and total <= kept_length);
+    with deleted as (delete from "${schema}".changes as c where c.revision = oldest returning c.key, c.value)
+      select sum(octet_length(d.key) + coalesce(octet_length(d.value), 0)) into gone from deleted as d;
+    total := total - gone;
+    known := greatest(known, oldest);
+  end loop;
+  update "${schema}".head set revision = at, forgotten = known, length = total;
+  perform pg_notify('${schema}', '');
+  return at;
+end $body$;`;

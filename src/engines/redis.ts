@@ -2,14 +2,13 @@
  * Redis as an engine: one hash of entries with their revisions, a list of keys in order, a log of changes, and a key that expires for
  * each session. Whatever reads or changes more than one of them is a script, which Redis runs whole.
  */
-import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { Rules } from "../cluster/services/known-options.ts";
 import * as may from "../cluster/services/known-options.ts";
-import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { clientLibrary } from "./client-library.ts";
-import { joinStore } from "./engine-member.ts";
-import { type RedisScript, redisScripts } from "./redis-scripts.ts";
+import { clientLibrary, externalEngine } from "./engine-member.ts";
 import {
   type Check,
+  Hints,
   KEPT_CHANGES,
   KEPT_LENGTH,
   type RangeRequest,
@@ -40,6 +39,101 @@ interface Client {
   disconnect(): void;
 }
 
+/**
+ * What Redis runs whole. KEYS[1] is the prefix, in braces. Of each engine there are: `entries`, a hash of `REVISION VALUE`; `keys`, all
+ * of them in order; `changes`, a sorted set of `REVISION WRITES` of maps; `length`, of those; `revision`; `forgotten`; and `session:ID`, which expire.
+ */
+const NAMED = `
+local function named(what) return KEYS[1] .. ':' .. what end
+local function revision() return tonumber(redis.call('GET', named('revision')) or '0') end
+`;
+
+const texts = {
+  get: "return redis.call('HGET', named('entries'), ARGV[1])",
+  range: `
+local answer = { string.format('%d', revision()) }
+local keys = redis.call('ZRANGEBYLEX', named('keys'), '[' .. ARGV[1], '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
+for _, key in ipairs(keys) do
+  answer[#answer + 1] = key
+  answer[#answer + 1] = redis.call('HGET', named('entries'), key)
+end
+return answer`,
+  commit: `
+local asked = cjson.decode(ARGV[1])
+local kept, keptLength = tonumber(ARGV[2]), tonumber(ARGV[3])
+for _, check in ipairs(asked.checks) do
+  local entry = redis.call('HGET', named('entries'), check.key)
+  local at = entry and tonumber(string.match(entry, '^%d+')) or 0
+  if at ~= check.revision then return '-1' end
+end
+if #asked.writes == 0 then return string.format('%d', revision()) end
+local at = redis.call('INCR', named('revision'))
+local text = string.format('%d', at)
+local logged = {}
+for _, write in ipairs(asked.writes) do
+  if write.value == cjson.null then
+    redis.call('HDEL', named('entries'), write.key)
+    redis.call('ZREM', named('keys'), write.key)
+  else
+    redis.call('HSET', named('entries'), write.key, text .. ' ' .. write.value)
+    redis.call('ZADD', named('keys'), 0, write.key)
+  end
+  if string.sub(write.key, 1, 2) == 'm/' then logged[#logged + 1] = write end
+end
+local length = tonumber(redis.call('GET', named('length')) or '0')
+if #logged > 0 then
+  local line = text .. ' ' .. cjson.encode(logged)
+  redis.call('ZADD', named('changes'), at, line)
+  length = length + #line
+end
+local forgotten = math.max(tonumber(redis.call('GET', named('forgotten')) or '0'), at - kept)
+while true do
+  local oldest = redis.call('ZRANGE', named('changes'), 0, 0, 'WITHSCORES')
+  local score = tonumber(oldest[2])
+  if not score or score == at or (score > at - kept and length <= keptLength) then break end
+  redis.call('ZREM', named('changes'), oldest[1])
+  length = length - #oldest[1]
+  forgotten = math.max(forgotten, score)
+end
+redis.call('SET', named('length'), string.format('%d', length))
+redis.call('SET', named('forgotten'), string.format('%d', forgotten))
+redis.call('PUBLISH', KEYS[1], text)
+return text`,
+  changes: `
+local answer = { string.format('%d', revision()), redis.call('GET', named('forgotten')) or '0' }
+for _, line in ipairs(redis.call('ZRANGEBYSCORE', named('changes'), '(' .. ARGV[1], '+inf')) do answer[#answer + 1] = line end
+return answer`,
+  revision: "return string.format('%d', revision())",
+  openSession: `
+local at = redis.call('INCR', named('revision'))
+local now = redis.call('TIME')
+local ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+local id = string.format('%d', ms * 1000 + at % 1000) -- A session that a restore lost has another number.
+redis.call('SET', named('session:' .. id), ARGV[1], 'PX', ARGV[1])
+return id`,
+  keepAlive: `
+local session = named('session:' .. ARGV[1])
+local ttl = redis.call('GET', session)
+if not ttl then return 0 end
+return redis.call('PEXPIRE', session, ttl)`,
+  endSession: `
+redis.call('DEL', named('session:' .. ARGV[1]))
+redis.call('PUBLISH', KEYS[1], '')
+return 1`,
+  living: `
+local answer = {}
+for _, id in ipairs(ARGV) do
+  if redis.call('EXISTS', named('session:' .. id)) == 1 then answer[#answer + 1] = id end
+end
+return answer`,
+} as const;
+
+type RedisScript = keyof typeof texts;
+
+const redisScripts = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, NAMED + text])) as Readonly<
+  Record<RedisScript, string>
+>;
+
 const MAX_KEYS = 256;
 /** A server that owes an answer and has said nothing for so long is connected to anew. */
 const SILENT_MS = 2_000;
@@ -61,9 +155,7 @@ const rules: Rules<RedisOptions> = {
  * @throws UsageError for options that cannot be; on joining, `no-library` without the package `ioredis`.
  */
 export function redis(options: RedisOptions): ExternalEngine {
-  requireOptions<RedisOptions>("redis", options, rules);
-  const open = (): Promise<Store> => openRedis(options);
-  return { name: "redis", join: (platform, joined: EngineJoinOptions) => joinStore(platform, open, joined) };
+  return externalEngine("redis", options, rules, openRedis);
 }
 
 async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promise<Store> {
@@ -92,7 +184,8 @@ class RedisStore implements Store {
   readonly #listening: Client;
   /** In braces, so that a cluster keeps all of it in one place. */
   readonly #prefix: string;
-  readonly #listeners = new Set<() => void>();
+  readonly #hints = new Hints();
+  readonly onHint = this.#hints.on;
   /** Why there is no connection, which a call that finds none does not say. */
   #unconnected: Error | null = null;
 
@@ -100,11 +193,8 @@ class RedisStore implements Store {
     this.#client = client;
     this.#listening = listening;
     this.#prefix = prefix;
-    const tell = (): void => {
-      for (const listener of this.#listeners) listener();
-    };
-    listening.on("message", tell);
-    client.on("ready", tell); // There may have been some before.
+    listening.on("message", this.#hints.send);
+    client.on("ready", this.#hints.send); // There may have been some before.
     client.on("error", (error) => {
       this.#unconnected = error;
     }); // It connects again.
@@ -152,11 +242,6 @@ class RedisStore implements Store {
 
   async living(sessions: readonly number[]): Promise<ReadonlySet<number>> {
     return new Set(textsOf(await this.#run("living", ...sessions)).map(Number));
-  }
-
-  onHint(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
   }
 
   close(): Promise<void> {

@@ -2,7 +2,9 @@
  * What an engine has to give: keys with revisions, changed several at a time by compare-and-set, sessions that end when nobody keeps
  * them alive, and the changes of a map in order. Everything else, from locks to elections, is written once over it (`recipes/`).
  */
+import { refusalOf } from "../cluster/services/state/refusals.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
+import { type RefusalCode, refuse } from "../protocols/service/coordination-service/operations.ts";
 
 /**
  * The engine's number of a change: a later change has a greater one, over all keys. Only after the engine was restored to an earlier
@@ -89,6 +91,24 @@ export interface Store {
   /** Calls back when something may have changed. It may be called for nothing, and need not be called: what counts is looked at now and then. Until what is returned is called. */
   onHint(listener: () => void): () => void;
   close(): Promise<void>;
+}
+
+/** A refusal as an error, with the reasons that the replicated log has. */
+export const refused = (code: RefusalCode, reason: string): Error => refusalOf(refuse(code, reason));
+
+/** Calls its listeners back when something may have changed. */
+export class Hints {
+  readonly #listeners = new Set<() => void>();
+
+  /** @returns what ends it */
+  readonly on = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  readonly send = (): void => {
+    for (const listener of this.#listeners) listener();
+  };
 }
 
 /** A call to the engine has failed. */

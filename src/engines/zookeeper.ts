@@ -12,17 +12,17 @@
  *   leader still leads, and let the connection go. A leader that comes later gives every session its whole time.
  */
 import type { ConnectionOptions } from "node:tls";
-import type { EngineJoinOptions, ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { ExternalEngine } from "../cluster/services/external-engine.ts";
+import type { Rules } from "../cluster/services/known-options.ts";
 import * as may from "../cluster/services/known-options.ts";
-import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
-import { refusalOf } from "../cluster/services/state/refusals.ts";
 import { UsageError } from "../core/errors.ts";
-import { refuse } from "../protocols/service/coordination-service/operations.ts";
-import { joinStore } from "./engine-member.ts";
+import { externalEngine } from "./engine-member.ts";
 import {
   byCodePoint,
   type Check,
+  Hints,
   type RangeRequest,
+  refused,
   type Store,
   type StoreEntry,
   StoreError,
@@ -79,14 +79,9 @@ const rules: Rules<ZookeeperOptions> = {
  * @throws UsageError for options that cannot be; on joining, `session-too-long` where the servers give no session that lasts for `sessionMs`.
  */
 export function zookeeper(options: ZookeeperOptions): ExternalEngine {
-  requireOptions<ZookeeperOptions>("zookeeper", options, rules);
-  return {
-    name: "zookeeper",
-    join(platform, joined: EngineJoinOptions) {
-      const first = platform.random.natural(options.servers.length);
-      return joinStore(platform, () => Promise.resolve(openZookeeper(options, first)), joined);
-    },
-  };
+  return externalEngine("zookeeper", options, rules, (_options, random) =>
+    openZookeeper(options, random.natural(options.servers.length)),
+  );
 }
 
 /** @param perSegment of the changes that are remembered. */
@@ -117,7 +112,8 @@ class ZookeeperStore implements Store {
   readonly #paths: ZookeeperPaths;
   readonly #changes: ZookeeperChanges;
   readonly #servers: ZookeeperServers;
-  readonly #listeners = new Set<() => void>();
+  readonly #hints = new Hints();
+  readonly onHint = this.#hints.on;
   /** Of each session of this process. */
   readonly #sessions = new Map<number, { readonly session: OpenedSession; readonly ttlMs: number }>();
   /** Of what is read in this turn. */
@@ -241,14 +237,8 @@ class ZookeeperStore implements Store {
     return new Set(sessions.filter((_session, at) => answers[at]?.code === OK));
   }
 
-  onHint(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  async close(): Promise<void> {
-    this.#listeners.clear();
-    await this.#servers.close();
+  close(): Promise<void> {
+    return this.#servers.close();
   }
 
   async #prepare(connection: ZookeeperConnection): Promise<void> {
@@ -278,7 +268,7 @@ class ZookeeperStore implements Store {
   /** Asks to be told of the next change, once, and says that there may have been one. */
   #watch(connection: ZookeeperConnection): void {
     connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {}); // It is asked for again.
-    for (const listener of this.#listeners) listener();
+    this.#hints.send();
   }
 
   /** All that was answered before is read behind it. @returns the zxid up to which that is all that there is. */
@@ -395,7 +385,7 @@ function requireRoom(steps: readonly Step[]): void {
   }, 0);
   if (bytes <= MAX_BYTES) return;
   const text = `expected a change of at most ${MAX_BYTES} bytes, in which values of maps count twice, got ${bytes}`;
-  throw refusalOf(refuse("too-large", `${text}: ZooKeeper takes no more`));
+  throw refused("too-large", `${text}: ZooKeeper takes no more`);
 }
 
 const tooLong = (ttlMs: number, mostMs: number): UsageError =>

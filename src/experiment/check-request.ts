@@ -37,7 +37,6 @@ export interface CheckRequest {
   /** How many threads share out the runs. */
   readonly workers: number;
   readonly fewestFaults: boolean;
-  readonly coverage: boolean;
   /** Null: no bound of its own. */
   readonly maxMemoryBytes: number | null;
 }
@@ -83,9 +82,9 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
       ),
     );
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
-  const { workers = workersFor(strategy, runs, cores), maxMemory, fewestFaults = false, coverage = false } = words;
+  const { workers = workersFor(strategy, runs, cores), maxMemory, fewestFaults = false } = words;
   const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;
-  return { spec, strategy, seed, runs, steps, workers, fewestFaults, coverage, maxMemoryBytes };
+  return { spec, strategy, seed, runs, steps, workers, fewestFaults, maxMemoryBytes };
 }
 
 /** The bounds that a protocol has if nobody says. */

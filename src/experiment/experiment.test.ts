@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Experiment } from "./experiment.ts";
+import { type Experiment, experimentOptions } from "./experiment.ts";
 import { explore } from "./explore.ts";
-import { experimentOptions, flagOf } from "./options.ts";
 import { simulate } from "./simulate.ts";
+import { flagOf } from "./written-values.ts";
 
 describe("an experiment", () => {
   const system: Experiment = { protocol: "bully", nodes: 3 };

@@ -1,13 +1,221 @@
-/**
- * An experiment as a value: this system, so many nodes, this workload, this network, these faults, these properties. It is
- * plain data whose fields are the options of the command line. `simulate` plays one run of it, with the network and the
- * faults as they are given; `explore` looks at every run within bounds, or at many random ones. Each refuses options that only the
- * other has.
- */
+/** An experiment as a value: this system, this many nodes, this workload, this network, these faults, these properties. Its fields are the options of the command line; the flags of commands, the form of the laboratory and the files of campaigns are derived from them. */
+
+import { choices } from "../check/model-options.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { type Family, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
-import { type ExperimentOption, type experimentOptions, flagOf, optionsFor } from "./options.ts";
+import { type BehaviourName, behaviourNamed, behaviours } from "../protocols/byzantine.ts";
+import { type Family, machineKinds, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
+import {
+  delay,
+  flagOf,
+  jsonObject,
+  milliseconds,
+  nodeList,
+  nodesOrAll,
+  oneOf,
+  type Read,
+  rate,
+  refuse,
+  wholeNumber,
+} from "./written-values.ts";
+
+export interface ExperimentOption<T> {
+  /** What it means; in a simulation and in an exploration, if that differs. */
+  readonly help: string | { readonly simulate: string; readonly explore: string };
+  /** How its value is written, such as `<n>`; null for a switch, whose value is `true`. */
+  readonly value: string | null;
+  /** The values that it can have, if they are few. */
+  readonly values?: readonly string[];
+  /** The value if the flag is given without one. */
+  readonly preset?: string;
+  /** @throws UsageError that names the option */
+  readonly read: Read<T>;
+}
+
+/** `2`, or `2,4=mute`: the behavior of each Byzantine node, by default `adversary`. */
+export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
+  Object.fromEntries(
+    text.split(",").map((part): [NodeId, BehaviourName] => {
+      const [id = "", how = "adversary"] = part.split("=").map((each) => each.trim());
+      const behaviour = behaviourNamed(how);
+      if (behaviour === undefined || !/^\d{1,15}$/.test(id))
+        refuse(
+          option,
+          `node ids, each with a behavior (${behaviours.join(", ")}) or without one, such as 2,4=mute`,
+          text,
+        );
+      return [Number(id), behaviour];
+    }),
+  );
+
+/** The behavior of one Byzantine node. */
+export const behaviour: Read<BehaviourName> = (text, option) =>
+  behaviourNamed(text) ?? refuse(option, `one of ${behaviours.join(", ")}`, text);
+
+/** `7` or `1,15,9`: Byzantine nodes that send anything. */
+const traitors: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
+  Object.fromEntries(nodeList(text, option).map((node) => [node, "adversary"]));
+
+type Help = ExperimentOption<unknown>["help"];
+
+export const MAX_SEED = 2 ** 32 - 1;
+const MANY = 1_000_000_000;
+
+const written = <T>(value: string, read: Read<T>, help: Help): ExperimentOption<T> => ({ help, value, read });
+const whole = (help: Help, min = 0, value = "<n>", max = MANY): ExperimentOption<number> =>
+  written(value, wholeNumber(min, max), help);
+const count = (help: Help, min = 0): ExperimentOption<number> => whole(help, min, "<k>");
+const choice = <T extends string>(value: string, values: readonly T[], help: Help): ExperimentOption<T> => ({
+  ...written(value, oneOf(...values), help),
+  values,
+});
+const text = (value: string, help: Help): ExperimentOption<string> => written(value, (given) => given, help);
+const on = (help: string): ExperimentOption<true> => ({ help, value: null, read: () => true });
+
+/** The nodes, and the protocol that they run. */
+const systemOptions = {
+  nodes: whole(
+    {
+      simulate: "how many nodes, with ids from 0 (default: 5)",
+      explore: "how many nodes, with ids from 0 (default: 3)",
+    },
+    1,
+    "<n>",
+    10_000_000,
+  ),
+  ring: written("<list>", nodeList, "ids in the order of the ring, such as 1,15,9,4"),
+  variant: text("<name>", "another form of the protocol"),
+  options: written("<json>", jsonObject, "the protocol's own options, as `coterie protocols NAME` lists them"),
+  byzantine: written(
+    "<list>",
+    liars,
+    `Byzantine nodes: 2, or 2,4=mute (${behaviours.join(", ")}; default: ${behaviours.at(-1)})`,
+  ),
+};
+
+/** What initiators do, in the verb of each family. In an exploration they do it at any time, or never. */
+export const workloadOptions = {
+  call: written("<list|all>", nodesOrAll, {
+    simulate: "election: which nodes call it (default: the lowest)",
+    explore: "election: which nodes may call it (default: the lowest; none if starting is enough)",
+  }),
+  request: written("<list|all>", nodesOrAll, "mutual exclusion: which nodes ask to enter (default: all)"),
+  entries: count("mutual exclusion: how often each enters (default: 1)", 1),
+  send: written("<list|all>", nodesOrAll, "multicast: which nodes send (default: all)"),
+  traitors: written("<list>", traitors, "generals: nodes that send anything to any node; the same as --byzantine"),
+  order: text("<text>", "generals: what the commander orders (default: attack)"),
+  messages: count("multicast: how many messages each (default: 1)", 1),
+  propose: written("<list|all>", nodesOrAll, "consensus: which nodes propose (default: the lowest)"),
+  commands: count("replicated logs: how many commands each (default: 1)", 1),
+  machine: choice("<kind>", machineKinds, "replicated logs: the state machine: log, map or counter (default: log)"),
+  voteNo: written("<list|all>", nodesOrAll, {
+    simulate: "atomic commit: which nodes vote no (default: none)",
+    explore: "atomic commit: which nodes may come to vote no (default: none)",
+  }),
+  transactions: count("atomic commit: how many transactions each proposes, one after the other (default: 1)", 1),
+};
+
+/** What `until` means in a simulated run. */
+export const UNTIL = "end the run at this virtual time (default: when idle, by 600000; 10000 if nodes start)";
+
+/** The network and the faults of a simulated run. */
+const simulationOptions = {
+  crash: written("<list>", nodeList, "nodes that are stopped from the beginning"),
+  started: on("nodes start at time 0, instead of having been idle for long"),
+  delay: written("<ms>", delay, "10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
+  loss: written("<rate>", rate, "the share of messages that get lost, 0 to 1"),
+  duplicate: written("<rate>", rate, "the share of messages that arrive twice, 0 to 1"),
+  reorder: on("messages of one link may overtake each other"),
+  until: written("<ms>", milliseconds, UNTIL),
+  processing: written("<ms>", delay, "how long a node is busy with one message"),
+  for: written("<ms>", milliseconds, "with --from: how long to continue (default: 10000)"),
+};
+
+/** The orders and faults that an exploration goes through. */
+const faultOptions = {
+  timers: choice(
+    "<when>",
+    choices.timers,
+    "free: at any time; quiet: when no message is on its way; rounds: so, and all nodes' together; never (default: free)",
+  ),
+  begin: choice(
+    "<how>",
+    choices.begin,
+    "idle: all nodes run and are idle; down: each starts at any time; together: all start first",
+  ),
+  network: choice(
+    "<kind>",
+    choices.network,
+    "fifo: links keep their order; inbox: one queue per node; bag: no order (default: fifo)",
+  ),
+  crashes: count("maximum number of crashes (default: 0)"),
+  withinStep: on("crashes also strike within a step: its later messages are never sent"),
+  recoveries: count("maximum number of crashed nodes that start again (default: 0)"),
+  losses: count("maximum number of lost messages (default: 0)"),
+  duplications: count("maximum number of duplicated messages (default: 0)"),
+  journal: choice("<fate>", choices.journal, "what a crash leaves of a journal: kept or lost (default: kept)"),
+  fewestFaults: on("try none, then one, then two of these faults, until something breaks"),
+  failureDetector: {
+    ...choice(
+      "[when]",
+      choices.crashNotifications,
+      "every alive node is notified of a crash, if the protocol handles that: at any time, or last, after all messages of the crashed node have arrived (default without a value: any)",
+    ),
+    preset: "any",
+  },
+};
+
+/** How an exploration searches, and how far. */
+export const searchOptions = {
+  property: text("<name>", "check this one only"),
+  strategy: choice(
+    "<name>",
+    ["bfs", "dfs", ...choices.strategy],
+    "bfs and dfs see every run; random, pct and swarm see some (default: bfs)",
+  ),
+  seed: whole(
+    {
+      simulate: "equal seeds give equal runs (default: 1)",
+      explore: "random strategies: equal seeds give equal runs (default: 1)",
+    },
+    0,
+    "<n>",
+    MAX_SEED,
+  ),
+  runs: count(
+    {
+      simulate: "how many runs, each with the next seed",
+      explore: "random strategies: how many runs (default: 10,000)",
+    },
+    1,
+  ),
+  steps: count("random strategies: how many moves per run at most (default: 500)", 1),
+  workers: whole(
+    "random strategies: how many threads share the runs (default: the number of cores, at most 8)",
+    1,
+    "<n>",
+    64,
+  ),
+  maxStates: whole("stop after this number of states", 1),
+  maxDepth: whole("skip runs with more moves", 1),
+  maxInFlight: whole("skip runs with more messages on their way"),
+  maxTimeouts: whole("skip runs with more timeouts"),
+  maxMemory: whole("stop when the process takes more memory", 1, "<MB>"),
+};
+
+/** The options of a simulated run, and of an exploration of every run. */
+export const optionsFor = {
+  simulate: { ...systemOptions, ...workloadOptions, ...simulationOptions, seed: searchOptions.seed },
+  explore: { ...systemOptions, ...workloadOptions, ...faultOptions, ...searchOptions },
+};
+
+export const experimentOptions = {
+  ...systemOptions,
+  ...workloadOptions,
+  ...simulationOptions,
+  ...faultOptions,
+  ...searchOptions,
+};
 
 type Options = typeof experimentOptions;
 

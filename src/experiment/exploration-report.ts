@@ -1,17 +1,16 @@
 /** The result of an exploration, as data and in sentences: its scope and assumptions, what breaks it, waiting nodes, what to try next. */
-import { handlerNames } from "../check/coverage.ts";
 import type { CrashNotificationTime } from "../check/model.ts";
-import { isReached } from "../check/reach.ts";
+import { handlerNames, isReached } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
+import { vectorClocks } from "../trace/steps.ts";
 import { type CheckRequest, isRandom } from "./check-request.ts";
 import { type CounterexampleLog, waitCycle } from "./counterexample-log.ts";
 import type { CheckAnswer } from "./explore.ts";
 import { counted, figure, spans } from "./paragraph.ts";
-import { liarsIn } from "./recording-header.ts";
+import { liarsIn } from "./recording.ts";
 
 export interface CheckOutcome {
   readonly request: CheckRequest;
@@ -21,7 +20,7 @@ export interface CheckOutcome {
 
 /** The JSON of `coterie check`. */
 export function explorationReport({ request, answer, seconds }: CheckOutcome) {
-  const { verdict, property, states, transitions, depth, runs, violatingRun, faults, coverage, trace } = answer;
+  const { verdict, property, states, transitions, depth, runs, violatingRun, faults, trace } = answer;
   const { spec, strategy } = request;
   return {
     protocol: spec.protocol,
@@ -39,7 +38,6 @@ export function explorationReport({ request, answer, seconds }: CheckOutcome) {
     why: verdict === "unknown" ? whyUnknown(request, answer) : null,
     reached: { ...answer.reach, missing: missing(request, answer) },
     ...(faults === null ? {} : { faults }),
-    ...(coverage === null ? {} : { coverage }),
     loopFrom: trace?.violation?.loopFrom ?? null,
     trace: trace?.entries ?? null,
   };

@@ -1,26 +1,23 @@
 /** Explores an experiment, as a whole or as one of several threads that share the work. */
-
 import { type Counterexample, counterexample } from "../check/counterexample.ts";
-import { type CoverageReport, coverage } from "../check/coverage.ts";
-import { fewestFaults } from "../check/fewest-faults.ts";
 import {
   explore as breadthFirst,
   type Exploration,
   type ExploreOptions,
+  fewestFaults,
   type Progress,
-  systemFor,
-} from "../check/index.ts";
+} from "../check/explore.ts";
 import type { CrashNotificationTime } from "../check/model.ts";
-import type { Reach } from "../check/reach.ts";
+import { type Reach, reachTogether } from "../check/reach.ts";
 import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
 import { shrink } from "../check/shrink/shrink.ts";
+import { systemFor } from "../check/suite.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
 import { type Experiment, requireOptionsFor } from "./experiment.ts";
-import { isLowest, noteViolated, ownRuns, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
 
 export interface CheckProgress extends Progress {
   readonly phase: "searching" | "following" | "shrinking";
@@ -51,7 +48,6 @@ export interface CheckAnswer {
   readonly trace: Counterexample<Vocabulary> | null;
   /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
-  readonly coverage: CoverageReport | null;
   readonly reach: Reach;
   readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
     readonly crashNotifications: CrashNotificationTime | null;
@@ -86,9 +82,7 @@ export function answerTo(
   mayGoOn: (progress: CheckProgress) => boolean = () => true,
   memoryUsed: () => number = () => 0,
 ): CheckAnswer {
-  const bare = systemFor(request.spec);
-  const watched = request.coverage ? coverage(bare.protocol) : null;
-  const system = { ...bare, protocol: watched?.protocol ?? bare.protocol };
+  const system = systemFor(request.spec);
   let ended: CheckAnswer["ended"] = null;
   const goesOn = (phase: CheckProgress["phase"], progress: Progress & { readonly runs?: number }): boolean => {
     const memoryBytes = memoryUsed();
@@ -100,7 +94,7 @@ export function answerTo(
   const found = search(system, { request, shared }, (progress) =>
     goesOn(progress.isFollowing === true ? "following" : "searching", progress),
   );
-  const [endedSearch, tried] = [ended, watched?.report() ?? null];
+  const endedSearch = ended;
   const { violatingRun = null } = found;
   if (violatingRun !== null) noteViolated(shared, violatingRun);
   const isWanted = (): boolean => violatingRun === null || isLowest(shared, violatingRun);
@@ -125,7 +119,6 @@ export function answerTo(
     shrunkFrom: small === null ? null : found.path.length,
     trace: isViolated ? counterexample(system, { ...found, ...best }) : null,
     faults: found.faults ?? null,
-    coverage: tried,
     reach: found.reach,
     system: {
       network: system.network,
@@ -170,3 +163,89 @@ function shrunk(
 function named({ name, claim, when }: Property<Vocabulary>): NamedProperty {
   return { name, claim, when };
 }
+
+type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" | "memoryBytes">;
+
+/** The violation in the earliest run is the answer, as it is where one thread makes all runs; what was done is summed. */
+export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAnswer[]): CheckAnswer {
+  const earliest = answers.reduce((a, b) => (orderOf(b) < orderOf(a) ? b : a));
+  const { protocol } = systemFor(spec);
+  return {
+    ...earliest,
+    ...countedTogether(answers),
+    reached: earliest.checked.flatMap(({ name }) =>
+      answers.some(({ reached }) => reached.includes(name)) ? name : [],
+    ),
+    ended: answers.find(({ ended }) => ended !== null)?.ended ?? null,
+    reach: reachTogether(
+      protocol,
+      answers.map(({ reach }) => reach),
+    ),
+  };
+}
+
+const orderOf = ({ violatingRun }: CheckAnswer): number => violatingRun ?? Number.POSITIVE_INFINITY;
+
+/** @param parts how far each thread is that has said so. */
+export function progressTogether(parts: readonly CheckProgress[]): CheckProgress {
+  const isShrinking = parts.some(({ phase }) => phase === "shrinking");
+  return { phase: isShrinking ? "shrinking" : "searching", ...countedTogether(parts) };
+}
+
+function countedTogether(parts: readonly Counted[]): Counted {
+  const sum = (count: "states" | "transitions" | "runs"): number =>
+    parts.reduce((total, part) => total + (part[count] ?? 0), 0);
+  return {
+    states: sum("states"),
+    transitions: sum("transitions"),
+    depth: Math.max(...parts.map(({ depth }) => depth)),
+    runs: parts.every(({ runs }) => runs === null) ? null : sum("runs"),
+    // Threads of one process share its memory.
+    memoryBytes: Math.max(...parts.map(({ memoryBytes }) => memoryBytes)),
+  };
+}
+
+/** The number of the next run, and the lowest of a run that violates something. */
+export type SharedRuns = Int32Array;
+
+const NEXT = 0;
+const LOWEST = 1;
+const NONE = 2 ** 31 - 1;
+
+export function sharedRuns(): SharedRuns {
+  const shared = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  shared[LOWEST] = NONE;
+  return shared;
+}
+
+/** Those of one thread alone: a page that nobody isolates has no shared memory. */
+export function ownRuns(): SharedRuns {
+  const own = new Int32Array(2);
+  own[LOWEST] = NONE;
+  return own;
+}
+
+/**
+ * The numbers that are left, as they are asked for. Who leaves off before the end leaves none to the others: all lower
+ * ones have been taken, and their runs are made to the end, so what one thread would have found first is found.
+ */
+export function* sharedNumbers(shared: SharedRuns, runs: number): Iterable<number> {
+  const take = (): number => Atomics.add(shared, NEXT, 1);
+  try {
+    for (let number = take(); number < runs; number = take()) yield number;
+  } finally {
+    Atomics.store(shared, NEXT, runs);
+  }
+}
+
+export function noteViolated(shared: SharedRuns, run: number): void {
+  let seen = Atomics.load(shared, LOWEST);
+  while (run < seen) {
+    const before = seen;
+    seen = Atomics.compareExchange(shared, LOWEST, before, run);
+    if (seen === before) return;
+  }
+}
+
+/** Whether no violation in an earlier run is known. */
+const isLowest = (shared: SharedRuns, run: number): boolean => Atomics.load(shared, LOWEST) >= run;

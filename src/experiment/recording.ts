@@ -1,14 +1,15 @@
 /** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { Vocabulary } from "../core/protocol.ts";
-import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
+import type { NodeId, Vocabulary } from "../core/protocol.ts";
+import { type BehaviourName, byzantine, type NamedBehaviour, onProcesses } from "../protocols/byzantine.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/index.ts";
+import type { TraceHeader } from "../trace/entry.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
-import type { TraceHeader } from "../trace/header.ts";
-import { type Replay, Replaying, replay } from "../trace/replay.ts";
-import { ReplayMoments } from "../trace/replay-moments.ts";
+import { type Replay, Replaying, ReplayMoments, replay } from "../trace/replay.ts";
 import type { Snapshot } from "../trace/snapshot.ts";
+import type { ReplayFinding } from "../trace/watcher.ts";
+import { spans } from "./paragraph.ts";
 import type { Read } from "./written-values.ts";
 
 /** A point of a run: a time in milliseconds as the axis of the trace has it, or after so many entries. */
@@ -137,4 +138,72 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
     snapshot: { ...snapshot, idMark: freshMark(snapshot.at, trace.entries.slice(0, entriesUntil(trace, until))) },
     origin: originOf(trace.header, trace.entries),
   };
+}
+
+/** As a header has them. */
+export const liarsIn = (byzantine: NonNullable<TraceHeader["byzantine"]> = {}): Pick<TraceHeader, "byzantine"> =>
+  Object.keys(byzantine).length === 0 ? {} : { byzantine };
+
+/** The first line of what is recorded of real processes. */
+export function recordingHeader(
+  protocol: string,
+  nodes: readonly NodeId[],
+  liars: Readonly<Record<NodeId, BehaviourName>> = {},
+): TraceHeader {
+  const byzantine = Object.fromEntries(Object.entries(liars).map(([node, how]) => [node, onProcesses(how)]));
+  return {
+    kind: "trace",
+    version: 1,
+    madeBy: "cluster",
+    protocol,
+    form: "node",
+    variant: null,
+    options: {},
+    nodes,
+    seed: null,
+    ...liarsIn(byzantine),
+    violation: null,
+  };
+}
+
+/** The JSON of `coterie trace FILE`, with `--check`, `--until` or both. */
+export function replayReport(
+  { header }: Trace,
+  { verdict, findings, doubts, steps, snapshot }: Replay<Vocabulary>,
+  { check, until }: { readonly check?: true; readonly until?: unknown },
+) {
+  const properties = findings.map(({ property: { name, claim }, ...finding }) => ({ name, claim, ...finding }));
+  return {
+    protocol: header.protocol,
+    nodes: header.nodes.length,
+    ...(check === true ? { verdict, properties, doubts, steps } : {}),
+    ...(until === undefined ? {} : { snapshot }),
+  };
+}
+
+/** Why the recording does not show that all properties hold; null where it does. */
+export function notShown({ findings, verdict }: Pick<Replay<Vocabulary>, "findings" | "verdict">): string | null {
+  const violated = findings.flatMap((each) => (each.verdict === "violated" ? [each.property.name] : []));
+  if (violated.length > 0) return `violated: ${violated.join(", ")}`;
+  return verdict === "unknown" ? "the recording does not tell, which is no pass" : null;
+}
+
+/** A counterexample that never ends is cut off in a file, which its header says. */
+export function repetition(
+  { header: { violation } }: Trace,
+  property: string,
+  verdict: ReplayFinding<Vocabulary>["verdict"],
+): string {
+  const isEndless = verdict === "unknown" && violation?.property === property && violation.loopFrom !== null;
+  return isEndless
+    ? `, and the checker says that all from entry ${(violation.loopFrom ?? 0) + 1} on repeats for ever`
+    : "";
+}
+
+/** Entries are handed over a few times a second, so what a process does just before it is killed stays with it. */
+export function lostMoments({ header, entries }: Trace): string[] {
+  const crashed = new Set(entries.flatMap(({ kind, node }) => (kind === "crash" ? [node] : [])));
+  if (header.madeBy !== "cluster" || crashed.size === 0) return [];
+  const who = `node${crashed.size === 1 ? "" : "s"} ${spans([...crashed])}`;
+  return [`The last moment of ${who}, some 20 ms before the end of the process, may not be in the recording.`];
 }

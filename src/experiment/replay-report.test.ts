@@ -1,12 +1,9 @@
 import { expect, test } from "vitest";
-import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
-import { replayed } from "./recording.ts";
-import { lostMoments, notShown, repetition, replayReport } from "./replay-report.ts";
-import { continued, play, staged } from "./simulate.ts";
-import { scenarioOf } from "./simulation.ts";
-import { simulatedHeader } from "./simulation-report.ts";
+import { vectorClocks } from "../trace/steps.ts";
+import { lostMoments, notShown, repetition, replayed, replayReport } from "./recording.ts";
+import { continued, play, scenarioOf, simulatedHeader, staged } from "./simulate.ts";
 
 function recorded(): Trace {
   const made = staged({ scenario: scenarioOf({ protocol: "bully", nodes: 3, crash: [2] }), place: () => "" });

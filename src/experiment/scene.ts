@@ -1,7 +1,9 @@
 /** A run at one of its moments, as headlines are made of it. */
 import type { NodeId } from "../core/protocol.ts";
-import type { Scene } from "../protocols/index.ts";
+import { protocolNamed, rowsOf, type Scene } from "../protocols/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import type { Trace } from "../trace/file.ts";
+import { type Presented, presented } from "../trace/presented.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "../trace/standing.ts";
 
 /** After the first `count` entries. */
@@ -68,4 +70,11 @@ function countUpTo(ascending: readonly number[], limit: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** @throws UsageError for a recording of what is not in the registry. */
+export function asShown(trace: Trace): Presented {
+  const { protocol, nodes, options } = trace.header;
+  const { presentation } = protocolNamed(protocol);
+  return presented(trace, { ...presentation, rows: rowsOf(presentation, nodes, options) });
 }

@@ -1,17 +1,28 @@
 /** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import type { Cost, NodeId } from "../core/protocol.ts";
+import { type Family, hasToStart, type Outcome, protocolNamed, variantNamed } from "../protocols/index.ts";
+import type { Delay } from "../sim/delay.ts";
 import type { Draws } from "../sim/draws.ts";
 import { LostMessages } from "../sim/tally.ts";
-import type { TraceEntry } from "../trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
-import { type Experiment, requireOptionsFor } from "./experiment.ts";
-import { MAX_SEED } from "./options.ts";
-import { type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
+import {
+  type Experiment,
+  idsOf,
+  liarsOf,
+  MAX_SEED,
+  optionsOf,
+  requireFamilyOptions,
+  requireKnown,
+  requireOptionsFor,
+  timesOf,
+} from "./experiment.ts";
+import { liarsIn, type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
 import type { Result } from "./scenario/result.ts";
 import { type Cast, cast, type Progress, playScenario, runScenario } from "./scenario/run.ts";
-import type { Scenario } from "./scenario/schema.ts";
-import { continuationOf, scenarioOf } from "./simulation.ts";
+import { askWords, type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
 
 /** One run. @throws UsageError that names the word which makes no sense */
 export function simulate(experiment: Experiment): Result {
@@ -164,4 +175,222 @@ function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (place: number): number => sorted[Math.round(place * (sorted.length - 1))] ?? 0;
   return { min: at(0), median: at(0.5), max: at(1) };
+}
+
+/** All but the protocol, where that is known. */
+type Words = Omit<Experiment, "protocol">;
+
+const DEFAULT_NODES = 5;
+/** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
+const DEFAULT_UNTIL_MS = 10_000;
+/** What waits for nodes that are down may send again for ever: a run that could come to rest ends here if it has not. */
+const RESTS_WITHIN_MS = 600_000;
+/** Of a large ring or of slow links more is waited for: so many delays for each node and each time it is used. */
+const DELAYS_PER_USE = 10;
+const DEFAULT_DELAY_MS = 10;
+
+/** @throws UsageError that names the word. */
+export function scenarioOf(words: Experiment): Scenario {
+  const { protocol } = words;
+  const entry = protocolNamed(protocol);
+  if (words.variant !== undefined) variantNamed(protocol, words.variant);
+  requireFamilyOptions(words);
+  const ids = idsOf(words, entry, DEFAULT_NODES);
+  const down = [...new Set(words.crash)];
+  for (const node of down) requireKnown("--crash", ids, node);
+  if (down.length >= ids.length)
+    throw new UsageError("bad-argument", unexpected("--crash", "some of the nodes, not all", down.join(",")));
+  const isStarted = words.started === true || hasToStart(protocol, words.variant);
+  const source: ScenarioSource = {
+    name: protocol,
+    protocol,
+    ...(words.variant === undefined ? {} : { variant: words.variant }),
+    options: optionsOf(words),
+    byzantine: { ...liarsOf(words) },
+    nodes: words.ring === undefined ? ids.length : [...words.ring],
+    seed: words.seed ?? 1,
+    network: networkOf(words),
+    begin: { nodes: isStarted ? "started" : "idle", down },
+    steps: workload(entry.family, words, ids, words.started === true),
+    until:
+      words.until ??
+      (isStarted ? DEFAULT_UNTIL_MS : restsWithin(words, ids.length * (timesOf(entry.family, words) ?? 1))),
+  };
+  const scenario = scenarioSchema.parse(source);
+  cast(scenario); // Which refuses options that the protocol does not know.
+  return scenario;
+}
+
+/**
+ * The scenario of a recording that continues from some point: the nodes of `crash` crash there, and initiators begin there.
+ * @throws UsageError that names the word
+ */
+export function continuationOf(
+  { header, snapshot }: Pick<RecordedPoint, "header" | "snapshot">,
+  words: Words,
+): Scenario {
+  const { family } = protocolNamed(header.protocol);
+  requireFamilyOptions({ ...words, protocol: header.protocol });
+  const ids = header.nodes;
+  const alive = new Set(snapshot.nodes.filter(({ state }) => state !== null).map(({ id }) => id));
+  for (const node of words.crash ?? []) {
+    requireKnown("--crash", ids, node);
+    if (!alive.has(node))
+      throw new UsageError("bad-argument", unexpected("--crash", "nodes that are alive there", node));
+  }
+  return scenarioSchema.parse({
+    name: header.protocol,
+    protocol: header.protocol,
+    ...(header.variant === null ? {} : { variant: header.variant }),
+    nodes: [...ids],
+    seed: words.seed ?? 1,
+    network: networkOf(words),
+    steps: [
+      ...(words.crash === undefined ? [] : [{ crash: [...new Set(words.crash)] }]),
+      ...(workload(family, words, ids, true) ?? []),
+    ],
+    until: snapshot.at + (words.for ?? DEFAULT_UNTIL_MS),
+  } satisfies ScenarioSource);
+}
+
+/** Where a run ends that begins at time 0. @throws UsageError for a number of entries, which a recording has */
+export function endOf(until: Point | undefined): { until?: number } {
+  if (until === undefined) return {};
+  if ("ms" in until && until.ms > 0) return { until: until.ms };
+  if ("ms" in until) throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", until.ms));
+  const expected = "milliseconds: a number of entries goes with --from";
+  throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
+}
+
+function restsWithin({ delay = DEFAULT_DELAY_MS, processing = 0 }: Words, uses: number): number {
+  return Math.max(RESTS_WITHIN_MS, uses * DELAYS_PER_USE * (usualMs(delay) + usualMs(processing)));
+}
+
+function usualMs(delay: Delay): number {
+  if (typeof delay === "number") return delay;
+  if ("normal" in delay) return delay.normal.meanMs + delay.normal.deviationMs;
+  return "logNormal" in delay ? delay.logNormal.medianMs : delay[1];
+}
+
+function networkOf({ delay, loss, duplicate, reorder, processing }: Words): NonNullable<ScenarioSource["network"]> {
+  return {
+    ...(delay === undefined ? {} : { delayMs: asWritten(delay) }),
+    ...(loss === undefined ? {} : { lossRate: loss }),
+    ...(duplicate === undefined ? {} : { duplicateRate: duplicate }),
+    ...(reorder === undefined ? {} : { order: "none" }),
+    ...(processing === undefined ? {} : { processingMs: asWritten(processing) }),
+  };
+}
+
+type WrittenDelay = NonNullable<NonNullable<ScenarioSource["network"]>["delayMs"]>;
+const asWritten = (delay: Delay): WrittenDelay => delay as WrittenDelay;
+
+function workload(family: Family, words: Words, ids: readonly NodeId[], isBusy: boolean): ScenarioSource["steps"] {
+  const { verb } = family;
+  if (verb === null) return [];
+  const down = new Set(words.crash);
+  const given = words[verb];
+  const times = timesOf(family, words);
+  if (given === undefined && times === undefined && isBusy) return []; // They have something to do as it is.
+  requireUp(`--${verb}`, given, ids, down);
+  requireUp("--vote-no", words.voteNo, ids, down);
+  const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
+  const nodes = given ?? (family.initiators === "all" ? "all" : lowest);
+  return [
+    ...(words.voteNo === undefined ? [] : [{ voteNo: words.voteNo }]),
+    { [verb]: nodes, ...(times === undefined ? {} : { times }) },
+  ];
+}
+
+function requireUp(word: string, nodes: Words["voteNo"], ids: readonly NodeId[], down: ReadonlySet<NodeId>): void {
+  for (const node of typeof nodes === "object" ? nodes : []) {
+    requireKnown(word, ids, node);
+    if (down.has(node))
+      throw new UsageError("bad-argument", unexpected(word, "nodes that are not down by --crash", node));
+  }
+}
+
+/** The JSON of `coterie sim`. */
+export function simulationReport({ scenario, cast }: Staged, result: Result) {
+  const { protocol, seed, name } = scenario;
+  const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
+  const sent = "delivered" in outcome ? { messages, datagrams } : { messages };
+  const properties = result.properties.map(({ name: claimed, verdict, why }) =>
+    why === "" ? { name: claimed, verdict } : { name: claimed, verdict, why },
+  );
+  const nodes = cast.ids.length;
+  const run = { protocol, nodes, seed, timeMs, ...sent, lost, outcome, properties, nodesAlive };
+  return name === protocol ? run : { ...run, scenario: name, expectations };
+}
+
+/** The first line of its trace. */
+export function simulatedHeader({ scenario, cast, from }: Staged, { properties }: Result): TraceHeader {
+  const violated = properties
+    .filter(({ verdict }) => verdict === "violated")
+    .toSorted((a, b) => Number(a.at) - Number(b.at))[0];
+  return {
+    kind: "trace",
+    version: 1,
+    madeBy: "simulator",
+    protocol: scenario.protocol,
+    form: from?.header.form ?? "model",
+    variant: scenario.variant ?? null,
+    options: cast.options,
+    nodes: cast.ids.toSorted((a, b) => a - b),
+    seed: scenario.seed,
+    ...liarsIn(scenario.byzantine),
+    ...(Object.keys(scenario.begin.states).length === 0 ? {} : { states: scenario.begin.states }),
+    violation: violated === undefined ? null : { property: violated.name, claim: violated.claim, loopFrom: null },
+  };
+}
+
+/** What is not as it should be, in a sentence; null where all is. */
+export function disappointment({ expectations }: Pick<Result, "expectations">): string | null {
+  const unmet = expectations.filter(({ passed }) => !passed);
+  const [first] = unmet;
+  if (first === undefined) return null;
+  const violated = (unmet.find(({ what }) => what === "violated")?.actual ?? []) as readonly string[];
+  return unmet.length === 1 && violated.length > 0
+    ? `violated: ${violated.join(", ")}`
+    : `${unmet.length} of ${expectations.length} expectations not met, first ${first.what}`;
+}
+
+/** Equal values with the nodes that have them, in the order of the first of each. */
+export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
+  const groups = new Map<string, { value: T; nodes: NodeId[] }>();
+  for (const [id, value] of Object.entries(byNode)) {
+    const key = JSON.stringify(value);
+    const group = groups.get(key) ?? { value, nodes: [] };
+    group.nodes.push(Number(id));
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
+function isUndisturbed({ network, byzantine, steps }: Scenario, { isOver }: Result): boolean {
+  const { lossRate = 0, duplicateRate = 0, links = [] } = network;
+  const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
+  return isOver && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
+}
+
+/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. Otherwise 1. */
+export function usesIn(scenario: Scenario, result: Result): number {
+  return isUndisturbed(scenario, result) ? usesOf(result.outcome) : 1;
+}
+
+function usesOf(outcome: Outcome): number {
+  if ("entries" in outcome) return outcome.entries.filter(({ enteredAt }) => enteredAt !== null).length;
+  return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
+}
+
+/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
+export function publishedCosts(
+  costs: readonly Cost[],
+  nodes: number,
+  scenario: Scenario,
+  result: Result,
+): { readonly when: string; readonly count: number }[] {
+  if (!isUndisturbed(scenario, result) || nodes === 1 || usesOf(result.outcome) === 0) return [];
+  return costs.map(({ when, messages }) => ({ when, count: messages(nodes) })).filter(({ count }) => count >= 0);
 }

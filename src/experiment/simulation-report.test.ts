@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import type { Judged } from "./scenario/index.ts";
-import { playSeveral, staged } from "./simulate.ts";
-import { endOf, scenarioOf } from "./simulation.ts";
-import { alike, disappointment } from "./simulation-report.ts";
+import { alike, disappointment, endOf, playSeveral, scenarioOf, staged } from "./simulate.ts";
 
 const judged = (what: string, passed: boolean, actual: unknown = null): Judged => ({
   what,

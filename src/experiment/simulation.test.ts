@@ -3,7 +3,7 @@ import { eachSize } from "../../test/protocols/sizes.ts";
 import type { Delay } from "../sim/delay.ts";
 import type { Experiment } from "./experiment.ts";
 import { runScenario } from "./scenario/index.ts";
-import { scenarioOf } from "./simulation.ts";
+import { scenarioOf } from "./simulate.ts";
 import { delay, jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;
@@ -109,11 +109,6 @@ describe("the words of `coterie sim`", () => {
       "causal",
       { entries: 2 },
       "expected --entries to be absent: causal is a protocol for multicast, where the option is --messages",
-    ],
-    [
-      "heartbeat",
-      { call: "all" },
-      "expected --call to be absent: heartbeat is a protocol for membership, where there is no such option",
     ],
     ["bully", { ring: [1, 2] }, "expected --ring to be absent: bully does not run on a ring"],
     ["chang-roberts", { ring: [1, 2, 1] }, 'expected --ring to be every node once, got "1,2,1"'],

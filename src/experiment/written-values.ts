@@ -76,3 +76,7 @@ function delayFrom(kind: string | undefined, first: number, second: number | nul
   if (kind === "normal:") return { normal: { meanMs: first, deviationMs: second } };
   return kind === "lognormal:" ? { logNormal: { medianMs: first, sigma: second } } : null;
 }
+
+/** The flag of a command, such as `--max-states`. */
+export const flagOf = (name: string): string =>
+  `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -1,12 +1,22 @@
 /** What `coterie/protocols` has of consensus. */
-export { type OralMessages, oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
-export type { GeneralsOptions } from "./consensus/byzantine-generals/generals.ts";
+export {
+  type GeneralsOptions,
+  type OralMessages,
+  oralMessages,
+} from "./consensus/byzantine-generals/byzantine-generals.ts";
 export { type SignedMessages, signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 export { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
 export { type LogClient, type LogClientOptions, logClient } from "./consensus/family/client.ts";
-export { type Machine, type MachineOptions, machine } from "./consensus/family/machine.ts";
+export {
+  type Machine,
+  type MachineKind,
+  type MachineOptions,
+  machine,
+  machineKinds,
+  type StateMachine,
+  stateMachines,
+} from "./consensus/family/machine.ts";
 export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";
-export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 export { type FloodSet, type FloodSetOptions, floodSet } from "./consensus/flood-set.ts";
@@ -21,15 +31,11 @@ export {
   interactiveConsistency,
   signedInteractiveConsistency,
 } from "./consensus/interactive-consistency.ts";
-export { type Cheat, cheating, cheats } from "./consensus/lockstep/cheats.ts";
 export { lockstep } from "./consensus/lockstep/lockstep.ts";
-export { type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
-export type { LockstepOptions } from "./consensus/lockstep/vocabulary.ts";
-export { type Lockstep, type Proof, proofShape } from "./consensus/lockstep/vocabulary.ts";
+export { type Cheat, cheating, cheats, type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
+export { type Lockstep, type LockstepOptions, type Proof, proofShape } from "./consensus/lockstep/vocabulary.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
-export type { PaxosOptions } from "./consensus/paxos/options.ts";
-export { paxos } from "./consensus/paxos/paxos.ts";
-export type { Ballot, Paxos, Proposal } from "./consensus/paxos/vocabulary.ts";
+export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos/paxos.ts";
 export { type Pbft, type PbftOptions, pbft } from "./consensus/pbft/pbft.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
 export {

@@ -1,9 +1,8 @@
 /** What the registry says of an algorithm: one declaration, from which the forms follow in which it runs. */
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
-import { partIn } from "./position.ts";
-import type { Presentation } from "./presentation.ts";
-import type { DeclaredPresentation } from "./presentations.ts";
+import type { DeclaredPresentation } from "./headlines.ts";
+import { type Presentation, partIn } from "./presentation.ts";
 import { type AnyMaker, composed, defaulting, type System } from "./system.ts";
 
 /** Users of the registry handle every algorithm alike: the type bag is forgotten. */

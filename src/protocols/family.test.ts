@@ -1,7 +1,12 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Tagged, View } from "../core/protocol.ts";
+import { digest } from "./digest.ts";
 import { consensus, type Emitted, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { protocolNamed, protocolNames, variantNamed } from "./index.ts";
+import { multicasts } from "./multicasts.ts";
+import { declaredOptions } from "./options.ts";
 
 const says = (at: number, node: number, event: object): Emitted => ({ at, node, event: event as Tagged });
 const byPart = (type: string, body: object) => ({ type, body });
@@ -76,6 +81,26 @@ describe("the registry", () => {
     },
   );
 
+  const forms = protocolNames.flatMap((name) => {
+    const { model, node } = protocolNamed(name);
+    return [[name, model] as const, [`${name}, on processes`, node] as const];
+  });
+
+  it.each(forms)(
+    "%s: refuses an unknown option, and for each option a wrong type and what is out of range",
+    (_, make) => {
+      const given = (path: readonly string[], value: unknown) =>
+        path.reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as object;
+      for (const { path, name, range } of declaredOptions(make)) {
+        const { above, min, below, max } = range;
+        const bounds = [above, min === undefined ? above : min - 1, below, max === undefined ? below : max + 1];
+        for (const value of [() => {}, ...bounds.filter((bound) => bound !== undefined)])
+          expect(() => make(given([...path, name], value))).toThrow(`${name} to be `);
+        expect(() => make(given([...path, "bogus"], 1))).toThrow("bogus to be absent");
+      }
+    },
+  );
+
   it("names what is there where a name is not", () => {
     expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, byzantine-generals, /);
     expect(() => variantNamed("bully", "meek")).toThrow(
@@ -86,4 +111,37 @@ describe("the registry", () => {
     );
     expect(variantNamed("bully", "monitored").model().name).toBe("bully");
   });
+});
+
+describe.each(protocolNames)("the registry's line of %s", (name) => {
+  const { model, node, variants } = protocolNamed(name);
+
+  it("has the algorithm in every form of it", () => {
+    for (const [variant, form] of Object.entries(variants))
+      expect([variant, form.model().name]).toEqual([variant, model().name]);
+    expect(node().name).toBe(model().name);
+  });
+});
+
+const askedForMore = Object.entries(multicasts).filter(([, { variants }]) => Object.hasOwn(variants, "every-order"));
+
+describe.each(askedForMore)("%s, asked for every order", (_name, { model, variants }) => {
+  const made = variants["every-order"]?.model();
+
+  it("sends the same messages, and only more is asked of its workload", () => {
+    expect(made?.shapes).toEqual(model().shapes);
+    const asked = made?.properties.map(({ name }) => name) ?? [];
+    expect(asked).toEqual(expect.arrayContaining(model().properties.map(({ name }) => name)));
+    for (const order of ["C4 FIFO order", "C5 happened-before order", "C6 total order"])
+      expect(asked).toContain(`workload: ${order}`);
+  });
+});
+
+it("is the SHA-256 of Node's crypto for any text, halves of surrogate pairs among them", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
+      expect(digest(text)).toBe(createHash("sha256").update(text).digest("hex"));
+    }),
+    { examples: [["\ud800"], ["a\udc00b"], [""]] },
+  );
 });

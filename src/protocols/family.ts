@@ -6,9 +6,6 @@ import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { Command } from "./consensus/family/replicated-log.ts";
 import { withLogClients } from "./consensus/family/systems.ts";
-import { multicastModel } from "./multicast/family/systems.ts";
-import { withMutexWorkload } from "./mutex/family/workload.ts";
-import type { Presentation } from "./presentation.ts";
 import {
   consensusShown,
   type DeclaredPresentation,
@@ -17,7 +14,10 @@ import {
   membershipShown,
   multicastShown,
   mutexShown,
-} from "./presentations.ts";
+} from "./headlines.ts";
+import { multicastModel } from "./multicast/family/systems.ts";
+import { withMutexWorkload } from "./mutex/family/workload.ts";
+import type { Presentation } from "./presentation.ts";
 import type { AnyMaker, System } from "./system.ts";
 
 export interface Family {

@@ -1,8 +1,7 @@
 /** How things stand in a run, as a sentence: one for each family. */
 import type { NodeId } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
-import type { Presentation, Scene, ShownNode } from "./presentation.ts";
-import { type Spans, spanOf } from "./spans.ts";
+import { type Presentation, type Scene, type ShownNode, type Spans, spanOf } from "./presentation.ts";
 
 /** `0`, `0 and 1`, `0, 1 and 2`. */
 function list(items: readonly (NodeId | string)[]): string {
@@ -35,7 +34,7 @@ function absentIn({ nodes }: Scene): string {
 const sentence = (scene: Scene, text: string): string =>
   upIn(scene).length === 0 ? "All nodes are down." : `${capital(text)}${absentIn(scene)}.`;
 
-export function electionHeadline(words: Spans): Presentation["headline"] {
+function electionHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const up = runningIn(scene);
     const leaders = idsOf(up.filter(({ node, view }) => view?.leader === node));
@@ -74,7 +73,7 @@ function termOf({ term }: Spans, up: readonly ShownNode[], node: NodeId | undefi
   return own === undefined ? "" : `${term} ${own}: `;
 }
 
-export function mutexHeadline(words: Spans): Presentation["headline"] {
+function mutexHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const inside = among(upIn(scene), words, "inside");
     const waiting = among(upIn(scene), words, "waiting");
@@ -85,7 +84,7 @@ export function mutexHeadline(words: Spans): Presentation["headline"] {
   };
 }
 
-export const multicastHeadline: Presentation["headline"] = (scene) => {
+const multicastHeadline: Presentation["headline"] = (scene) => {
   const delivered = new Map<NodeId, number>(idsOf(upIn(scene)).map((node) => [node, 0]));
   let sent = 0;
   for (const { node, event, times = 1 } of scene.events) {
@@ -105,7 +104,7 @@ export const multicastHeadline: Presentation["headline"] = (scene) => {
   return sentence(scene, `${many}${of} ${what}${held}`);
 };
 
-export function consensusHeadline(words: Spans): Presentation["headline"] {
+function consensusHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const values = new Map<string, Set<NodeId>>();
     for (const { node, event } of scene.events) {
@@ -127,7 +126,7 @@ export function consensusHeadline(words: Spans): Presentation["headline"] {
   };
 }
 
-export const logHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, decidedIn);
+const logHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, decidedIn);
 
 /** Of a log that is agreed on in spite of Byzantine nodes: an entry counts once 2f + 1 nodes have committed it. */
 export const byzantineLogHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, committedIn);
@@ -173,7 +172,7 @@ function hardlyDecided([most = 0]: readonly number[]): string {
     : "nothing is decided yet";
 }
 
-export const membershipHeadline: Presentation["headline"] = (scene) => {
+const membershipHeadline: Presentation["headline"] = (scene) => {
   const suspects = new Map<NodeId, Set<NodeId>>();
   for (const { node, event } of scene.events) {
     const { type, node: other } = unwrapped(event);
@@ -198,3 +197,41 @@ export const superPeersHeadline: Presentation["headline"] = (scene) => {
   const rest = without.length === 0 ? "every node has one" : `${list(without)} ${verb(without, "has", "have")} none`;
   return sentence(scene, `${nodesIn(peers)} ${verb(peers, "is a super-peer", "are super-peers")}; ${rest}`);
 };
+
+/** What an algorithm says of itself, where its family's does not do. */
+export type DeclaredPresentation = Partial<Presentation>;
+
+const bare = {
+  topology: "complete",
+  position: () => ({}),
+  carriers: [],
+  withheld: {},
+  untilMs: 1_000,
+  labels: {},
+  periodic: [],
+} as const;
+
+/** The words that a headline is made of can be declared; the headline then goes by them. */
+const family = (plain: Spans, headline: (words: Spans) => Presentation["headline"]) => {
+  return (declared: DeclaredPresentation = {}): Presentation => {
+    const own = { term: declared.term ?? plain.term, spans: declared.spans ?? plain.spans };
+    return { ...bare, headline: headline(own), ...declared, ...own };
+  };
+};
+
+export const electionShown = family({ term: "term", spans: "leadership" }, electionHeadline);
+export const mutexShown = family({ term: "epoch", spans: "section" }, mutexHeadline);
+export const multicastShown = family({ term: "view", spans: "views" }, () => multicastHeadline);
+export const consensusShown = family({ term: "round", spans: "doubt" }, consensusHeadline);
+export const logShown = family({ term: "term", spans: "leadership" }, logHeadline);
+/** Of what stands on the coordination service: of its log what a reader looks for, without what only keeps coming. */
+export const serviceShown: DeclaredPresentation = {
+  labels: {
+    appendEntries: ["term", "commitIndex"],
+    appended: ["matchIndex"],
+    forward: [],
+    committed: ["commitIndex"],
+  },
+  periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
+};
+export const membershipShown = family({ term: "view", spans: "views" }, () => membershipHeadline);

@@ -4,11 +4,10 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
-import { aroundCoordinator, byPromises } from "./consensus/family/positions.ts";
-import { ballotLog, raftLog } from "./consensus/family/presentations.ts";
+import { aroundCoordinator, ballotLog, byPromises, raftLog } from "./consensus/family/presentations.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
-import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
+import { clientOrders } from "./consensus/generalized-paxos/vocabulary.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos/paxos.ts";
 import { pbft } from "./consensus/pbft/pbft.ts";
@@ -20,8 +19,7 @@ import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
 import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
-import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
-import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
+import { boundedEpochBully, epochBully } from "./election/epoch-bully/epoch-bully.ts";
 import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
@@ -304,9 +302,8 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
 }
 
-export { type ArrangedNode, type Arrangement, arrangementOf } from "./arrangement.ts";
 export type { Command } from "./consensus/family/replicated-log.ts";
-export type { Proposal } from "./consensus/paxos/vocabulary.ts";
+export type { Proposal } from "./consensus/paxos/paxos.ts";
 export * from "./consensus-exports.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
@@ -317,7 +314,7 @@ export {
   extendedChangRoberts,
 } from "./election/chang-roberts/extended-chang-roberts.ts";
 export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully/epoch-bully.ts";
-export type { EpochBullyOptions } from "./election/epoch-bully/options.ts";
+export type { EpochBullyOptions } from "./election/epoch-bully/vocabulary.ts";
 export {
   type MonitoredBully,
   type MonitoredBullyOptions,
@@ -339,23 +336,23 @@ export {
 } from "./membership/heartbeat.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server/elected-server.ts";
-export type { LockServiceOptions } from "./mutex/elected-server/lock-service.ts";
-export { lockService } from "./mutex/elected-server/lock-service.ts";
-export type { LockService } from "./mutex/elected-server/vocabulary.ts";
+export { type LockServiceOptions, lockService } from "./mutex/elected-server/lock-service.ts";
+export type { LockService } from "./mutex/elected-server/server.ts";
 export {
   type EpochTokenRing,
   type EpochTokenRingOptions,
   epochTokenRing,
 } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
-export { mutexProperties, type Section } from "./mutex/family/properties.ts";
 export {
   type Mutex,
   type MutexWithWorkload,
   type MutexWithWorkloadOptions,
   type MutexWorkload,
   type MutexWorkloadOptions,
+  mutexProperties,
   mutexWithWorkload,
   mutexWorkload,
+  type Section,
 } from "./mutex/family/workload.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export {
@@ -396,6 +393,18 @@ export {
   type SuperPeerTokensOptions,
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
-export type { Position } from "./position.ts";
-export { type Presentation, rowsOf, type Scene, type ShownNode, type Topology } from "./presentation.ts";
-export { type Span, type SpanRule, type Spans, spanOf } from "./spans.ts";
+export {
+  type ArrangedNode,
+  type Arrangement,
+  arrangementOf,
+  type Position,
+  type Presentation,
+  rowsOf,
+  type Scene,
+  type ShownNode,
+  type Span,
+  type SpanRule,
+  type Spans,
+  spanOf,
+  type Topology,
+} from "./presentation.ts";

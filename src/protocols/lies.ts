@@ -105,6 +105,7 @@ function* changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): It
       return;
     }
     case "text":
+    case "chunk":
       return yield* tried(pool, shape, value);
     case "boolean":
       return yield value !== true;

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { Inkwell } from "../trace/diagram/ink.ts";
-import { protocolNames } from "./index.ts";
+import { protocolNamed, protocolNames } from "./index.ts";
 import { formsOf, messageInksOf, messageTypesOf } from "./message-inks.ts";
+import { ledView, spanOf, withPositions } from "./presentation.ts";
 
 test("what a protocol sends, in the order of the declaration, parts included", () => {
   const typesOf = (name: string) => messageTypesOf(formsOf(name).at(-1) as Parameters<typeof messageTypesOf>[0]);
@@ -41,5 +42,56 @@ describe.each(protocolNames)("%s", (name) => {
       expect(new Set(looks).size).toBe(types.length);
       expect(types.filter((type) => places[type] === undefined)).toEqual([]);
     }
+  });
+});
+
+const view = (_state: object, _self: number) => ({ role: "member" });
+
+it("a picture with a position keeps it, however the state goes on", () => {
+  const state = { queue: [1] };
+  const placed = withPositions({ view }, (of) => ({ queue: (of as typeof state).queue }), undefined);
+  const before = placed.view(state, 0);
+  state.queue.push(2);
+  expect(before).toEqual({ role: "member", position: { queue: [1] } });
+  expect(placed.view(state, 0)).toEqual({ role: "member", position: { queue: [1, 2] } });
+});
+
+it("where a node stands like any other, its picture is what it was", () => {
+  expect(withPositions({ view }, () => ({}), undefined).view({}, 0)).toEqual({ role: "member" });
+});
+
+it("who is followed is the leader that the picture names, or else the one of the position", () => {
+  const position = { follows: 2 };
+  expect(ledView({ role: "node", position }).leader).toBe(2);
+  expect(ledView({ role: "node", leader: 1, position }).leader).toBe(1);
+  expect(ledView({ role: "node" })).toEqual({ role: "node" });
+});
+
+const shownBy = (protocol: string) => protocolNamed(protocol).presentation;
+
+describe("what a node is in for some time", () => {
+  it("is a ballot of its own in Paxos, also where it has heard of higher ones", () => {
+    const paxos = shownBy("paxos");
+    expect(spanOf(paxos, { role: "preparing", term: 1 }, 4)).toEqual({ kind: "preparing", words: "ballot 1.4" });
+    expect(spanOf(paxos, { role: "proposing", term: 2 }, 0)).toEqual({ kind: "proposing", words: "ballot 2.0" });
+    expect(spanOf(paxos, { role: "acceptor", term: 2 }, 0)).toBeNull();
+    const { init, view } = protocolNamed("paxos").model();
+    const heard = { ...init(4, [0, 1]), round: 7, proposer: { is: "preparing", ballot: { round: 1, node: 4 } } };
+    expect(view(heard as never, 4)).toEqual({ role: "preparing", term: 1 });
+  });
+
+  it("is a view in a group that changes, and between two views", () => {
+    const group = shownBy("view-synchrony");
+    expect(spanOf(group, { role: "inside", term: 2 }, 0)).toEqual({ kind: "view", words: "view 2" });
+    expect(spanOf(group, { role: "changing", term: 2 }, 0)).toEqual({ kind: "changing", words: "" });
+    expect(spanOf(group, { role: "outside", term: 0 }, 0)).toBeNull();
+    expect(spanOf(shownBy("isis"), { role: "up to date" }, 0)).toBeNull();
+  });
+
+  it("is a view with its primary in PBFT", () => {
+    const pbft = shownBy("pbft");
+    expect(spanOf(pbft, { role: "primary", term: 0, leader: 0 }, 0)).toEqual({ kind: "leading", words: "view 0" });
+    expect(spanOf(pbft, { role: "backup", term: 0, leader: 0 }, 1)).toEqual({ kind: "view", words: "view 0" });
+    expect(spanOf(pbft, { role: "changing view", term: 1, leader: null }, 1)).toMatchObject({ kind: "changing" });
   });
 });

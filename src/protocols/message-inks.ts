@@ -63,3 +63,13 @@ function fieldsOf(variants: Readonly<Record<string, ShapeNode>>): Record<string,
     Object.entries(variants).map(([type, shape]) => [type, shape.kind === "struct" ? shape.fields : {}]),
   );
 }
+
+// How pictures of a protocol's runs are drawn: what its messages look like, and which of them wait for an answer.
+
+type ByName<T> = Readonly<Record<string, T>>;
+
+/** Nothing of its own for what is not in the registry. */
+export function drawnAs(protocol: string): { readonly inks: ByName<number>; readonly withheld: ByName<string> } {
+  const withheld = protocolNames.includes(protocol) ? protocolNamed(protocol).presentation.withheld : {};
+  return { inks: messageInksOf(protocol), withheld };
+}

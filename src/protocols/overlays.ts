@@ -2,8 +2,7 @@
 import { entry, type RegistryEntry } from "./entry.ts";
 import { election } from "./family.ts";
 import { superPeersHeadline } from "./headlines.ts";
-import { manyLeaders } from "./overlay/parts/many-leaders.ts";
-import { inSpace, onIdentifierCircle } from "./overlay/parts/positions.ts";
+import { inSpace, manyLeaders, onIdentifierCircle } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 

@@ -2,7 +2,7 @@
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
-import { serviceShown } from "./presentations.ts";
+import { serviceShown } from "./headlines.ts";
 import { coordinationSystem, serviceModel } from "./service/coordination-service/coordination-service.ts";
 
 export const services: Readonly<Record<string, RegistryEntry>> = {

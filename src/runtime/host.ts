@@ -30,7 +30,7 @@ import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
 import { isAwaited, type RequestStatus, requestFinder, type Unnumbered, withRequest } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
-import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "../trace/signature-entries.ts";
+import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "../trace/entry.ts";
 import { differenceOf } from "../trace/standing.ts";
 import type { HostOptions, Waiting } from "./host-options.ts";
 import type { Slot } from "./journal/journal.ts";

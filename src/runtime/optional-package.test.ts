@@ -9,8 +9,10 @@ test("who asks for a package that is not installed is told how to install it", a
     code: "no-library",
     message: "expected the package ioredis to be installed, which the engine redis uses: npm install ioredis",
   });
-  await expect(optionalPackage(["bullmq", "ioredis"], "--redis uses", absent)).rejects.toThrow(
-    "expected the packages bullmq and ioredis to be installed, which --redis uses: npm install bullmq ioredis",
+  await expect(
+    optionalPackage(["@nats-io/jetstream", "@nats-io/transport-node"], "the engine nats uses", absent),
+  ).rejects.toThrow(
+    "expected the packages @nats-io/jetstream and @nats-io/transport-node to be installed, which the engine nats uses: npm install @nats-io/jetstream @nats-io/transport-node",
   );
 });
 

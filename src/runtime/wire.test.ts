@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { Chunk } from "../core/chunk.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { equal } from "../core/plain.ts";
 import {
   boolean,
+  chunk,
   evolving,
   list,
   natural,
@@ -27,6 +30,7 @@ const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
     { maxDepth: 3, depthSize: "small" },
     fc.constantFrom<ShapeNode>(natural, real, boolean, oneOf(...CHOICES)),
     fc.nat(100).map((maxBytes) => text(maxBytes)),
+    fc.nat(100).map((maxBytes) => chunk(maxBytes)),
     tie("shape").map((value): ShapeNode => ({ kind: "nullable", value })),
     // An item of a list has to take a byte at least.
     fc
@@ -67,6 +71,8 @@ function anyOf(shape: ShapeNode): fc.Arbitrary<unknown> {
       return fc
         .string({ unit: "binary", maxLength: shape.maxBytes })
         .filter((value) => Buffer.byteLength(value) <= shape.maxBytes);
+    case "chunk":
+      return fc.uint8Array({ maxLength: shape.maxBytes }).map((bytes) => new Chunk(bytes));
     case "oneOf":
       return fc.constantFrom(...shape.values);
     case "nullable":
@@ -127,7 +133,9 @@ describe("every value of every shape", () => {
       fc.property(shapeAndValue, ([shape, value]) => {
         const bytes = encoded(shape, value);
         const reader = new Reader(bytes);
-        expect(codecOf(shape).read(reader)).toEqual(value);
+        const read = codecOf(shape).read(reader);
+        expect(read).toEqual(value);
+        expect(equal(read, value)).toBe(true); // The bytes of chunks as well.
         expect(reader.position).toBe(bytes.length);
       }),
       { numRuns },

@@ -6,6 +6,7 @@
  * separate check of their shape reach 44 % of a bare echo, this 60 % (`coterie bench host` measures the whole host).
  */
 import { isAscii } from "node:buffer";
+import { Chunk } from "../core/chunk.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { entriesIn } from "../core/per-node.ts";
 import { hash } from "../core/plain.ts";
@@ -95,9 +96,18 @@ export class Writer {
     return true;
   }
 
-  append(bytes: Buffer): void {
+  chunk(value: Chunk, maxBytes: number): void {
+    if (!(value instanceof Chunk))
+      throw new InvariantViolation("bad-message", unexpected("a chunk on the wire", "a chunk", value));
+    if (value.length > maxBytes) throw tooLong("a chunk", value.length, maxBytes);
+    this.room(value.length + 8);
+    this.natural(value.length);
+    this.append(value.bytes);
+  }
+
+  append(bytes: Uint8Array): void {
     this.room(bytes.length);
-    bytes.copy(this.buffer, this.position);
+    this.buffer.set(bytes, this.position);
     this.position += bytes.length;
   }
 
@@ -164,6 +174,15 @@ export class Reader {
     return this.buffer.toString("latin1", start, this.position); // ASCII, and so the same; decoding UTF-8 costs four times as much.
   }
 
+  chunk(maxBytes: number): Chunk {
+    const length = this.natural();
+    if (length > maxBytes) throw new MalformedBytes(`a chunk has ${length} bytes, and ${maxBytes} are allowed`);
+    const start = this.position;
+    if (length > this.end - start) throw new MalformedBytes("the frame ends in the middle of a chunk");
+    this.position = start + length;
+    return new Chunk(Uint8Array.prototype.slice.call(this.buffer, start, this.position));
+  }
+
   #utf8(start: number): string {
     try {
       return utf8.decode(this.buffer.subarray(start, this.position));
@@ -196,6 +215,8 @@ function compile(shape: ShapeNode): AnyCodec {
       return { write: writeBoolean, read: (from) => index(from, 2) === 1 };
     case "text":
       return { write: (value, into) => into.text(value, shape.maxBytes), read: (from) => from.text(shape.maxBytes) };
+    case "chunk":
+      return { write: (value, into) => into.chunk(value, shape.maxBytes), read: (from) => from.chunk(shape.maxBytes) };
     case "oneOf":
       return oneOfCodec(shape.values);
     case "nullable":

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { InvariantViolation } from "../core/errors.ts";
+import type { Duration, Protocol } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
 import { type Delay, sampler } from "./delay.ts";
+import { simulation } from "./simulation.ts";
 
 const drawn = (delay: Delay, count: number, seed = 1): number[] => {
   const sample = sampler(delay, random(seed), "delay");
@@ -84,21 +87,63 @@ describe("delays", () => {
 
   it.each<[unknown, string]>([
     [-1, "expected delayMs to be a finite number >= 0, got -1"],
-    [Number.NaN, "expected delayMs to be a finite number >= 0, got NaN"],
     [[5, 1], "expected delayMs to be [least, most] with 0 <= least <= most, got [5,1]"],
-    [[1], "expected delayMs to be [least, most] with 0 <= least <= most, got [1]"],
     [
       { normal: { meanMs: 1, deviationMs: -1 } },
       "expected delayMs.normal.deviationMs to be a finite number >= 0, got -1",
     ],
-    [{ normal: { meanMs: 1 } }, "expected delayMs.normal.deviationMs to be a finite number >= 0, got undefined"],
     [{ logNormal: { sigma: 1 } }, "expected delayMs.logNormal.medianMs to be a finite number >= 0, got undefined"],
     [
       { pareto: 1 },
       'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got {"pareto":1}',
     ],
-    ["10", 'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got "10"'],
   ])("refuses %j", (delay, complaint) => {
     expect(() => sampler(delay as Delay, random(1), "delayMs")).toThrow(complaint);
   });
+});
+
+type Waiting = { state: { rang: number }; timer: "bell"; event: { type: "rang" } };
+
+function waiting(duration: Duration, options: readonly string[] = ["once"]) {
+  const protocol: Protocol<Waiting> = {
+    name: "waiting",
+    init: () => ({ rang: 0 }),
+    start(_state, ctx) {
+      ctx.choose("how often", options);
+      ctx.setTimer("bell", duration);
+    },
+    timeout: {
+      bell(state, ctx) {
+        state.rang += 1;
+        ctx.emit({ type: "rang" });
+      },
+    },
+    shapes: {},
+    source: "none",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: ({ rang }) => ({ role: `rang ${rang}` }),
+  };
+  const rang: number[] = [];
+  const sim = simulation<Waiting>({ protocol, nodes: [0], seed: 1, delayMs: 1, onEvent: (at) => rang.push(at) });
+  return { sim, rang };
+}
+
+describe("a timer", () => {
+  it.each<[Duration, string]>([
+    [Number.NaN, "NaN"],
+    [Number.POSITIVE_INFINITY, "Infinity"],
+    [[10, 1], '"10 to 1"'],
+    [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
+  ])("of %j is refused", (duration, got) => {
+    const { sim } = waiting(duration);
+    const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got} (node 0, start, at 0 ms, seed 1)`;
+    expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));
+  });
+});
+
+it("a choice among nothing is refused", () => {
+  const { sim } = waiting(1, []);
+  expect(() => sim.start(0)).toThrow("expected the choice “how often” to be among at least one option, got []");
 });

@@ -1,5 +1,8 @@
 /** How long something takes, drawn anew each time. Equal seeds give equal draws in every engine, to the last bit. */
+
+import type { Duration } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
+import { requireDuration } from "../driver/effect-checks.ts";
 import { type Delay, requireDelay } from "../trace/link-model.ts";
 
 export type { Delay };
@@ -55,4 +58,10 @@ function exponential(x: number): number {
   for (let k = 14; k >= 1; k--) sum = 1 + (small / k) * sum;
   for (; squarings > 0; squarings--) sum *= sum;
   return sum;
+}
+
+/** Draws from a range. @throws InvariantViolation for what is no duration. */
+export function drawn(duration: Duration, source: Random, timer: string): number {
+  requireDuration(timer, duration);
+  return typeof duration === "number" ? duration : source.between(duration[0], duration[1]);
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { eventQueue } from "./event-queue.ts";
+import { eventQueue, PendingPool } from "./event-queue.ts";
 
 const scripts = fc.array(fc.oneof({ weight: 3, arbitrary: fc.nat(9) }, fc.constant("pop" as const)), {
   minLength: 1,
@@ -34,4 +34,17 @@ it("grows in the midst of a lane that has gone round its end", () => {
   for (let i = 60; i < 300; i++) queue.push(i, i);
   for (let i = 50; i < 300; i++) expect(queue.pop()).toBe(i);
   expect(queue.size).toBe(0);
+});
+
+const taken = (pool: PendingPool<{ state: object }>): number =>
+  pool.take("command", undefined as never, 0, 0, "", null);
+
+it("holds only so much at a time, and takes more once something has left", () => {
+  const pool = new PendingPool<{ state: object }>(2);
+  const first = taken(pool);
+  taken(pool);
+  expect(() => taken(pool)).toThrow("expected at most 2 messages and timers to be under way at a time, got more");
+  pool.release(first);
+  expect(taken(pool)).toBe(first);
+  expect(() => taken(pool)).toThrow("use fewer nodes");
 });

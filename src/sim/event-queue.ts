@@ -1,3 +1,8 @@
+import { UsageError } from "../core/errors.ts";
+import type { CommandOf, MessageOf, NodeId, TimerOf, Vocabulary } from "../core/protocol.ts";
+import type { MessageId } from "../trace/entry.ts";
+import type { SimulatedNode } from "./simulated-node.ts";
+
 /**
  * What is still to happen, earliest first; what is due at one time leaves in the order in which it came. A binary heap
  * on typed arrays, and before it a lane for whatever comes in the order of time anyway, as all messages do where every
@@ -158,3 +163,60 @@ class HeapAndLane implements EventQueue {
 }
 
 export const eventQueue = (): EventQueue => new HeapAndLane();
+
+export interface Pending<V extends Vocabulary> {
+  /** `turn`: the node is done with its last stimulus, and takes up what waits. */
+  kind: "arrival" | "timeout" | "command" | "turn";
+  node: SimulatedNode<V>;
+  /** Of a time-out the arming, otherwise the incarnation that it is meant for. */
+  number: number;
+  /** Of an arrival. */
+  from: NodeId;
+  id: MessageId;
+  /** The message, timer or command. */
+  what: MessageOf<V> | TimerOf<V> | CommandOf<V> | null;
+}
+
+/** What is on its way, what waits and what timers are to fire: so much fits into the memory that Node takes by itself. */
+const MAX_PENDING = 5_000_000;
+
+export class PendingPool<V extends Vocabulary> {
+  private readonly slots: Pending<V>[] = [];
+  private readonly free: number[] = [];
+
+  constructor(private readonly most = MAX_PENDING) {}
+
+  at(slot: number): Pending<V> {
+    return this.slots[slot] as Pending<V>;
+  }
+
+  /** @throws UsageError where there is more than a simulation holds */
+  take(
+    kind: Pending<V>["kind"],
+    node: SimulatedNode<V>,
+    number: number,
+    from: NodeId,
+    id: MessageId,
+    what: Pending<V>["what"],
+  ): number {
+    const slot = this.free.pop();
+    if (slot === undefined && this.slots.length >= this.most)
+      throw new UsageError(
+        "too-many-pending",
+        `expected at most ${this.most} messages and timers to be under way at a time, got more: use fewer nodes`,
+      );
+    if (slot === undefined) return this.slots.push({ kind, node, number, from, id, what }) - 1;
+    const pending = this.at(slot);
+    pending.kind = kind;
+    pending.node = node;
+    pending.number = number;
+    pending.from = from;
+    pending.id = id;
+    pending.what = what;
+    return slot;
+  }
+
+  release(slot: number): void {
+    this.free.push(slot);
+  }
+}

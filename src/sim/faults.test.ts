@@ -3,8 +3,8 @@ import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import type { PartitionShape } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
-import type { PartitionShape } from "./partitions.ts";
 import { type Simulation, simulation } from "./simulation.ts";
 
 /** Says what it is told to, writes down what it hears, and ticks. */
@@ -379,22 +379,8 @@ describe("a simulation", () => {
 describe("the options of a simulation", () => {
   it.each<[object, string]>([
     [{ nodes: [] }, "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got []"],
-    [
-      { nodes: [1, 1] },
-      "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got [1,1]",
-    ],
-    [
-      { nodes: [-1] },
-      "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got [-1]",
-    ],
-    [{ seed: 0.5 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 0.5"],
-    [{ seed: -1 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got -1"],
     [{ seed: 2 ** 32 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 4294967296"],
     [{ delayMs: -1 }, "expected delayMs of simulation() to be a finite number >= 0, got -1"],
-    [
-      { processingMs: [2, 1] },
-      "expected processingMs of simulation() to be [least, most] with 0 <= least <= most, got [2,1]",
-    ],
     [
       { syncMs: Number.POSITIVE_INFINITY },
       "expected syncMs of simulation() to be a finite number of 0 or more, got Infinity",
@@ -403,7 +389,6 @@ describe("the options of a simulation", () => {
       { properties: "never" as "at the end" },
       'expected properties of simulation() to be one of every step, at the end, got "never"',
     ],
-    [{ link: { lossRate: 1.5 } }, "expected link.lossRate to be a number from 0 to 1, got 1.5"],
     [
       { links: [{ from: 0, to: 1, order: "lifo" as "fifo" }] },
       'expected links[0].order to be fifo or none, got "lifo"',
@@ -413,11 +398,6 @@ describe("the options of a simulation", () => {
       { byzantine: new Map([[9, "mute" as const]]) },
       "expected the nodes in byzantine of simulation() to be among 0, 1, got 9",
     ],
-    [
-      { nodes: "3" },
-      'expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got "3"',
-    ],
-    [{ seed: "1" }, 'expected seed of simulation() to be a whole number from 0 to 4294967295, got "1"'],
     [{ delay: 5 }, 'got "delay": delayMs is meant?'],
     [{ link: 5 }, "expected link of simulation() to be an object, got 5"],
     [{ trace: [] }, "expected trace of simulation() to be a function, got []"],

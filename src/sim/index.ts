@@ -1,4 +1,5 @@
 /** The simulator: a protocol on many nodes in virtual time, in one process and without a clock. */
+
 export type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 export type { TraceEntry } from "../trace/entry.ts";
 export type { LinkModel } from "../trace/link-model.ts";
@@ -6,7 +7,6 @@ export { logLine } from "../trace/log.ts";
 export type { Snapshot } from "../trace/snapshot.ts";
 export type { Delay } from "./delay.ts";
 export type { CrashFate, JournalFate } from "./journal.ts";
+export type { PartitionShape } from "./links.ts";
 export type { SimulationOptions } from "./options.ts";
-export type { PartitionShape } from "./partitions.ts";
-export { type Simulation, simulation } from "./simulation.ts";
-export type { Violation } from "./watcher.ts";
+export { type Simulation, simulation, type Violation } from "./simulation.ts";

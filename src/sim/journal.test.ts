@@ -1,24 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { EnvironmentError } from "../core/errors.ts";
 import { journal } from "./journal.ts";
 
 describe("a journal", () => {
-  it("loses in a crash what was not durable yet", () => {
-    const written = journal<string>();
-    for (const [i, record] of ["a", "b", "c"].entries()) written.append(record, 10 * (i + 1));
-    expect(written.loseUnsynced(20)).toBe(1);
-    expect(written.records).toEqual(["a", "b"]);
-  });
-
-  it("loses nothing that was synced before it was due", () => {
-    const written = journal<string>();
-    written.append("a", 100);
-    written.sync();
-    written.append("b", 100);
-    expect(written.loseUnsynced(0)).toBe(1);
-    expect(written.records).toEqual(["a"]);
-  });
-
   it("a compaction that is not durable brings back what it replaced", () => {
     const written = journal<string>();
     written.append("a", 0);
@@ -51,19 +34,5 @@ describe("a journal", () => {
       expect(torn.legible).toEqual([1]);
       expect(torn.replay(4)).toEqual([1]);
     }
-  });
-
-  it("cuts off a damaged last record, and refuses to go on from one before", () => {
-    const torn = journal<string>();
-    for (const record of ["a", "b", "c"]) torn.append(record, 0);
-    torn.damage(2);
-    expect(torn.replay(4)).toEqual(["a", "b"]);
-    expect(torn.replay(4)).toEqual(["a", "b"]);
-    torn.damage(0);
-    const refused = (): unknown => torn.replay(4);
-    expect(refused).toThrow(EnvironmentError);
-    expect(refused).toThrow(
-      "the journal of node 4 is damaged: record 1 of 2 cannot be read, so the node does not start",
-    );
   });
 });

@@ -1,5 +1,4 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
-
 import { UsageError } from "../core/errors.ts";
 import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -29,16 +28,13 @@ import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Histories, historiesOf } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";
-import { type Sampler, sampler } from "./delay.ts";
+import { drawn, type Sampler, sampler } from "./delay.ts";
 import type { Draws } from "./draws.ts";
-import { drawn } from "./duration.ts";
-import { eventQueue } from "./event-queue.ts";
+import { eventQueue, type Pending, PendingPool } from "./event-queue.ts";
 import { type Journal, journal } from "./journal.ts";
 import { type Network, network } from "./network.ts";
 import type { SimulationOptions } from "./options.ts";
-import { peersOf } from "./peers.ts";
-import { type Pending, PendingPool } from "./pending.ts";
-import { Population } from "./population.ts";
+import { Population, peersOf } from "./population.ts";
 import type { Effects, SimulatedNode } from "./simulated-node.ts";
 import { Tally } from "./tally.ts";
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { Delay } from "./delay.ts";
+import { intoGroups, intoShape, type PartitionShape, type Separation } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
 import { simulation } from "./simulation.ts";
 
@@ -242,23 +243,81 @@ describe("chance", () => {
     };
     expect(times(true)).toEqual(times(false));
   });
-
-  it("equal seeds give equal runs, other seeds other ones", () => {
-    expect(arrivals({ seed: 7 })).toEqual(arrivals({ seed: 7 }));
-    expect(arrivals({ seed: 7 })).not.toEqual(arrivals({ seed: 8 }));
-  });
 });
 
 describe("a wrong link", () => {
   it.each<[object, string]>([
-    [{ delay: -3 }, "expected the link from 0 to 1.delay to be a finite number >= 0, got -3"],
     [{ lossRate: "often" }, 'expected the link from 0 to 1.lossRate to be a number from 0 to 1, got "often"'],
-    [{ lossRate: null }, "expected the link from 0 to 1.lossRate to be a number from 0 to 1, got null"],
-    [{ bytesPerMs: "9" }, 'expected the link from 0 to 1.bytesPerMs to be a number > 0, got "9"'],
-    [{ duplicateRate: -0.1 }, "expected the link from 0 to 1.duplicateRate to be a number from 0 to 1, got -0.1"],
     [{ bytesPerMs: 0 }, "expected the link from 0 to 1.bytesPerMs to be a number > 0, got 0"],
     [{ lossrate: 1 }, "expected the link from 0 to 1.lossrate to be absent, got 1"],
   ])("%j is refused", (model, complaint) => {
     expect(() => stage({}).sim.setLink(0, 1, model)).toThrow(complaint);
+  });
+});
+
+const same = (node: number): number => node;
+/** Whom each node reaches, itself included. */
+const reach = (count: number, separation: Separation): number[][] =>
+  Array.from({ length: count }, (_, from) =>
+    Array.from({ length: count }, (_, to) => to).filter((to) => to === from || !separation(from, to)),
+  );
+const shaped = (count: number, shape: PartitionShape): number[][] => reach(count, intoShape(count, shape, same));
+
+describe("partitions", () => {
+  it("into groups: everybody reaches its own, and those in no group each other", () => {
+    expect(reach(6, intoGroups(6, [[0, 3], [4]], same))).toEqual([
+      [0, 3],
+      [1, 2, 5],
+      [1, 2, 5],
+      [0, 3],
+      [4],
+      [1, 2, 5],
+    ]);
+  });
+
+  it("a bridge belongs to both halves", () => {
+    expect(shaped(5, { shape: "bridge" })).toEqual([
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1, 2, 3, 4],
+      [2, 3, 4],
+      [2, 3, 4],
+    ]);
+    expect(shaped(5, { shape: "bridge", bridge: 0 })).toEqual([
+      [0, 1, 2, 3, 4],
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 3, 4],
+      [0, 3, 4],
+    ]);
+  });
+
+  it("a ring of majorities: everybody reaches a majority, both ways, no two the same, nobody everybody", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 4, max: 40 }), (count) => {
+        const reached = shaped(count, { shape: "majority-ring" });
+        for (const [node, others] of reached.entries()) {
+          expect(others.length).toBeGreaterThan(count / 2);
+          expect(others.length).toBeLessThan(count);
+          for (const other of others) expect(reached[other]).toContain(node);
+        }
+        expect(new Set(reached.map(String)).size).toBe(count);
+      }),
+    );
+  });
+
+  it.each<[number, PartitionShape, string]>([
+    [3, { shape: "majority-ring" }, "expected the nodes of a majority-ring to be at least 4, got 3"],
+    [
+      3,
+      { shape: "star" } as unknown as PartitionShape,
+      `expected the partition's shape to be one-way, bridge or majority-ring, got "star"`,
+    ],
+  ])("refuses, for %i nodes, %j", (count, shape, complaint) => {
+    expect(() => intoShape(count, shape, same)).toThrow(complaint);
+  });
+
+  it("refuses groups with a node in common", () => {
+    expect(() => intoGroups(3, [[0, 1], [1]], same)).toThrow("expected the groups to be without a node in common");
   });
 });

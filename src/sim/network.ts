@@ -1,9 +1,8 @@
 /** All links of a simulation, and which of them are cut. */
 import type { Vocabulary } from "../core/protocol.ts";
 import type { LinkModel } from "../trace/link-model.ts";
-import { type Carrier, carrier, Link, type LinkChance, Outgoing, plainLink } from "./links.ts";
+import { type Carrier, carrier, Link, type LinkChance, Outgoing, plainLink, type Separation } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
-import type { Separation } from "./partitions.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
 export interface Network<V extends Vocabulary> {

@@ -169,17 +169,6 @@ describe("the simulator", () => {
     expect(sim.messages.total).toBe(0);
   });
 
-  it("a cut link loses messages one way, until it is mended", () => {
-    const entries: TraceEntry<Counting>[] = [];
-    const sim = build(6, entries);
-    for (const node of [0, 1, 2]) sim.start(node);
-    sim.cut(0, 1);
-    sim.run();
-    expect(sim.world.state(1).got.some(({ from }) => from === 0)).toBe(false);
-    expect(sim.world.state(0).got.some(({ from }) => from === 1)).toBe(true);
-    expect(entries.filter((entry) => entry.kind === "lost").every((entry) => entry.node === 0)).toBe(true);
-  });
-
   it("comes to rest when the last message on its way is lost", () => {
     const sim = simulation<Counting>({
       protocol: {
@@ -268,18 +257,6 @@ describe("the simulator", () => {
   describe("keeps a journal for each node", () => {
     const rounds = (sim: ReturnType<typeof bookkeeping>) => sim.world.state(0).rounds;
 
-    it("that a crash leaves and the next start replays", () => {
-      const sim = bookkeeping();
-      for (const round of [3, 1]) sim.command(0, { type: "note", round });
-      sim.crash(0);
-      sim.start(0);
-      expect(rounds(sim)).toEqual([3, 1]);
-      sim.command(0, { type: "note", round: 2 });
-      sim.crash(0);
-      sim.start(0);
-      expect(rounds(sim)).toEqual([3, 1, 2]);
-    });
-
     it("that compacting replaces", () => {
       const sim = bookkeeping();
       for (const round of [3, 1]) sim.command(0, { type: "note", round });
@@ -288,14 +265,6 @@ describe("the simulator", () => {
       sim.crash(0, { journal: "kept" });
       sim.start(0);
       expect(rounds(sim)).toEqual([4, 5]);
-    });
-
-    it("that is lost with a lost disk", () => {
-      const sim = bookkeeping();
-      sim.command(0, { type: "note", round: 3 });
-      sim.crash(0, { journal: "lost" });
-      sim.start(0);
-      expect(rounds(sim)).toEqual([]);
     });
 
     it("that later changes of the state do not reach", () => {

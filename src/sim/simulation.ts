@@ -10,15 +10,23 @@ import { type Random, random } from "../core/random.ts";
 import { requirePlainState } from "../driver/repetition.ts";
 import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
-import { ALL_MENDED, linkChanged, linkCut, linkMended, reaches } from "../trace/link-faults.ts";
-import type { LinkModel } from "../trace/link-model.ts";
+import { ALL_MENDED, type LinkModel, linkChanged, linkCut, linkMended, reaches } from "../trace/link-model.ts";
 import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
+import { PropertyWatcher } from "../trace/watcher.ts";
 import { type CrashFate, damageJournal } from "./journal.ts";
 import { Kernel } from "./kernel.ts";
+import { intoGroups, intoShape, type PartitionShape, type Separation } from "./links.ts";
 import { requireSimulationOptions, type SimulationOptions } from "./options.ts";
-import { intoGroups, intoShape, type PartitionShape, type Separation } from "./partitions.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
-import { type Violation, type Watcher, watcher } from "./watcher.ts";
+
+export interface Violation {
+  readonly property: string;
+  readonly claim: string;
+  /** When it was seen, in virtual milliseconds. */
+  readonly at: number;
+  /** Of a `leadsTo`: the node that has waited longest, and since when. */
+  readonly waiting?: { readonly node: NodeId; readonly since: number };
+}
 
 export interface Simulation<V extends Vocabulary> {
   /** Virtual milliseconds since the beginning. */
@@ -128,7 +136,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   readonly world: World<StateOf<V>>;
   readonly #protocol: Protocol<V>;
   readonly #kernel: Kernel<V>;
-  readonly #watch: Watcher;
+  readonly #watch: PropertyWatcher<V>;
   readonly #faults: Random;
 
   constructor(options: SimulationOptions<V>) {
@@ -137,7 +145,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     const kernel = new Kernel<V>(this.#protocol, options);
     this.#kernel = kernel;
     this.world = kernel.population.world;
-    const watch = watcher(kernel.histories.shown(this.#protocol.properties), this.world, (pendingTimers) =>
+    const watch = new PropertyWatcher(kernel.histories.shown(this.#protocol.properties), this.world, (pendingTimers) =>
       kernel.isQuiescent(pendingTimers),
     );
     this.#watch = watch;
@@ -181,7 +189,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   }
 
   get violations(): readonly Violation[] {
-    return this.#watch.violations;
+    return [...this.#watch.violations].map(([{ name, claim }, at]) => ({ property: name, claim, at }));
   }
 
   events(id: NodeId): readonly EventOf<V>[] {
@@ -193,7 +201,15 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   }
 
   verdict(): readonly Violation[] {
-    return this.#watch.verdict(this.now);
+    const watch = this.#watch;
+    const at = this.now;
+    watch.look(at);
+    const unmet = watch.properties.filter((property) => property.when === "eventually" && watch.isBroken(property));
+    const waiting = watch.properties.flatMap((property) => {
+      const first = watch.waiting(property);
+      return first === null ? [] : [{ property: property.name, claim: property.claim, at, waiting: first }];
+    });
+    return [...this.violations, ...unmet.map(({ name, claim }) => ({ property: name, claim, at })), ...waiting];
   }
 
   wake(id: NodeId): void {

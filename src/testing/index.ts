@@ -2,7 +2,7 @@
 
 export type { Client } from "../client/client.ts";
 export type { Delay } from "../sim/delay.ts";
-export type { PartitionShape } from "../sim/partitions.ts";
+export type { PartitionShape } from "../sim/links.ts";
 export type { Fault, FaultKind, FaultOptions } from "./faults.ts";
 export { seeds } from "./seeds.ts";
 export type { ClientOptions } from "./simulated-clients.ts";

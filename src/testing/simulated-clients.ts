@@ -15,7 +15,6 @@ import type { Release } from "./release.ts";
 import { hostOf, type Run } from "./simulated-machine.ts";
 import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
 import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
-import { sendText, textReader } from "./simulated-socket.ts";
 import type { SimulatedStream } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import type { ProcessTools } from "./world-options.ts";
@@ -206,3 +205,34 @@ const dialOn =
       },
     };
   };
+
+// Texts over a simulated stream, as a WebSocket carries them over TCP: each arrives whole, after those before it.
+
+/** The length of each text, before it. */
+const LENGTH_BYTES = 4;
+
+const sendText = (stream: Pick<Stream, "write" | "writable">, text: string): void => {
+  if (!stream.writable) return;
+  const bytes = Buffer.byteLength(text);
+  const message = Buffer.allocUnsafe(LENGTH_BYTES + bytes);
+  message.writeUInt32BE(bytes);
+  message.write(text, LENGTH_BYTES);
+  stream.write(message);
+};
+
+/** Puts together what has come in parts, and gives each text. */
+function textReader(heard: (text: string) => void): (bytes: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (bytes) => {
+    rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    let at = 0;
+    while (rest.length - at >= LENGTH_BYTES) {
+      const end = at + LENGTH_BYTES + rest.readUInt32BE(at);
+      if (end > rest.length) break;
+      const text = rest.toString("utf8", at + LENGTH_BYTES, end);
+      at = end;
+      heard(text);
+    }
+    rest = rest.subarray(at);
+  };
+}

@@ -158,6 +158,12 @@ class SimulatedFolder {
           this.#files.delete(from);
           this.#files.set(to, content);
         }),
+      list: () => disk.access(process, () => [...this.#files.keys()]),
+      read: (name) => {
+        const content = this.#files.get(name);
+        if (content === undefined) throw refusedBySystem("open", "ENOENT");
+        return Buffer.from(content.read(0, content.length));
+      },
       remove: (name) => disk.access(process, () => void this.#files.delete(name)),
       release: () =>
         disk.access(process, () => {

@@ -1,6 +1,6 @@
 /** The links between the machines of a world: how they are, and which are cut. */
 import type { NodeId } from "../core/protocol.ts";
-import { intoGroups, intoShape, type PartitionShape } from "../sim/partitions.ts";
+import { intoGroups, intoShape, type PartitionShape } from "../sim/links.ts";
 import type { LinkModel, Machine, SimulatedNetwork } from "./simulated-network.ts";
 
 /** Groups that cannot reach each other, or another shape. */

@@ -12,7 +12,7 @@ import { readSnapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
-import type { PartitionShape } from "../sim/partitions.ts";
+import type { PartitionShape } from "../sim/links.ts";
 import { clientFaultPlan, type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
 import { release } from "./release.ts";
 import { replayedSeed, withSeed } from "./seeds.ts";
@@ -287,10 +287,10 @@ export class World {
   }
 
   /**
-   * Founds a new cluster from what `member.cluster.snapshot()` gave, as `coterie snapshot restore` does, of members that are all down.
+   * Founds a new cluster from the bytes that `member.cluster.snapshot()` gave, as `coterie snapshot restore` does, of members that are all down.
    * Those whose disks are empty get a folder of it: `wipe` them before. One that has kept its old folder is a member of the old cluster.
    */
-  async restore(snapshot: string, members: readonly NodeId[] = this.#founders): Promise<void> {
+  async restore(snapshot: Uint8Array, members: readonly NodeId[] = this.#founders): Promise<void> {
     const machines = members.map((id) => this.#machine(id));
     const running = machines.find(({ run }) => run !== null);
     if (running !== undefined)
@@ -299,7 +299,7 @@ export class World {
     this.#founders = idsOf(members);
     const cluster = this.#clusterName;
     let made: NewCluster | null = null;
-    const saved = readSnapshot(Buffer.from(snapshot), "the snapshot");
+    const saved = await readSnapshot([snapshot], "the snapshot");
     for (const machine of machines) {
       if (!machine.disk.isEmpty) continue;
       await machine.prepare((platform, folder) => {

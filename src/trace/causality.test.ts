@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { compare } from "../core/clocks.ts";
-import { vectorClocks } from "./causality.ts";
 import type { TraceEntry } from "./entry.ts";
+import { vectorClocks } from "./steps.ts";
 
 const message = { type: "hello" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergeInto } from "./differing-state.ts";
+import { mergeInto } from "./replay-node.ts";
 
 test("objects are gone into, anything else is replaced", () => {
   const state = { clock: { time: 1, skew: 2 }, queue: [1, 2] };

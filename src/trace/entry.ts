@@ -2,6 +2,7 @@
  * The trace: one object per line of JSON, in the order in which things happened at their node. Simulator, live cluster
  * and pictures share it. `at` is in milliseconds: virtual in the simulator, of the Unix epoch in a live cluster.
  */
+import { hash } from "../core/plain.ts";
 import type {
   CommandOf,
   EventOf,
@@ -70,3 +71,39 @@ interface AnyVocabulary {
   command: { type: string };
   event: { type: string };
 }
+
+export interface TraceHeader {
+  readonly kind: "trace";
+  readonly version: 1;
+  readonly madeBy: "simulator" | "checker" | "cluster";
+  /** A name of the registry. */
+  readonly protocol: string;
+  /** Which form of it ran: `model` for simulator and checker, `node` on real processes. */
+  readonly form: "model" | "node";
+  readonly variant: string | null;
+  readonly options: unknown;
+  readonly nodes: readonly NodeId[];
+  readonly seed: number | null;
+  /** Nodes that lied, and how, as one writes Byzantine behaviours that are plain data. Absent: nobody. */
+  readonly byzantine?: Readonly<Record<NodeId, unknown>>;
+  /** With what of its state each node began that differs from a first one. Absent: nobody began with a state of its own. */
+  readonly states?: Readonly<Record<NodeId, Readonly<Record<string, unknown>>>>;
+  /** What a counterexample is one of. */
+  readonly violation: {
+    readonly property: string;
+    readonly claim: string;
+    /** The part that repeats for ever begins with the entry of this index; null where nothing repeats. */
+    readonly loopFrom: number | null;
+  } | null;
+}
+
+/**
+ * Signatures in a recording of real processes. A replay has no keys: a signature that was made is recorded as a choice, and so
+ * is one that was found to be wrong. The others were right.
+ */
+export const SIGNATURE = "signature";
+export const WRONG_SIGNATURE = "wrong signature";
+
+/** Tells one value that was looked at from another. */
+export const signatureName = (by: NodeId, signedText: string, signature: string): string =>
+  hash([by, signedText, signature]).toString(36);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { receive, send, traceOf } from "../../test/trace/small-traces.ts";
-import type { TraceEntry } from "./entry.ts";
+import type { TraceEntry, TraceHeader } from "./entry.ts";
 import { excerptOf, type Selection } from "./excerpt.ts";
-import type { TraceHeader } from "./header.ts";
 import { drawLanes } from "./picture/lanes.ts";
 import { layOut } from "./picture/layout.ts";
 

@@ -1,10 +1,9 @@
 /** A part of a trace: some of its time, some of its nodes, without what would bury the rest. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { MessageId, TraceEntry } from "./entry.ts";
+import type { MessageId, TraceEntry, TraceHeader } from "./entry.ts";
 import type { Trace } from "./file.ts";
-import type { TraceHeader } from "./header.ts";
-import { type Name, nameOf, nameOfWord } from "./naming.ts";
+import { type Name, nameOf, nameOfWord } from "./log.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "./standing.ts";
 import { type Step, stepsAmong } from "./steps.ts";
 

@@ -1,8 +1,7 @@
 /** Which fields a header and each kind of entry must have. Fields beyond these are let through: a later version may add some. */
 import { unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { LossReason, TraceEntry } from "./entry.ts";
-import type { TraceHeader } from "./header.ts";
+import type { LossReason, TraceEntry, TraceHeader } from "./entry.ts";
 
 interface Field {
   readonly expected: string;

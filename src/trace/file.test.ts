@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { everyKind, headerFor, receive, send, traceOf } from "../../test/trace/small-traces.ts";
 import { UsageError } from "../core/errors.ts";
-import { vectorClocks } from "./causality.ts";
 import type { TraceEntry } from "./entry.ts";
 import { readTrace, traceLines, writeTrace } from "./file.ts";
+import { vectorClocks } from "./steps.ts";
 
 const header = headerFor([0, 1, 2]);
 const written = (...lines: unknown[]): string =>
@@ -56,10 +56,6 @@ describe("a damaged trace file", () => {
   it.each([
     ["", "line 1: expected the header of a trace, got an empty file"],
     ["hello", 'line 1: expected the header of a trace to be an object with kind "trace", got "hello"'],
-    [
-      '{"kind":"send"}',
-      'line 1: expected the header of a trace to be an object with kind "trace", got {"kind":"send"}',
-    ],
     [JSON.stringify({ ...header, version: 2 }), "line 1: expected version to be 1, got 2"],
     [
       JSON.stringify({ ...header, nodes: [0, 0] }),
@@ -70,11 +66,9 @@ describe("a damaged trace file", () => {
       "line 1: expected violation.claim to be text, got undefined",
     ],
     [written("{not json}", "more"), 'line 2: expected the entry to be an object, got "{not json}"'],
-    [written("[1]"), "line 2: expected the entry to be an object, got [1]"],
     [written({ at: "x", node: 0, kind: "start" }), 'line 2: expected at to be a finite number, got "x"'],
     [written("", { at: 0, node: 9, kind: "start" }), "line 3: expected node to be one of 0, 1, 2, got 9"],
     [written({ at: 0, node: 0, kind: "sned" }), /^line 2: expected kind to be one of start, crash, .*, got "sned"$/],
-    [written({ ...send(0, 0, 1, "a"), to: 5 }), "line 2: expected to to be one of 0, 1, 2, got 5"],
     [written({ ...send(0, 0, 1, "a"), message: {} }), "line 2: expected message to be an object with a type, got {}"],
     [
       written({ at: 0, node: 0, kind: "lost", id: "a", to: 1, why: "gone" }),
@@ -89,20 +83,12 @@ describe("a damaged trace file", () => {
       'line 2: expected view.held to be a list of texts, or absent, got "0.1"',
     ],
     [
-      written({ at: 0, node: 0, kind: "view", view: { role: "member", certificates: 5 } }),
-      'line 2: expected view.certificates to be a list of objects such as { of: "x", signed: [0, 2], needed: 3 }, or absent, got 5',
-    ],
-    [
       written({ at: 0, node: 0, kind: "view", view: { role: "member", certificates: [{ of: "x", needed: 2 }] } }),
       /^line 2: expected view.certificates to be a list of objects .*, got \[\{"of":"x","needed":2\}\]$/,
     ],
     [
       written({ at: 0, node: 0, kind: "crash", journal: 5 }),
       "line 2: expected journal to be a list of records, or absent, got 5",
-    ],
-    [
-      written({ at: 0, node: 0, kind: "start", journal: {} }),
-      "line 2: expected journal to be a list of records, or absent, got {}",
     ],
     [
       written({ at: 0, node: 0, kind: "start", clock: { 0: -1 } }),

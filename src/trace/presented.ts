@@ -6,9 +6,8 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { rewrapped, unwrapped } from "../core/wrapping.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import type { Trace } from "./file.ts";
-import { flightsOf } from "./flights.ts";
-import { nameOf, nameOfWord } from "./naming.ts";
-import { type Step, stepsOf } from "./steps.ts";
+import { nameOf, nameOfWord } from "./log.ts";
+import { flightsOf, type Step, stepsOf } from "./steps.ts";
 
 export interface Showing {
   readonly rows: readonly NodeId[];

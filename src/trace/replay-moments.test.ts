@@ -4,8 +4,7 @@ import { random } from "../core/random.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import { simulation } from "../sim/simulation.ts";
 import type { TraceEntry } from "./entry.ts";
-import { replay } from "./replay.ts";
-import { ReplayMoments } from "./replay-moments.ts";
+import { ReplayMoments, replay } from "./replay.ts";
 
 const nodes = [0, 1, 2, 3, 4];
 

@@ -19,9 +19,7 @@ import { random } from "../core/random.ts";
 import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
-import { mergeInto } from "./differing-state.ts";
-import type { RecordedStep } from "./replay-steps.ts";
-import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "./signature-entries.ts";
+import { type MessageId, SIGNATURE, signatureName, type TraceEntry, WRONG_SIGNATURE } from "./entry.ts";
 import type { NodeSnapshot } from "./snapshot.ts";
 
 interface Armed {
@@ -319,3 +317,106 @@ const short = (value: unknown): string => {
   const text = JSON.stringify(value);
   return text.length > 200 ? `${text.slice(0, 199)}…` : text;
 };
+
+type EntryOf<V extends Vocabulary, K extends TraceEntry["kind"]> = Extract<TraceEntry<V>, { kind: K }>;
+
+/** What the recording says of one step, beside its stimulus. */
+export interface RecordedStep<V extends Vocabulary> {
+  readonly sends: EntryOf<V, "send">[];
+  readonly events: EntryOf<V, "event">[];
+  readonly replies: EntryOf<V, "event">[];
+  readonly choices: EntryOf<V, "choice">[];
+  /** The node's state after the step, where it was recorded. */
+  view: EntryOf<V, "view"> | null;
+  /** What ended the entries of the step early, if anything did: then some may be missing. */
+  cut: "crash" | "end" | null;
+}
+
+export interface Recording<V extends Vocabulary> {
+  /** The steps, by the index of their stimulus. */
+  readonly steps: ReadonlyMap<number, RecordedStep<V>>;
+  /** How often each message was received or lost, and whether it was ever sent and received, as far as was recorded. */
+  readonly ends: ReadonlyMap<MessageId, number>;
+  readonly sent: ReadonlySet<MessageId>;
+  readonly received: ReadonlySet<MessageId>;
+}
+
+export function recordingOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): Recording<V> {
+  const steps = new Map<number, RecordedStep<V>>();
+  const open = new Map<number, RecordedStep<V>>();
+  const ends = new Map<MessageId, number>();
+  const [sent, received] = [new Set<MessageId>(), new Set<MessageId>()];
+  for (const [index, entry] of entries.entries()) {
+    const { node } = entry;
+    if (entry.kind === "receive") received.add(entry.id);
+    if (entry.kind === "receive" || entry.kind === "lost") ends.set(entry.id, (ends.get(entry.id) ?? 0) + 1);
+    if (entry.kind === "send") sent.add(entry.id);
+    if (stimulusOf(entry) !== null) {
+      const step: RecordedStep<V> = { sends: [], events: [], replies: [], choices: [], view: null, cut: "end" };
+      const before = open.get(node);
+      if (before !== undefined) before.cut = null;
+      steps.set(index, step);
+      open.set(node, step);
+      continue;
+    }
+    const step = open.get(node);
+    if (step !== undefined) takeInto(step, entry, () => open.delete(node));
+  }
+  return { steps, ends, sent, received };
+}
+
+function takeInto<V extends Vocabulary>(step: RecordedStep<V>, entry: TraceEntry<V>, close: () => void): void {
+  switch (entry.kind) {
+    case "send":
+      return void step.sends.push(entry);
+    case "event":
+      return void (entry.request === undefined ? step.events : step.replies).push(entry);
+    case "choice":
+      return void step.choices.push(entry);
+    case "view":
+      step.view = entry;
+      return;
+    case "crash":
+    case "gap":
+      step.cut = "crash";
+      return close();
+    default:
+      return;
+  }
+}
+
+/** What an entry makes a handler do; null for an entry that makes none. */
+export function stimulusOf<V extends Vocabulary>(entry: TraceEntry<V>): Stimulus<V> | null {
+  switch (entry.kind) {
+    case "start":
+      return { kind: "start" };
+    case "receive":
+      return { kind: "receive", from: entry.from, message: entry.message };
+    case "timeout":
+      return { kind: "timeout", timer: entry.timer };
+    case "command":
+      return { kind: "command", command: entry.command };
+    default:
+      return null;
+  }
+}
+
+/** Objects are gone into, anything else is replaced. A key is one of the state's own, whatever it is called: files name them. */
+export function mergeInto(state: object, differing: Readonly<Record<string, unknown>>): void {
+  const target = state as Record<string, unknown>;
+  for (const [field, value] of Object.entries(differing)) {
+    const known = Object.hasOwn(target, field) ? target[field] : undefined;
+    if (isObject(value) && isObject(known)) mergeInto(known, value);
+    // What differs stays as it is. An assignment to "__proto__" would change what the state is.
+    else
+      Object.defineProperty(target, field, {
+        value: clone(value),
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      });
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

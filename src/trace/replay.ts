@@ -12,18 +12,24 @@ import type {
   ReplyOf,
   RequestId,
   StateOf,
+  TimerOf,
   Vocabulary,
   World,
 } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
-import type { MessageId, TraceEntry } from "./entry.ts";
-import type { TraceHeader } from "./header.ts";
+import type { MessageId, TraceEntry, TraceHeader } from "./entry.ts";
 import { type Histories, historiesOf, type Remembered } from "./histories.ts";
-import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
-import { ReplayedNode, type SavedNode } from "./replay-node.ts";
-import { type RecordedStep, type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
+import {
+  type RecordedStep,
+  type Recording,
+  ReplayedNode,
+  recordingOf,
+  type SavedNode,
+  stimulusOf,
+} from "./replay-node.ts";
 import type { MessageInFlight, Snapshot } from "./snapshot.ts";
+import { findingsOf, overall, PropertyWatcher, type ReplayFinding, type ReplayVerdict } from "./watcher.ts";
 
 export interface ReplayOptions {
   /** How many entries to replay; all of them by default. */
@@ -99,7 +105,10 @@ export class Replaying<V extends Vocabulary> {
   readonly #world: World<StateOf<V>>;
   readonly #histories: Histories<V>;
   readonly #remembered = new Map<NodeId, Remembered>();
-  readonly #findings: Findings<V>;
+  readonly #watcher: PropertyWatcher<V>;
+  #hasLooked = false;
+  /** Since when some state is not known; null if all always were. */
+  #isBlindSince: number | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #flights = new Map<MessageId, Flight<V>>();
   #doubts: Doubt[] = [];
@@ -125,9 +134,11 @@ export class Replaying<V extends Vocabulary> {
     );
     this.#histories = historiesOf(protocol.properties);
     this.#requestIn = requestFinder(protocol);
-    this.#findings = new Findings(this.#histories.shown(protocol.properties));
     for (const id of ids) this.#remembered.set(id, this.#histories.empty);
     this.#world = this.#worldOf();
+    this.#watcher = new PropertyWatcher(this.#histories.shown(protocol.properties), this.#world, (pendingTimers) =>
+      this.#isQuiescent(pendingTimers),
+    );
     const begun = new Set<NodeId>();
     for (const [index, entry] of entries.entries()) {
       const { node, kind } = entry;
@@ -183,7 +194,7 @@ export class Replaying<V extends Vocabulary> {
   }
 
   conclude(at: number): Replay<V> {
-    const findings = this.#findings.conclude(this.#world);
+    const findings = findingsOf(this.#watcher, { hasLooked: this.#hasLooked, isBlindSince: this.#isBlindSince });
     const verdict = overall(findings);
     return {
       verdict: verdict === "holds" && this.#doubts.length > 0 ? "unknown" : verdict,
@@ -267,6 +278,7 @@ export class Replaying<V extends Vocabulary> {
   /** What was on its way to the node is lost with it, though its sender may hear of that only later. */
   #crash(node: ReplayedNode<V>, journal: readonly RecordOf<V>[] | undefined): void {
     node.crash(journal);
+    this.#watcher.forget(node.id);
     this.#unheard.delete(node.id);
     for (const { id, to } of this.#flights.values())
       if (to === node.id && !this.#recording.received.has(id)) this.#flights.delete(id);
@@ -284,16 +296,18 @@ export class Replaying<V extends Vocabulary> {
 
   #look(index: number): void {
     if (this.#unheard.size > 0) return; // The sender has done something that its state does not show yet.
-    if (this.#lost.length > 0) return this.#findings.blind(index);
-    this.#findings.look(
-      {
-        world: this.#world,
-        isAlive: (id) => this.#nodes.get(id)?.status === "up",
-        nothingInFlight: this.#flights.size === 0,
-        isArmed: (timer) => this.#alive.some((id) => this.#nodes.get(id)?.timers.has(timer) === true),
-      },
-      index,
-    );
+    if (this.#lost.length > 0) {
+      this.#isBlindSince ??= index;
+      return;
+    }
+    this.#hasLooked = true;
+    this.#watcher.look(index);
+  }
+
+  #isQuiescent(pendingTimers: readonly TimerOf<V>[]): boolean {
+    const isArmed = (timer: TimerOf<V>): boolean =>
+      this.#alive.some((id) => this.#nodes.get(id)?.timers.has(timer) === true);
+    return this.#flights.size === 0 && !pendingTimers.some(isArmed);
   }
 
   snapshot(at: number): Snapshot<V> {
@@ -326,5 +340,86 @@ export class Replaying<V extends Vocabulary> {
       state: (node) => (this.#nodes.get(node) as ReplayedNode<V>).state,
       history: (node) => (this.#remembered.get(node) ?? this.#histories.empty) as never,
     };
+  }
+}
+
+export interface Moment<V extends Vocabulary> {
+  readonly snapshot: Snapshot<V>;
+  readonly doubts: readonly Doubt[];
+  readonly lost: readonly NodeId[];
+}
+
+/** So many are kept at most: each holds all states. */
+const MAX_KEPT = 200;
+/** Entries from one that is kept to the next: replaying fewer takes no time that anybody notices. */
+const LEAST_APART = 200;
+
+export class ReplayMoments<V extends Vocabulary> {
+  readonly #entries: readonly TraceEntry<V>[];
+  readonly #walker: Replaying<V>;
+  readonly #apart: number;
+  readonly #kept: SavedReplay<V>[];
+  /** How many entries the walker has behind it. */
+  #place = 0;
+  /** Up to here it has been compared with what was recorded, once. */
+  #furthest = 0;
+  #walked = 0;
+
+  /** Its properties are not looked at. */
+  constructor(
+    protocol: Protocol<V>,
+    nodes: readonly NodeId[],
+    entries: readonly TraceEntry<V>[],
+    options: Pick<ReplayOptions, "hasRealSignatures" | "states"> = {},
+  ) {
+    this.#entries = entries;
+    this.#walker = new Replaying({ ...protocol, properties: [] }, nodes, entries, options);
+    this.#apart = Math.max(LEAST_APART, Math.ceil(entries.length / MAX_KEPT));
+    this.#kept = [this.#walker.save()];
+  }
+
+  /** How many entries have been replayed so far. */
+  get walked(): number {
+    return this.#walked;
+  }
+
+  /** How many at most are replayed for a moment, once the last has been seen. */
+  get apart(): number {
+    return this.#apart;
+  }
+
+  /**
+   * Its states are no copies: they change when another moment is asked for.
+   * @param count of entries that are past by then
+   */
+  after(count: number): Moment<V> {
+    this.#goTo(Math.min(count, this.#entries.length));
+    const { doubts, lost } = this.#walker;
+    const at = this.#entries[this.#place - 1]?.at ?? 0;
+    return { snapshot: this.#walker.standing(at), doubts: [...doubts], lost };
+  }
+
+  /** Goes to the end, and tells now and then how far it has come. */
+  keepAll(onProgress: (entries: number) => void): void {
+    for (let place = 0; place < this.#entries.length; place += this.#apart) {
+      this.#goTo(place);
+      onProgress(place);
+    }
+    this.#goTo(this.#entries.length);
+  }
+
+  #goTo(place: number): void {
+    const last = Math.min(Math.floor(place / this.#apart), this.#kept.length - 1);
+    if (place < this.#place || last * this.#apart > this.#place) {
+      this.#walker.restore(this.#kept[last] as SavedReplay<V>);
+      this.#place = last * this.#apart;
+    }
+    while (this.#place < place) {
+      this.#walker.walk(this.#place, this.#place < this.#furthest);
+      this.#place += 1;
+      this.#walked += 1;
+      this.#furthest = Math.max(this.#furthest, this.#place);
+      if (this.#place === this.#kept.length * this.#apart) this.#kept.push(this.#walker.save());
+    }
   }
 }

@@ -1,6 +1,8 @@
 /** The entries of a trace grouped into steps: what reached a node, and all that it led to there. */
-import type { NodeId } from "../core/protocol.ts";
-import type { TraceEntry } from "./entry.ts";
+
+import { advance, merge, type VectorClock } from "../core/clocks.ts";
+import type { NodeId, Tagged } from "../core/protocol.ts";
+import type { LossReason, MessageId, TraceEntry } from "./entry.ts";
 
 export interface Step {
   readonly at: number;
@@ -48,3 +50,81 @@ function goesOn(entry: TraceEntry, since: number): boolean {
   if (entry.kind === "lost") return entry.at === since && entry.to !== entry.node;
   return entry.kind === "send" || entry.kind === "event" || entry.kind === "choice" || entry.kind === "view";
 }
+
+/** One way of one message. A message that was duplicated on its way has several. */
+export interface Flight {
+  readonly id: MessageId;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly message: Tagged;
+  /** Index of the entry; null where the trace begins after the sending. */
+  readonly sent: number | null;
+  /** Index of the receipt or loss; null while it is on its way. */
+  readonly ended: number | null;
+  readonly lost: LossReason | null;
+}
+
+/** In the order in which the messages were first heard of. Entries must be in order. */
+export function flightsOf(entries: readonly TraceEntry[]): Flight[] {
+  const flights: Flight[] = [];
+  const places = new Map<MessageId, number>();
+  for (const [index, entry] of entries.entries()) {
+    if (entry.kind === "send") {
+      const { id, node: from, to, message } = entry;
+      places.set(id, flights.length);
+      flights.push({ id, from, to, message, sent: index, ended: null, lost: null });
+    } else if (entry.kind === "receive" || entry.kind === "lost") {
+      const place = places.get(entry.id);
+      const known = place === undefined ? undefined : flights[place];
+      const lost = entry.kind === "lost" ? entry.why : null;
+      if (place !== undefined && known !== undefined && known.ended === null)
+        flights[place] = { ...known, ended: index, lost };
+      else if (known !== undefined) flights.push({ ...known, ended: index, lost });
+      else if (entry.kind === "receive") {
+        const { id, from, node: to, message } = entry;
+        places.set(id, flights.length);
+        flights.push({ id, from, to, message, sent: null, ended: index, lost: null });
+      }
+    }
+  }
+  return flights;
+}
+
+/**
+ * The clock of each entry, in the order of the entries. One step of a node (a start, receipt, time-out or command, and
+ * all that it led to there) is one event, so the entries of a step share a clock.
+ */
+export function vectorClocks(entries: readonly TraceEntry[]): VectorClock[] {
+  return entries.map(clockKeeper());
+}
+
+/**
+ * Gives each entry its clock as it comes. A sending must come before its receipt. What it remembers grows with the
+ * nodes and with the messages that are on their way or lost, not with the trace.
+ */
+export function clockKeeper(): (entry: TraceEntry) => VectorClock {
+  const clocks = new Map<NodeId, VectorClock>();
+  const sent = new Map<MessageId, VectorClock>();
+  return (entry) => {
+    const { node, kind } = entry;
+    const before = clocks.get(node);
+    let clock = before ?? {};
+    if (kind === "receive") {
+      clock = merge(clock, sent.get(entry.id) ?? {});
+      sent.delete(entry.id); // The receiver knows it now: the receipt of a copy would teach it nothing.
+    }
+    // A recording may begin in the middle of a step.
+    if (beginsStep(kind) || before === undefined) clock = advance(clock, node);
+    if (kind === "send") sent.set(entry.id, clock);
+    clocks.set(node, clock);
+    return clock;
+  };
+}
+
+/** Whether a step begins with such an entry; others belong to the step that their node is in. */
+export const beginsStep = (kind: TraceEntry["kind"]): boolean => BEGINS_STEP.has(kind);
+
+const BEGINS_STEP: ReadonlySet<TraceEntry["kind"]> = new Set([
+  ...(["start", "crash", "receive", "timeout", "command"] as const),
+  ...(["pause", "resume", "fault"] as const),
+]);

@@ -1,5 +1,6 @@
 import { mount } from "svelte";
 import "./page.css";
+import "./elements.css";
 import App from "./app.svelte";
 
 const target = document.getElementById("studio");

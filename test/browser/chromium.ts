@@ -1,7 +1,7 @@
-/** The browser of the tests: Chromium as the system has it, headless. */
-
-import { existsSync } from "node:fs";
-import { type Browser, chromium } from "playwright-core";
+/** The browser of the tests: Chromium as the system has it, headless; its pages, and what axe-core complains of on them. */
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { PATIENCE_MS } from "../patience.ts";
 
 const EXECUTABLE = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
@@ -27,4 +27,31 @@ export function launch(): Promise<Browser> {
       "--disable-sync",
     ],
   });
+}
+
+/** A page that notes everything it complains of. */
+export async function openPage(context: BrowserContext, url: string, complaints: string[]): Promise<Page> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  await page.goto(url);
+  return page;
+}
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+const require = createRequire(import.meta.url);
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** Each in words; none is how it should be. */
+export async function complaintsOfAxe(page: Page, options = {}): Promise<string[]> {
+  await page.evaluate(AXE);
+  const found = await page.evaluate<Violation[]>(
+    `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
+  );
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
 }

@@ -11,8 +11,7 @@ import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-
 import { hashOf as hashOfPlace, placeOf, type Words } from "../../studio/src/laboratory/engine/recipe.ts";
 import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, headline, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, headline, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 /** Elections, one of them on a ring; a lock, a multicast, consensus, and membership, of which all but the start is folded. */
 const cases = [

@@ -5,8 +5,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
   const laboratory = laboratoryForTests();

@@ -1,20 +1,15 @@
 /**
  * Text that its picture or its panel cuts off: each step of each tour, and the opening picture of each protocol.
  *
- * Each step of a tour is looked at in one of the languages, in turn. `COTERIE_WALK=all` looks at all of them in each.
- *
  * @module-tag long
  */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { languages } from "../../studio/src/laboratory/tours/texts.ts";
+import { textOf } from "../../studio/src/laboratory/tours/tour.ts";
 import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { calm, settled } from "./laboratory-under-test.ts";
-
-const isWhole = process.env.COTERIE_WALK === "all";
+import { calm, laboratoryForTests, settled } from "./laboratory-under-test.ts";
 
 /** Keeps the corners of each text on each canvas since it was cleared, as only pixels remain of it. */
 const NOTING_TEXT = `
@@ -81,17 +76,14 @@ describe.skipIf(noBrowser !== null)("the laboratory cuts no text off", () => {
   }
 
   test("at any step of a tour", async () => {
-    const names = Object.keys(languages);
-    const places = tours.flatMap(({ name, steps }, tour) =>
-      steps.flatMap((_step, step) =>
-        names
-          .filter((_language, place) => isWhole || place === (tour + step) % names.length)
-          .map((lang) => `#/tour?tour=${name}&lang=${lang}&step=${step + 1}`),
-      ),
+    const places = tours.flatMap((tour) =>
+      tour.steps.map((_step, step) => ({ tour, place: `#/tour?tour=${tour.name}&step=${step + 1}` })),
     );
-    const clipped = await walked(places, async (page, place) => {
-      const { lang, step } = Object.fromEntries(new URLSearchParams(place.split("?")[1]));
-      await page.locator(`main[lang="${lang}"] [data-testid="tour-step"][data-step="${step}"]`).waitFor();
+    const titles = new Map(places.map(({ tour, place }) => [place, textOf(tour, "title")]));
+    const clipped = await walked([...titles.keys()], async (page, place) => {
+      const step = new URLSearchParams(place.split("?")[1]).get("step");
+      await page.locator("h1", { hasText: titles.get(place) as string }).waitFor();
+      await page.locator(`[data-testid="tour-step"][data-step="${step}"]`).waitFor();
       await settled(page);
     });
     expect(clipped).toEqual([]);

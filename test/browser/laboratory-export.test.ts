@@ -8,8 +8,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { ready, settled } from "./laboratory-under-test.ts";
+import { laboratoryForTests, ready, settled } from "./laboratory-under-test.ts";
 
 /** Above the diagram stands its title; a PNG is twice as fine as the screen. */
 const [TITLE_PX, RATIO] = [40, 2];
@@ -121,7 +120,7 @@ describe.skipIf(noBrowser !== null)("what is on the screen, as a file", () => {
   });
 
   test("says no more than the screen: what is still to come is veiled, and in a tour hidden", async () => {
-    const page = await laboratory.open("#/tour?tour=one-lap&step=3&lang=en");
+    const page = await laboratory.open("#/tour?tour=one-lap&step=3");
     await page.waitForSelector('[data-testid="headline"][data-step]');
     await settled(page);
     await page.getByRole("button", { name: "Whole run" }).click();

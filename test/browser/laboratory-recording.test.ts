@@ -13,8 +13,7 @@ import { placeOf } from "../../studio/src/laboratory/engine/recipe.ts";
 import { ClusterUnderTest, endAll, until } from "../e2e/cluster-under-test.ts";
 import { recorded } from "../e2e/recorded.ts";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, headline, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { hashOf, headline, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));

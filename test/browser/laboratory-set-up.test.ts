@@ -7,8 +7,7 @@ import { describe, expect, test } from "vitest";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import { TestedLaboratory } from "../../studio/src/laboratory/engine/laboratory-under-test.ts";
 import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { hashOf, ready } from "./laboratory-under-test.ts";
+import { hashOf, laboratoryForTests, ready } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);

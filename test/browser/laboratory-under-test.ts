@@ -1,12 +1,12 @@
 /** The laboratory in a browser, as files from a sub-path or as `coterie studio` serves it. */
-
 import { createReadStream, existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BrowserContext, Page } from "playwright-core";
-import { PATIENCE_MS } from "../patience.ts";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { launch, openPage } from "./chromium.ts";
 
 const STUDIO = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 
@@ -38,16 +38,6 @@ export async function staticHost(
   return { url: `http://127.0.0.1:${port}/some/where/${first}`, server };
 }
 
-/** A page that notes everything it complains of. */
-export async function openPage(context: BrowserContext, url: string, complaints: string[]): Promise<Page> {
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  await page.goto(url);
-  return page;
-}
-
 /** The run is made and its first state is there. */
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
@@ -71,3 +61,41 @@ export const headline = (page: Page): Promise<string> => page.getByTestId("headl
 
 export const stepOf = async (page: Page): Promise<number> =>
   Number(await page.getByTestId("cursor").getAttribute("data-step"));
+
+export interface Laboratory {
+  readonly browser: Browser;
+  /** Anew for each test. */
+  readonly context: BrowserContext;
+  readonly url: string;
+  /** Of pages, while a test runs; there may be none at its end. */
+  readonly complaints: string[];
+  /** @param place such as `#/run`, after the address of the page. */
+  open(place?: string): Promise<Page>;
+}
+
+/** For the tests of a suite: a host, a browser, and a profile for each test. */
+export function laboratoryForTests(permissions: readonly string[] = []): Laboratory {
+  const laboratory = {
+    complaints: [] as string[],
+    open: (place = "") => openPage(laboratory.context, `${laboratory.url}${place}`, laboratory.complaints),
+  } as { -readonly [K in keyof Laboratory]: Laboratory[K] };
+  let host: Server;
+  beforeAll(async () => {
+    laboratory.browser = await launch();
+    ({ server: host, url: laboratory.url } = await staticHost());
+  });
+  afterAll(async () => {
+    await laboratory.browser?.close();
+    host?.close();
+  });
+  beforeEach(async () => {
+    laboratory.complaints.length = 0;
+    laboratory.context = await laboratory.browser.newContext({ viewport: { width: 1440, height: 1000 } });
+    await laboratory.context.grantPermissions([...permissions]);
+  });
+  afterEach(async () => {
+    await laboratory.context?.close();
+    expect(laboratory.complaints).toEqual([]);
+  });
+  return laboratory;
+}

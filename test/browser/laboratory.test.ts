@@ -7,9 +7,8 @@ import type { TraceEntry } from "../../src/trace/entry.ts";
 import { actionText } from "../../src/trace/log.ts";
 import { stepsOf } from "../../src/trace/steps.ts";
 import { Coterie, until } from "../e2e/cluster-under-test.ts";
-import { noBrowser } from "./chromium.ts";
-import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { headline, openPage, ready, settled, stepOf } from "./laboratory-under-test.ts";
+import { noBrowser, openPage } from "./chromium.ts";
+import { headline, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 

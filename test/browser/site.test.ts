@@ -5,32 +5,27 @@
  */
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
-import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { launch, noBrowser } from "./chromium.ts";
-import { openPage, staticHost } from "./laboratory-under-test.ts";
+import { complaintsOfAxe, launch, noBrowser, openPage } from "./chromium.ts";
+import { staticHost } from "./laboratory-under-test.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const require = createRequire(import.meta.url);
 
 describe.skipIf(noBrowser !== null)("the documentation site in a browser", () => {
   let browser: Browser;
   let context: BrowserContext;
   let host: Server;
   let front: string;
-  let axe: string;
   const complaints: string[] = [];
   const open = (page: string): Promise<Page> => openPage(context, new URL(page, front).href, complaints);
 
   beforeAll(async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "site/build.ts"], { cwd: root });
     expect(stdout).toContain("the site is in build/site");
-    axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
     browser = await launch();
     ({ server: host, url: front } = await staticHost(`${root}build/site`, "index.html"));
   });
@@ -101,19 +96,11 @@ describe.skipIf(noBrowser !== null)("the documentation site in a browser", () =>
   ] as const;
   const cases = pages.flatMap(([path, sign]) => (["light", "dark"] as const).map((scheme) => ({ path, sign, scheme })));
 
-  async function violations(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
-      "axe.run({ iframes: false }).then(({ violations }) => violations)",
-    );
-    return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
-  }
-
   test.each(cases)("everyone can use $path in $scheme", async ({ path, sign, scheme }) => {
     const page = await open(path);
     await page.emulateMedia({ colorScheme: scheme });
     await page.waitForSelector(sign, { state: "attached" });
-    expect(await violations(page)).toEqual([]);
+    expect(await complaintsOfAxe(page, { iframes: false })).toEqual([]);
   });
 
   test.each(["light", "dark"] as const)("everyone can search in %s, and on a phone", async (scheme) => {
@@ -123,7 +110,7 @@ describe.skipIf(noBrowser !== null)("the documentation site in a browser", () =>
     await page.getByRole("button", { name: "Search" }).click();
     await page.keyboard.type("fencing token");
     await page.waitForSelector(".results mark");
-    expect(await violations(page)).toEqual([]);
+    expect(await complaintsOfAxe(page, { iframes: false })).toEqual([]);
     const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     expect(await page.evaluate<number>(overflow)).toBe(0);
   });

@@ -5,7 +5,6 @@
  *
  * @module-tag long
  */
-
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";

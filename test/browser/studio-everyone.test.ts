@@ -1,11 +1,7 @@
-/** Everyone can use the live page: on a phone, in light and dark, and with help of a screen reader. */
-
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
-import { PATIENCE_MS } from "../patience.ts";
-import { complaintsOfAxe } from "./axe.ts";
-import { launch, noBrowser } from "./chromium.ts";
+import { describe, expect, test } from "vitest";
+import type { ClusterUnderTest } from "../e2e/cluster-under-test.ts";
+import { complaintsOfAxe, noBrowser } from "./chromium.ts";
+import { StudioUnderTest } from "./studio-under-test.ts";
 
 const PHONE = { width: 390, height: 844 };
 const WIDE = { width: 1440, height: 1000 };
@@ -23,25 +19,11 @@ const SMALL_TARGETS = `[...document.querySelectorAll("button, select, input, sum
   .map(({ element, box }) => (element.getAttribute("aria-label") ?? element.textContent) + ": " + box.width + " by " + box.height)`;
 
 describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
-  let browser: Browser;
-  let page: Page;
-
-  beforeAll(async () => {
-    browser = await launch();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    await page?.close();
-    await endAll();
-  });
+  const studio = new StudioUnderTest();
 
   async function opened(viewport: typeof PHONE, ...words: string[]): Promise<ClusterUnderTest> {
-    const cluster = await ClusterUnderTest.up(...words);
-    page = await browser.newPage({ viewport });
-    page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(cluster.ready.studio as string);
-    await page.waitForSelector('[data-testid="node-1"][data-process="running"]');
-    await page.waitForSelector("canvas");
+    const cluster = await studio.open(words, viewport);
+    await studio.page.waitForSelector("canvas");
     return cluster;
   }
 
@@ -50,11 +32,11 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
     await cluster.act({ type: "kill", node: 0 });
     await cluster.act({ type: "pause", node: 1 });
     await cluster.act({ type: "cut", nodes: [2, 3] });
-    await page.waitForSelector('[data-testid="node-0"][data-process="exited"]');
-    await page.waitForSelector('[data-testid="node-1"][data-process="paused"]');
-    await page.waitForSelector('[data-cut="both"]');
-    await page.getByRole("button", { name: "Send command to node 2" }).click();
-    await page.getByRole("menuitem").first().waitFor();
+    await studio.page.waitForSelector('[data-testid="node-0"][data-process="exited"]');
+    await studio.page.waitForSelector('[data-testid="node-1"][data-process="paused"]');
+    await studio.page.waitForSelector('[data-cut="both"]');
+    await studio.page.getByRole("button", { name: "Send command to node 2" }).click();
+    await studio.page.getByRole("menuitem").first().waitFor();
   }
 
   test.each([["chang-roberts"], ["raft"]])(
@@ -62,14 +44,15 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
     { tags: ["long"] },
     async (protocol) => {
       const cluster = await opened(PHONE, "--nodes", "5", "--protocol", protocol);
-      const top = async (selector: string) => (await page.locator(selector).first().boundingBox())?.y ?? Number.NaN;
+      const top = async (selector: string) =>
+        (await studio.page.locator(selector).first().boundingBox())?.y ?? Number.NaN;
       expect(await top("canvas")).toBeLessThan(PHONE.height / 2);
       expect(await top("canvas")).toBeLessThan(await top('[data-testid="node-0"]'));
       expect(await top('[data-testid="node-4"]')).toBeLessThan(await top('[data-testid="log"]'));
 
       await disturbed(cluster);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.width);
-      expect(await page.evaluate(SMALL_TARGETS)).toEqual([]);
+      expect(await studio.page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.width);
+      expect(await studio.page.evaluate(SMALL_TARGETS)).toEqual([]);
     },
   );
 
@@ -85,8 +68,8 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
     for (const isDisturbed of [false, true]) {
       if (isDisturbed) await disturbed(cluster);
       for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect(await complaintsOfAxe(page), `${colorScheme}${isDisturbed ? ", disturbed" : ""}`).toEqual([]);
+        await studio.page.emulateMedia({ colorScheme });
+        expect(await complaintsOfAxe(studio.page), `${colorScheme}${isDisturbed ? ", disturbed" : ""}`).toEqual([]);
       }
     }
   });

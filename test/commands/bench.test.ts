@@ -4,6 +4,7 @@
  * @module-tag long
  */
 import { expect, test } from "vitest";
+import { cellsOf, timesBetter } from "../../bench/results.ts";
 import { coterie } from "../e2e/cluster-under-test.ts";
 
 interface Row {
@@ -35,6 +36,20 @@ test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "
   },
 );
 
+test("results: how many times the peer's figure ours is, more a second and fewer milliseconds alike", () => {
+  const row = { section: "writes", what: "1 in flight" };
+  expect(timesBetter({ ...row, unit: "/s", figures: { Coterie: [30], etcd: [10] } }, "etcd")).toEqual([3]);
+  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1], etcd: [2] } }, "etcd")).toEqual([2]);
+  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1] } }, "etcd")).toBeNull();
+  const writes = { ...row, unit: "ms", figures: { Coterie: [3, 1, 2], etcd: [6, 4, 200] } };
+  const survivals = { ...row, what: "lock", unit: "survived", figures: { Coterie: [1, 0, 1] } };
+  expect(cellsOf("writes", [writes, survivals])).toEqual([
+    ["writes", "Coterie", "etcd", "times"],
+    ["1 in flight, ms", "2.00 [1.00–3.00]", "6.00 [4.00–200.00]", "4.00 [2.00–100.00]"],
+    ["lock, survived", "2 of 3", "–", "–"],
+  ]);
+});
+
 test("coterie bench lists what there is, and refuses what there is not", async () => {
   const { code, stdout } = await coterie("bench");
   expect(code).toBe(0);
@@ -42,6 +57,6 @@ test("coterie bench lists what there is, and refuses what there is not", async (
   const unknown = await coterie("bench", "everything");
   expect(unknown).toMatchObject({ code: 2, stdout: "" });
   expect(unknown.stderr).toBe(
-    'coterie: expected the benchmark to be one of check, sim, campaign, host, wire, journal, table, multicast, services, cluster, agreement, ack-implosion, duel, studio, super-peers, partial-connectivity, busy, election-timeouts, got "everything"\n',
+    'coterie: expected the benchmark to be one of check, sim, campaign, host, wire, journal, table, multicast, services, cluster, agreement, studio, super-peers, got "everything"\n',
   );
 });

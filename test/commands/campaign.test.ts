@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
-import type { Hands } from "../../src/cli/campaign-threads.ts";
+import type { Hands } from "../../src/cli/experiments/campaign-jobs.ts";
 import { Coterie, endAll, until } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 
@@ -54,7 +54,6 @@ test("what fails is named, kept, and found again by the command that is printed"
   expect(summaryIn(again.stdout)).toMatchObject({ runs: 1, experiments: [{ failures: [{ seeds: [Number(seed)] }] }] });
   const trace = await coterie("trace", join(out, "walks-1.jsonl"), "--check");
   expect(trace.stdout).toContain("E1 safety");
-  expect(readFileSync(join(out, "report.html"), "utf8")).toContain("<svg");
 });
 
 test("what was done before is not done again, and that is said", async () => {
@@ -66,11 +65,12 @@ test("what was done before is not done again, and that is said", async () => {
 });
 
 test("a thread that dies fails its job, and the next job has another", async () => {
-  const { Threads } = (await import(new URL("../../dist/cli/campaign-threads.js", import.meta.url).href)) as {
-    Threads: new (source: object, count: number) => Hands;
+  const { Threads } = (await import(new URL("../../dist/cli/experiments/threads.js", import.meta.url).href)) as {
+    Threads: new (kind: string, count: number, of: object) => Hands;
   };
-  const threads = new Threads({ file: "none.json", text: "which no thread can read", scenarios: {} }, 1);
-  for (const chunk of [0, 1, 2]) await expect(threads.chunk({ experiment: 0, chunk })).rejects.toThrow();
+  const source = { file: "none.json", text: "which no thread can read", scenarios: {} };
+  const threads = new Threads("campaign", 1, { source });
+  for (const chunk of [0, 1, 2]) await expect(threads.ask({ chunk: { experiment: 0, chunk } })).rejects.toThrow();
   await threads.close();
 });
 
@@ -118,12 +118,9 @@ test("Ctrl-C is answered at once, while a job is still at work", async () => {
   expect(stderr).toContain("stopped after 0 of 1 jobs");
 });
 
-test("a file that is wrong is refused, and so is a queue that is none", async () => {
+test("a file that is wrong is refused", async () => {
   const wrong = await coterie("campaign", fileOf({ name: "c", seeds: { count: 1 }, experiments: [{ name: "e" }] }));
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain("one of simulate, walk, scenario, soak");
   expect((await coterie("campaign", join(folder, "none.json"))).stderr).toContain("a readable file");
-  const queue = await coterie("campaign", fileOf(mixed), "--redis", "nats://x");
-  expect(queue.stderr).toContain("expected --redis to be such as redis://127.0.0.1:6379");
-  expect(queue.code).toBe(2);
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/command-line.ts";
 import { coterie } from "./run-here.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

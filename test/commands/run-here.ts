@@ -1,6 +1,6 @@
 /** The command line in this process: what a command prints and how it ends, without a process for each. */
 import { runCommand } from "../../src/cli/command-line.ts";
-import type { Output } from "../../src/cli/invocation.ts";
+import type { Output } from "../../src/cli/output.ts";
 
 interface Ended {
   readonly code: number;

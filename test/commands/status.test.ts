@@ -1,5 +1,4 @@
 /** `coterie status`: how it ends. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { textOf } from "../../src/cli/report.ts";
-import { servicesStatusReport } from "../../src/cli/status-report.ts";
+import { servicesStatusReport } from "../../src/cli/cluster/status.ts";
+import { textOf } from "../../src/cli/output.ts";
 import { join } from "../../src/index.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { coterie } from "./run-here.ts";

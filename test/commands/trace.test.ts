@@ -33,7 +33,6 @@ test("stories, pictures, figures, and the words of other tools", async () => {
     ["--log", /^ +0\.0 {2}node 0 {2}starts\n/],
     ["--svg", /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .*<\/svg>\n$/s],
     ["--shiviz", /^\(\?<event>\.\*\)\\n\(\?<host>\\S\*\) \(\?<clock>\{\.\*\}\)\n\n/],
-    ["--mermaid", /^---\ntitle: "bully"\n---\nsequenceDiagram\n {2}participant n0 as node 0\n/],
     ["--stats", /\nmessages: 15 sent, 12 received, 3 lost \(3 crashed\)/],
   ];
   await Promise.all(forms.map(async ([form, expected]) => expect(await trace(form)).toMatch(expected)));
@@ -67,7 +66,7 @@ test("--stats --json counts what the simulator counted", async () => {
 test("--clocks adds a vector clock to each line", async () => {
   expect(await trace("--log", "--clocks")).toMatch(/node 4 {2}receives command call {2}\[0 0 0 0 2 0 0 0\]\n/);
   expect(await trace("--clocks")).toContain("[0 0 0 0 2 2 0 0] election from 4;");
-  const { code, stderr } = await coterie("trace", file, "--mermaid", "--clocks");
+  const { code, stderr } = await coterie("trace", file, "--shiviz", "--clocks");
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expected --clocks with --svg") });
 });
 
@@ -119,14 +118,11 @@ test("words that make no sense are refused", async () => {
   const refusals: readonly (readonly [string, string])[] = [
     ["--svg --png", "expected --svg or --png, got both"],
     ["--stats --until 500", "expected --stats to be absent beside --until: it follows the whole run"],
-    ["--check --from 3", "expected --from to be absent beside --check: it follows the whole run"],
     ["--check --until 500 --hide beat", "expected --hide to be absent beside --check: it follows the whole run"],
-    ["--json --svg", "expected --json or --svg, got both"],
     ["--width 900", "expected --width with --svg or --png"],
     ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],
     ["--from 9 --to 3", "expected --to to be at least --from, 9, got 3"],
     ["--nodes 1;2", 'expected --nodes to be a list such as 0,2,5, got "1;2"'],
-    ["--nodes 12", "expected the node to be one of 0, 1, 2, 3, 4, 5, 6, 7, got 12"],
   ];
   await Promise.all(
     refusals.map(async ([words, sentence]) => {

@@ -79,11 +79,8 @@ describe("a proof", () => {
   const file = JSON.parse(right) as Record<string, unknown>;
   test.each<[string, string, string]>([
     ["no JSON", "{", "expected JSON"],
-    ["no object", "[]", "expected the proof to be an object, got []"],
     ["another format", JSON.stringify({ ...file, format: "x" }), 'expected format to be "coterie proof of cheating"'],
-    ["another version", JSON.stringify({ ...file, version: 2 }), "expected version to be 1, got 2"],
     ["no proof", JSON.stringify({ ...file, proof: { type: "hearsay" } }), "expected proof.type to be one of"],
-    ["a name too long", JSON.stringify({ ...file, game: "x".repeat(101) }), "text of at most 100 bytes"],
     ["no keys", JSON.stringify({ ...file, keys: { a: 1 } }), "expected keys to be an object with the key of each"],
     [
       "a key that is none",

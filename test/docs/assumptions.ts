@@ -13,9 +13,9 @@ import { slotsOf } from "../../src/core/journal-slots.ts";
 import type { Property, Vocabulary } from "../../src/core/protocol.ts";
 import { type CheckRequest, requestFrom } from "../../src/experiment/check-request.ts";
 import type { Experiment } from "../../src/experiment/experiment.ts";
-import { flagOf } from "../../src/experiment/options.ts";
 import { parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
 import { simulate } from "../../src/experiment/simulate.ts";
+import { flagOf } from "../../src/experiment/written-values.ts";
 import { type AnyProtocol, protocolNamed } from "../../src/protocols/index.ts";
 
 /** The bounds of a search: it explores every run in so many states, then runs random ones, and seeds in virtual time. */

@@ -1,7 +1,7 @@
 /** The commands in the docs are ones that there are: each is parsed by what the command line declares, and not carried out. */
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/command-line.ts";
 import { blocks } from "./markdown.ts";
 
 interface Line {
@@ -40,7 +40,7 @@ async function dryRun(words: readonly string[]): Promise<void> {
   const root = new Command("coterie").enablePositionalOptions();
   const command = root.command(name);
   const output = { write: () => {} };
-  (await listed.load()).declare(command, { words, stdout: output, stderr: output, usesThreads: false });
+  (await listed.load())(command, { words, stdout: output, stderr: output, usesThreads: false });
   for (const each of [root, command, ...command.commands])
     each.exitOverride().configureOutput({ writeErr: () => {}, writeOut: () => {} });
   for (const each of [command, ...command.commands]) if (each.commands.length === 0) each.action(() => {});

@@ -1,6 +1,7 @@
 /** The book's tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
+
+import { type Cost, type Figure, measured, span } from "../../bench/table/cost.ts";
 import { electionCosts } from "../../bench/table/election.ts";
-import { type Cost, type Figure, measured } from "../../bench/table/figure.ts";
 import { mutexCosts } from "../../bench/table/mutex.ts";
 import { explore } from "../../src/check/explore.ts";
 import { isReached, type Reach } from "../../src/check/reach.ts";
@@ -14,8 +15,6 @@ const NODES = 13;
 const MAX_STATES = 100_000;
 
 const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
-const span = ([least, most]: readonly [number, number]): string =>
-  least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
 
 const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>

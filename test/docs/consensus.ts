@@ -1,29 +1,11 @@
 /** docs/consensus.md and its pages: agreements under crashes beside each other, every number from a run. */
-import {
-  broadcastMs,
-  compared,
-  line,
-  nameOf,
-  published,
-  readings,
-  scales,
-  spreads,
-} from "../../bench/election-timeouts/figures.ts";
-import { DELAY_MS } from "../../bench/election-timeouts/trial.ts";
-import {
-  breakages,
-  FOR_MS,
-  measured as measuredWithout,
-  SEEDS,
-  settings,
-} from "../../bench/partial-connectivity/figures.ts";
 import { type Agreement, agreements, costsOf } from "../../bench/table/consensus.ts";
-import { measured } from "../../bench/table/figure.ts";
+import { measured } from "../../bench/table/cost.ts";
 import { roundsCosts } from "../../bench/table/rounds.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
+import { DELAY_MS, figure16, published, TRIALS } from "./election-timeouts.ts";
 
 const NODES = 5;
-const TRIALS = 1_000;
 
 /** When to use which: the one thing here that no run says. */
 const uses: Readonly<Record<string, string>> = {
@@ -107,7 +89,7 @@ function consensusPage(): string {
 All journal what they promise, and survive any crashes with recovery, delay, loss, duplication, reordering and partition: safety rests on no clock, but for reads by lease where they are asked for. They differ in what an agreement costs and in what has to work for it to come.
 What a log must offer: [families/consensus.md](families/consensus.md#replicated-logs). \`npm run pages -- consensus\` writes this page anew.
 
-When the leader crashes or links break: [how long nobody leads](consensus/outages.md). Random faults, by the thousand: [how the logs were tested](consensus/tested.md).
+When the leader crashes or links break: [outages](consensus/outages.md). Random faults, by the thousand: [how the logs were tested](consensus/tested.md).
 
 | | use it for | liveness needs |
 | --- | --- | --- |
@@ -130,40 +112,29 @@ ${inRounds()}`;
 
 function outagesPage(): string {
   const [least, most] = DELAY_MS;
-  return `# How long nobody leads, and links that break in part
+  return `# Outages: time without a leader, and links that break in part
 
 Part of [agreement under crashes](../consensus.md).
 
-## How long nobody leads
+## Time without a leader
 
-The Raft paper's figure 16 in the simulator: five servers, the leader crashes at some time between two heartbeats, the others have logs of different lengths. ${TRIALS} trials a line (100 where nothing is random); messages take ${least} to ${most} ms.
+The Raft paper's figure 16 in the simulator: five servers, the leader crashes at some time between two heartbeats, the others have logs of different lengths. ${TRIALS} trials for each row (100 where nothing is random). Messages take ${least} to ${most} ms.
 
-![Time without a leader](../images/election-timeouts.svg)
-
-| election time-outs | median, ms | mean, ms | worst, ms | the paper |
+| election timeouts | median, ms | mean, ms | worst, ms | the paper |
 | --- | --- | --- | --- | --- |
-${downtimeRows().join("\n")}
+${figure16().map(downtimeRow).join("\n")}
 
-Some randomness is what matters: with 5 ms a run of split votes ends soon, with 50 ms there is hardly one. In the paper 150–150 ms consistently took longer than 10 s; here delays are more random than there, and end some splits. \`coterie bench election-timeouts\` measures it.
+Some randomness is necessary: with 5 ms a series of split votes ends soon, and with 50 ms there is hardly one. In the paper 150–150 ms consistently took longer than 10 s. Here message delays are more random, and end some splits.
 
-The delay of messages is fitted, not known. The paper names "a broadcast time of roughly 15 ms", which by its §5.6 is the mean time to send to all servers and have their answers, and says nothing of how it is spread. Read so, it gives the median within 15 %, but the shortest time-outs take half as long again as there; with the same time for every message all takes longer. The range that fits all four figures within 15 % has a shorter broadcast:
-
-| a message takes | broadcast, ms | ${published.map(({ timeouts, what, ms }) => `${timeouts}: ${what}, paper ${ms}`).join(" | ")} |
-| --- | --- |${published.map(() => " --- |").join("")}
-${readings.map(readingRow).join("\n")}
+The message delay is fitted, not known. The paper names "a broadcast time of roughly 15 ms", the mean time to send to all servers and receive their answers (§5.6), but not its distribution. If every round trip takes 15 ms, all rows take longer than in the paper. The range above fits all four published figures within 15 %, with a broadcast time of 9.4 ms.
 
 ## Links that break in part
 
-Some links are down for good, and every node can reach some others: \`coterie bench partial-connectivity\`. The names are those of Ng, Haridi & Carbone, "Omni-Paxos", EuroSys 2023. ${SEEDS} runs of each, ${FOR_MS / 1_000} s from when the links break, messages of 1 to 5 ms and commands at all nodes all the time.
-The time is the longest in which nothing was decided, – if nothing ever was again.
+Some links are down, and every node can reach some others. The names are from Ng, Haridi & Carbone, "Omni-Paxos", EuroSys 2023. [Tests](../../src/protocols/consensus/raft/partial-connectivity.test.ts) measure how long Raft commits nothing, and the scenarios show it.
 
-- **Quorum loss**: of five nodes one has links to all, the leader to that one alone. A leader that asks whether a quorum hears it steps down, and the one that all hear is elected. Without check-quorum, but with pre-vote, that node hears from its leader and helps nobody, for ever; without both, higher terms unseat the leader.
-- **Constrained election**: the same, but the leader has no link at all and the one that all hear lacks an entry. Raft elects nobody: the log of the only node that could have a majority is older, and nobody else can have one. In Multi-Paxos that node learns what it lacks from the promises.
-- **Chained**: of three nodes the leader has lost its link to one. Both leave the leader alone; Raft without pre-vote and check-quorum changes its leader for nothing, until the one in the middle leads.
-
-| | | decides again | longest, median, ms | longest, worst, ms | new leaders |
-| --- | --- | --- | --- | --- | --- |
-${breakages.flatMap((breakage) => settings.map((setting) => brokenRow(setting, breakage))).join("\n")}
+- **Quorum loss**: of five nodes one has links to all, the leader to that one alone. With check-quorum the leader steps down, and the node that all reach is elected ([scenario](../../scenarios/raft-quorum-loss.yaml)). Without check-quorum, but with pre-vote, that node keeps following its leader, and nothing is committed again ([scenario](../../scenarios/raft-quorum-loss-unchecked.yaml)).
+- **Constrained election**: the same, but the leader has no link at all and the node that all reach lacks an entry. Raft elects no leader until links are mended: a leader needs both the newest log and a majority ([scenario](../../scenarios/raft-constrained-election.yaml)). In Multi-Paxos that node learns the missing entry from the promises, and leads ([scenario](../../scenarios/multi-paxos-constrained-election.yaml)).
+- **Chained**: of three nodes the leader has lost its link to one. Both leave the leader alone. Without pre-vote and check-quorum the ends of the chain depose each other until the node in the middle leads ([scenario](../../scenarios/raft-chained.yaml)).
 `;
 }
 
@@ -197,28 +168,8 @@ function roundsRow(cost: (typeof roundsCosts)[number]): string {
   return `| ${[name, use, cost.formula, ...counts].join(" | ")} |`;
 }
 
-function downtimeRows(): string[] {
-  const all = [...scales.slice(0, -1), ...spreads];
-  return all.map((timeouts) => {
-    const found = line(timeouts, TRIALS);
-    const name = nameOf(timeouts);
-    const said = published.filter((each) => each.timeouts === name).map(({ what, ms }) => `${what} ${ms}`);
-    const cells = [found.median, found.mean, found.worst].map((ms) => ms.toFixed(0));
-    return `| ${[name, ...cells, said.join(", ")].join(" | ")} |`;
-  });
-}
-
-function readingRow({ name, delayMs }: (typeof readings)[number]): string {
-  const cells = compared(delayMs, TRIALS).map(({ ms, published: said }) => {
-    const off = Math.round((100 * (ms - said)) / said);
-    return `${ms.toFixed(0)}: ${off < 0 ? "−" : "+"}${Math.abs(off)} %`;
-  });
-  return `| ${[name, broadcastMs(delayMs).toFixed(1), ...cells].join(" | ")} |`;
-}
-
-function brokenRow(setting: (typeof settings)[number], breakage: (typeof breakages)[number]): string {
-  const { recovered, seeds, medianMs, worstMs, leaders } = measuredWithout(setting, breakage);
-  const written = (ms: number | null): string => (ms === null ? "–" : ms.toFixed(0));
-  const cells = [breakage.name, setting.name, `${recovered} of ${seeds}`, written(medianMs), written(worstMs), leaders];
-  return `| ${cells.join(" | ")} |`;
+function downtimeRow({ timeouts, median, mean, worst }: ReturnType<typeof figure16>[number]): string {
+  const inPaper = published.filter((each) => each.timeouts === timeouts).map(({ what, ms }) => `${what} ${ms}`);
+  const cells = [median, mean, worst].map((ms) => ms.toFixed(0));
+  return `| ${[timeouts, ...cells, inPaper.join(", ")].join(" | ")} |`;
 }

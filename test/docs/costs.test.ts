@@ -8,8 +8,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { type Cost, measured, span } from "../../bench/table/cost.ts";
 import { electionCosts } from "../../bench/table/election.ts";
-import { type Cost, measured } from "../../bench/table/figure.ts";
 import { multicastCosts } from "../../bench/table/multicast.ts";
 import { mutexCosts } from "../../bench/table/mutex.ts";
 
@@ -19,10 +19,6 @@ const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
 const BEGIN = "<!-- measured -->\n";
 const END = "<!-- end -->\n";
-
-const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
-const span = ([least, most]: readonly [number, number]): string =>
-  least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
 
 const costs = [...mutexCosts, ...electionCosts, ...multicastCosts];
 const baseOf = ({ protocol }: Cost): string => protocol.split(",")[0] as string;

@@ -1,5 +1,4 @@
 /** The examples of the docs are run as they stand, against the built package, under its own name. */
-
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

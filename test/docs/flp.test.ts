@@ -1,13 +1,11 @@
 /** docs/images/flp.svg is the counterexample that the checker finds today; `npm run pages -- flp` draws it anew. */
-
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { requestFrom } from "../../src/experiment/check-request.ts";
 import { counterexampleTrace } from "../../src/experiment/exploration-report.ts";
-import { answerTo } from "../../src/experiment/explore.ts";
-import { sharedRuns } from "../../src/experiment/shared-runs.ts";
-import { drawnAs } from "../../src/protocols/drawn-as.ts";
+import { answerTo, sharedRuns } from "../../src/experiment/explore.ts";
+import { drawnAs } from "../../src/protocols/message-inks.ts";
 import { excerptOf } from "../../src/trace/excerpt.ts";
 import type { Trace } from "../../src/trace/file.ts";
 import { drawSvg } from "../../src/trace/picture/svg.ts";

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { families } from "../../src/cli/skeleton.ts";
+import { families } from "../../src/cli/new-algorithm.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 
@@ -47,7 +47,7 @@ test("README.md lists every algorithm of the registry, by family", () => {
 });
 
 test("docs/tours.md lists every tour of the laboratory, with what its runs are of", () => {
-  const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts/en.json`, "utf8"));
+  const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts.json`, "utf8"));
   const protocolOf = (scenario: string): string =>
     /^protocol: *(\S+)/m.exec(readFileSync(`${root}scenarios/${scenario}.yaml`, "utf8"))?.[1] ?? "";
   const rows = tours.map(({ name, runs }) => {

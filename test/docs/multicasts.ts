@@ -1,6 +1,5 @@
 /** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
-
-import { type Cost, type Figure, measured } from "../../bench/table/figure.ts";
+import { type Cost, type Figure, measured } from "../../bench/table/cost.ts";
 import { multicastCosts } from "../../bench/table/multicast.ts";
 import { type ExploreOptions, explore } from "../../src/check/explore.ts";
 import { isReached } from "../../src/check/reach.ts";
@@ -16,7 +15,7 @@ import {
   protocolNames,
   totalOrder,
 } from "../../src/protocols/index.ts";
-import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/vocabulary.ts";
 
 interface Row {
   readonly name: string;

@@ -1,10 +1,10 @@
 /** One scenario under several orders of delivery, side by side in one picture: a panel for each, with a common axis of time. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Scenario } from "../../src/experiment/scenario/index.ts";
+import { textWidth } from "../../src/trace/picture/boxes.ts";
 import { darkStyle } from "../../src/trace/picture/dark.ts";
 import { markPaths } from "../../src/trace/picture/marks.ts";
 import { escaped, round } from "../../src/trace/picture/svg-shapes.ts";
-import { textWidth } from "../../src/trace/picture/text-width.ts";
 import { type Delivery, type Inversion, type Order, type OrderRun, orderRuns } from "./order-runs.ts";
 
 const COLUMNS = 2;

@@ -2,7 +2,7 @@
 import type { NodeId } from "../../src/core/protocol.ts";
 import { asVariant, runScenario, type Scenario } from "../../src/experiment/scenario/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import { deliveredId, nameOf } from "../../src/trace/naming.ts";
+import { deliveredId, nameOf } from "../../src/trace/log.ts";
 import { stepsOf } from "../../src/trace/steps.ts";
 
 export interface OrderRun {

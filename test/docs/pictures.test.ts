@@ -2,19 +2,17 @@
  * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
  * today. `npm run pages -- pictures` draws them anew.
  */
-
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { cast, labelled, parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
-import { drawnAs } from "../../src/protocols/drawn-as.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { vectorClocks } from "../../src/trace/causality.ts";
-import type { TraceEntry } from "../../src/trace/entry.ts";
+import { drawnAs } from "../../src/protocols/message-inks.ts";
+import type { TraceEntry, TraceHeader } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
-import type { TraceHeader } from "../../src/trace/header.ts";
 import { drawSvg } from "../../src/trace/picture/svg.ts";
+import { vectorClocks } from "../../src/trace/steps.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const pages = "docs/protocols";

@@ -2,7 +2,6 @@
  * The pictures of pages in README and docs: the laboratory, one protocol of each family, wide and on a phone, light and dark;
  * and the live page of two real clusters. `npm run screenshots` takes them anew; with names, those.
  */
-
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { counterexample, explore } from "../../src/check/index.ts";
 import { assemble, type Context, InvariantViolation, natural, type Protocol } from "../../src/core/index.ts";
 import { basicMulticast } from "../../src/protocols/multicast/basic-multicast.ts";
-import { over } from "../../src/protocols/multicast/parts/over.ts";
+import { over } from "../../src/protocols/multicast/parts/layers.ts";
 import { simulation, type TraceEntry } from "../../src/sim/index.ts";
 import { replay } from "../../src/trace/replay.ts";
 import { type Counter, forwardedCounter } from "./forwarded-counter.ts";

@@ -6,9 +6,9 @@
  */
 import { expect, test } from "vitest";
 import { etcdMissing } from "../../bench/cluster/etcd.ts";
-import { type Row, shown, timesBetter } from "../../bench/cluster/figures.ts";
 import { redisVersion } from "../../bench/cluster/redis.ts";
 import { isZookeeperInstalled } from "../../bench/cluster/zookeeper.ts";
+import type { Row } from "../../bench/results.ts";
 import { coterie } from "./cluster-under-test.ts";
 
 interface Measured {
@@ -58,21 +58,6 @@ test("coterie bench cluster --api etcd: both through etcd's API, by one client",
   const sections = new Set(measured.rows.map(({ section }) => section));
   expect([...sections]).toEqual(["writes", "reads", "serializable-reads", "locks", "session-locks", "watches"]);
   isMeasured(measured, () => true);
-});
-
-test("for people: how many times the peer's figure ours is, more a second and fewer milliseconds alike", () => {
-  const row = { section: "writes", what: "1 in flight" };
-  expect(timesBetter({ ...row, unit: "/s", figures: { Coterie: [30], etcd: [10] } }, "etcd")).toBe(3);
-  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1], etcd: [2] } }, "etcd")).toBe(2);
-  expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1] } }, "etcd")).toBeNull();
-  expect(shown({ ...row, unit: "ms", figures: { Coterie: [3, 1, 2], etcd: [4] } }, ["etcd", "Redis"])).toEqual([
-    "1 in flight, ms",
-    "2.00 [1.00–3.00]",
-    "4.00 [4.00–4.00]",
-    "2.00",
-    "–",
-    "–",
-  ]);
 });
 
 test.each([

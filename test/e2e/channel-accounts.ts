@@ -2,14 +2,15 @@
  * Whether what members have said of a channel is what it promises: in which view each message was delivered, to whom, and in
  * which order. Payloads are to be `BURST of SENDER NUMBER`, the bursts of a sender and the numbers in each counting up.
  */
+
+import type { Order } from "../../src/cluster/services/channel-api.ts";
+import type { NodeId } from "../../src/core/protocol.ts";
 import {
   type GroupEntry,
   type Sending,
   virtualSynchrony,
   withCountedViews,
-} from "../../src/check/virtual-synchrony.ts";
-import type { Order } from "../../src/cluster/services/channel-api.ts";
-import type { NodeId } from "../../src/core/protocol.ts";
+} from "../../src/history/virtual-synchrony.ts";
 import type { Report } from "./channel-process.ts";
 
 /** One run of one member, and all that it has said of one channel. */

@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WebSocket } from "ws";
 import { connect } from "../../src/client/node.ts";
 import { type JoinOptions, join, type Member } from "../../src/index.ts";
 import { freePorts } from "../network/free-ports.ts";
@@ -195,10 +194,6 @@ describe("roles", () => {
       body: { error: "expected the role admin for this, got write" },
     });
     expect((await ask("/v1/snapshot", as("w"), base)).status).toBe(403);
-    expect(await askedByWebSocket(base, "w", { type: "snapshot" })).toMatchObject({
-      type: "refused",
-      code: "forbidden",
-    });
 
     await expect(connect({ endpoints: [base] })).rejects.toMatchObject({ code: "forbidden" });
     const reader = await connect({ endpoints: [base], token: "r" });
@@ -256,21 +251,4 @@ async function saidBy(command: string): Promise<string> {
     if ((text.match(/^data: .*\nid: .*\n/gm) ?? []).length >= 3) child.kill();
   }
   return text;
-}
-
-/** What a query is answered with. */
-function askedByWebSocket(base: string, token: string, query: object): Promise<unknown> {
-  const socket = new WebSocket(`${base.replace("http", "ws")}/v1/client`);
-  const say = (word: object): void => socket.send(JSON.stringify(word));
-  socket.addEventListener("open", () => say({ type: "hello", version: 1, client: null, token }));
-  return new Promise((resolve, reject) => {
-    socket.addEventListener("close", () => reject(new Error("closed")));
-    socket.addEventListener("message", ({ data }) => {
-      const word = JSON.parse(data as string) as { type: string; id?: number };
-      if (word.type === "welcome") say({ type: "query", id: 1, query });
-      if (word.id !== 1) return;
-      resolve(word);
-      socket.close();
-    });
-  });
 }

@@ -1,5 +1,4 @@
 /** Real processes for the end-to-end tests: the built command line, and a cluster started with it. */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";

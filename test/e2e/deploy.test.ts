@@ -2,7 +2,6 @@
  * The files of examples/deploy: what Compose would run is run, in network namespaces with names of their own that come late;
  * of the manifest for Kubernetes, what members rest on. Needs Linux and root for the former.
  */
-
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

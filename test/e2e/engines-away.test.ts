@@ -1,5 +1,4 @@
 /** Where no engine answers, `join()` says what the engine's client found, and nothing of it keeps the process alive. */
-
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";

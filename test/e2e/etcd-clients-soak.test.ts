@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { goMissing } from "../../bench/cluster/go-program.ts";
+import { goMissing } from "../../bench/cluster/etcd.ts";
 import { random } from "../../src/core/random.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { type Coterie, endAll, until } from "./cluster-under-test.ts";

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { buildGo } from "../../bench/cluster/go-program.ts";
+import { buildGo } from "../../bench/cluster/etcd.ts";
 import { until } from "./cluster-under-test.ts";
 
 const SOURCE = fileURLToPath(new URL("./etcd-clients/main.go", import.meta.url));

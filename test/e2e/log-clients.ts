@@ -1,7 +1,7 @@
 /** Clients of a replicated log on real processes: each asks one member after another over HTTP, and what they see is a history. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { History, Operation } from "../../src/check/linearizability/index.ts";
 import type { Random } from "../../src/core/random.ts";
+import type { History, Operation } from "../../src/history/index.ts";
 import { until } from "./cluster-under-test.ts";
 import type { MembersUnderTest } from "./members-under-test.ts";
 

@@ -5,11 +5,10 @@
  *
  * @module-tag long
  */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { checkLinearizability, drawText, type Report } from "../../src/check/linearizability/index.ts";
 import { type Random, random } from "../../src/core/random.ts";
+import { checkLinearizability, drawText, type Report } from "../../src/history/index.ts";
 import { machineModel } from "../protocols/logs/machine-model.ts";
 import { type Coterie, endAll, until } from "./cluster-under-test.ts";
 import { LogClients } from "./log-clients.ts";

@@ -9,9 +9,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { checkLinearizability, drawText } from "../../src/check/linearizability/index.ts";
 import { random } from "../../src/core/random.ts";
 import { unwrapped } from "../../src/core/wrapping.ts";
+import { checkLinearizability, drawText } from "../../src/history/index.ts";
 import type { BehaviourName } from "../../src/protocols/byzantine.ts";
 import type { NodeStatus } from "../../src/runtime/admin-pages.ts";
 import { machineModel } from "../protocols/logs/machine-model.ts";

@@ -1,5 +1,4 @@
 /** Members under random deeds: who runs, what is cut, and what has to hold after each. */
-
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

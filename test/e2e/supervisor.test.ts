@@ -1,5 +1,4 @@
 /** The supervisor: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
-
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

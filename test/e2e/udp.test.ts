@@ -3,7 +3,6 @@
  * and overtaken, and between network namespaces. COTERIE_SOAK=200 makes it a million: so many messages in all, and a
  * pause of ten seconds.
  */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -3,8 +3,8 @@
  * members: what they see of keys is a history, and the rest is looked at as it comes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { History, Operation, Value } from "../../src/check/linearizability/index.ts";
 import type { Random } from "../../src/core/random.ts";
+import type { History, Operation, Value } from "../../src/history/index.ts";
 import { type Change, type Client, CoordinationError, connect } from "../../src/index.ts";
 import { ExclusiveUse } from "../testing/exclusive-use.ts";
 import { until } from "./cluster-under-test.ts";

@@ -1,5 +1,4 @@
 /** What keeps this process busy with the network: to be equal before and after what a test opened. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { PATIENCE_MS } from "../patience.ts";

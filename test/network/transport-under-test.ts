@@ -1,5 +1,4 @@
 /** A TCP transport whose messages are numbers, with everything that it says written down. */
-
 import type { NodeId } from "../../src/core/protocol.ts";
 import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";

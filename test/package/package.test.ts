@@ -1,5 +1,4 @@
 /** What users get: the packed tarball, installed into an empty folder with nothing of this repository around it. */
-
 import { execFile, spawn } from "node:child_process";
 import {
   copyFileSync,

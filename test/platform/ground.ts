@@ -1,5 +1,4 @@
 /** Where the same tests run on the real platform and on the simulated one. */
-
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

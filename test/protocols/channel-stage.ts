@@ -1,11 +1,12 @@
 /** A channel of `join()` in the simulator: a stack of multicasts in views that the log agrees on, and what may happen to it. */
+
+import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import {
   type GroupEntry,
   type GroupViolation,
   virtualSynchrony as virtualSynchronyOf,
   withCountedViews,
-} from "../../src/check/virtual-synchrony.ts";
-import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+} from "../../src/history/virtual-synchrony.ts";
 import { channelSystem, type Order } from "../../src/protocols/multicast/family/channels.ts";
 import {
   fifoOrder,

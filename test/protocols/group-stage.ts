@@ -1,10 +1,10 @@
 /** A group in the simulator whose members fail, and what each of their lives has recorded. */
-import type { GroupEntry, GroupRecord } from "../../src/check/virtual-synchrony.ts";
+
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { GroupEntry, GroupRecord } from "../../src/history/virtual-synchrony.ts";
 import { type MonitoredMulticast, monitoredMulticast } from "../../src/protocols/multicast/family/systems.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-
 import { linked } from "./reliable-links.ts";
 
 type Watched<M extends Vocabulary> = MonitoredMulticast<M>;

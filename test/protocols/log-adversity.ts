@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import type { ReplicatedLog } from "../../src/protocols/consensus/family/replicated-log.ts";
+import { type ReplicatedLog, snapshotOf } from "../../src/protocols/consensus/family/replicated-log.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 
 type Log = Vocabulary & {
@@ -197,7 +197,7 @@ function commandOf({ sim, decidedAt }: Staged, each: Asked): Log["command"] {
       };
     case "compact": {
       const index = decidedAt(sim.world.state(each.node) as never);
-      return { type: "compact", index, snapshot: `all up to ${index} 🦊` };
+      return { type: "compact", index, snapshot: snapshotOf(`all up to ${index} 🦊`, 5) };
     }
     case "read":
       return { type: "read", read: nextSequence(sim) };
@@ -226,7 +226,7 @@ function expectRestored({ sim, decidedAt }: Staged, durable: (state: never) => u
   for (const each of all)
     for (const isCompacted of [false, true]) {
       const index = decidedAt(sim.world.state(each) as never);
-      if (isCompacted) sim.command(each, { type: "compact", index, snapshot: `all up to ${index}` });
+      if (isCompacted) sim.command(each, { type: "compact", index, snapshot: snapshotOf(`all up to ${index}`) });
       sim.run(sim.now + 20);
       const before = known(each);
       sim.crash(each, { journal: "synced" });

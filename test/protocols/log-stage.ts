@@ -1,13 +1,13 @@
 /** A group whose messages go through a log, in the simulator, with a workload at every node, and what may happen to it. */
 import fc from "fast-check";
+import type { Assembly } from "../../src/core/assemble.ts";
+import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import {
   type GroupEntry,
   type GroupViolation,
   virtualSynchrony as virtualSynchronyOf,
   withCountedViews,
-} from "../../src/check/virtual-synchrony.ts";
-import type { Assembly } from "../../src/core/assemble.ts";
-import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+} from "../../src/history/virtual-synchrony.ts";
 import { happenedBeforeOrder, totalOrder, virtualSynchrony } from "../../src/protocols/multicast/family/properties.ts";
 import { multicastModel } from "../../src/protocols/multicast/family/systems.ts";
 import type { MulticastWorkload } from "../../src/protocols/multicast/family/workload.ts";

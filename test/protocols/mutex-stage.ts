@@ -1,5 +1,6 @@
 /** What tests of mutual exclusion share: nodes with workloads, when each of them asked and entered, and explorations. */
-
+import fc from "fast-check";
+import { expect } from "vitest";
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
@@ -16,20 +17,27 @@ export const use = (entries: number) => ({ type: "workload" as const, body: { ty
 
 export interface Stage<M extends Mutex> {
   readonly sim: Simulation<MutexWithWorkload<M>>;
+  readonly entries: readonly TraceEntry<MutexWithWorkload<M>>[];
   story(): string;
   /** Who did so, in the order of time. */
   moments(what: "needed" | "entered" | "exited"): { node: NodeId; at: number }[];
+}
+
+interface StageOptions {
+  readonly delayMs?: number | readonly [number, number];
+  readonly seed?: number;
+  readonly stayMs?: number;
 }
 
 /** Nodes that have been running idly, each with a workload. */
 export function stage<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: readonly NodeId[],
-  { delayMs = MESSAGE_MS, seed = 1 }: { delayMs?: number | readonly [number, number]; seed?: number } = {},
+  { delayMs = MESSAGE_MS, seed = 1, stayMs = STAY_MS }: StageOptions = {},
 ): Stage<M> {
-  const entries: TraceEntry[] = [];
+  const entries: TraceEntry<MutexWithWorkload<M>>[] = [];
   const sim = simulation<MutexWithWorkload<M>>({
-    protocol: mutexWithWorkload(() => mutex, { workload: { stayMs: STAY_MS } }),
+    protocol: mutexWithWorkload(() => mutex, { workload: { stayMs } }),
     nodes,
     seed,
     delayMs,
@@ -39,13 +47,44 @@ export function stage<M extends Mutex>(
   entries.length = 0;
   return {
     sim,
-    story: () => entries.map((entry) => `${logLine(entry)}\n`).join(""),
+    entries,
+    story: () => entries.map((entry) => `${logLine(entry as TraceEntry)}\n`).join(""),
     moments: (what) =>
       entries.flatMap((entry) => {
         const said = entry.kind === "event" ? (entry.event as { body?: { type: string } }).body?.type : undefined;
         return said === what ? [{ node: entry.node, at: entry.at }] : [];
       }),
   };
+}
+
+/**
+ * Any workloads, any delays: all that is claimed holds at the end, and every request has been granted.
+ *
+ * @param untilMs of runs that do not end by themselves.
+ * @param also what else must be true at the end of a run.
+ */
+export function expectEverybodyServed<M extends Mutex>(
+  nodes: number,
+  staged: (links: { delayMs: readonly [number, number]; seed: number }) => Stage<M>,
+  { numRuns = 100, untilMs, also }: { numRuns?: number; untilMs?: number; also?: (stage: Stage<M>) => void } = {},
+): void {
+  const demand = fc.record({ node: fc.nat(nodes - 1), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) });
+  const demands = fc.array(demand, { maxLength: untilMs === undefined ? 10 : 6 });
+  fc.assert(
+    fc.property(fc.nat(), demands, (seed, wanted) => {
+      const group = staged({ delayMs: [1, 40], seed });
+      for (const { node, at, entries } of wanted.toSorted((a, b) => a.at - b.at)) {
+        group.sim.run(at);
+        group.sim.command(node, use(entries));
+      }
+      if (untilMs === undefined) group.sim.run();
+      else group.sim.run(untilMs);
+      expect(group.sim.verdict()).toEqual([]);
+      expect(group.moments("entered")).toHaveLength(wanted.reduce((sum, { entries }) => sum + entries, 0));
+      also?.(group);
+    }),
+    { numRuns },
+  );
 }
 
 /** Every node uses the section so many times, or as many as is said for it, whenever it likes, over FIFO links. */

@@ -1,16 +1,17 @@
 /** A group whose members replicate a state, in the simulator, and what may happen to it. */
-
 import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
 import { type Replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
+import {
+  causalTotalWithState,
+  isisWithState,
+} from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
 import { beforeWordsOf, type Transfer } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
-import { causalTotalWithState, isisWithState } from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import type { AnyMaker } from "../../src/protocols/system.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import type { Act } from "./group-adversity.ts";
-import { adversity, befall, recover } from "./group-adversity.ts";
+import { type Act, adversity, befall, recover } from "./group-adversity.ts";
 import type { GroupStage } from "./group-stage.ts";
 import { linked } from "./reliable-links.ts";
 

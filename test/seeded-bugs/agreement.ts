@@ -1,9 +1,10 @@
 /** Bugs in what generals, FloodSet and players in lockstep do, round by round; beside a liar where they should withstand one. */
+
 import type { Tagged } from "../../src/core/protocol.ts";
 import { idealSignatures, type Signed, sign } from "../../src/core/signatures.ts";
 import type { ByzantineBehaviour } from "../../src/protocols/byzantine.ts";
 import { commitmentShape, type Opening, openingShape } from "../../src/protocols/consensus/lockstep/vocabulary.ts";
-import type { SeededBug, Subject } from "./bugs.ts";
+import { foundBy, type SeededBug, type Subject } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const ORAL = "src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
@@ -96,27 +97,21 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "the generals decide when the first round is over: m rounds for m traitors",
       find: `toleratedByzantine(generals)) + 1;`,
       replace: `toleratedByzantine(generals)) + 0;`,
-      by: "bfs",
-      setting: "an order among four",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
     {
       name: "heard-alone",
       summary: "a lieutenant obeys what it has heard itself, whatever the others say",
       find: `    const own = heardBy(state, path);\n    if (path.length === rounds(ctx)) return own;`,
       replace: `    const own = heardBy(state, path);\n    if (path.length <= rounds(ctx)) return own;`,
-      by: "bfs",
-      setting: "an order among four",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
     {
       name: "late-path-counts",
       summary: "an order that was due in a round that is over still counts, though it was passed on by nobody",
       find: `if (isLate(state, path) || !isPath(`,
       replace: `if (!isPath(`,
-      by: "bfs",
-      setting: "an order among four",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
   ]),
   ...inFile("generals, a lieutenant lies", ORAL, [
@@ -125,9 +120,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "an order counts for the path that it names, whoever sends it",
       find: `  path.at(-1) === from &&\n`,
       replace: ``,
-      by: "bfs",
-      setting: "an order among four",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
   ]),
   ...inFile("signed generals, the commander lies", SIGNED, [
@@ -136,18 +129,14 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "an order that was due in a round that is over still counts",
       find: `if (statements.length < state.round) return; // Kept back: it was due in a round that is over.`,
       replace: ``,
-      by: "bfs",
-      setting: "an order among three",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among three", "IC1 agreement"),
     },
     {
       name: "first-of-two",
       summary: "of two orders the first is obeyed, though they show that the commander is a traitor",
       find: `(orders.length === 1 ? (orders[0]?.order as string) : missing)`,
       replace: `orders[0]?.order ?? missing`,
-      by: "bfs",
-      setting: "an order among three",
-      property: "IC1 agreement",
+      ...foundBy("bfs", "an order among three", "IC1 agreement"),
     },
   ]),
   ...inFile("signed generals, a lieutenant lies", SIGNED, [
@@ -156,9 +145,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "signatures are not verified, so anybody can give an order",
       find: `isGenuine(ctx, signedStatement, statement)`,
       replace: `statement.signature !== null`,
-      by: "bfs",
-      setting: "an order among three",
-      property: "IC2 validity",
+      ...foundBy("bfs", "an order among three", "IC2 validity"),
     },
   ]),
   ...inFile("flood-set", FLOOD, [
@@ -167,27 +154,21 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "f rounds instead of f + 1",
       find: `options.rounds === "f" ? f : f + 1`,
       replace: `options.rounds === "f" ? f : Math.max(1, f)`,
-      by: "bfs",
-      setting: "three values and a crash",
-      property: "agreement",
+      ...foundBy("bfs", "three values and a crash", "agreement"),
     },
     {
       name: "own-value-again",
       summary: "in later rounds a node says its own value again, not what it has heard",
       find: `values: state.values });`,
       replace: `values: state.proposed === null ? [] : [state.proposed] });`,
-      by: "bfs",
-      setting: "three values and a crash",
-      property: "agreement",
+      ...foundBy("bfs", "three values and a crash", "agreement"),
     },
     {
       name: "first-heard",
       summary: "values are kept in the order in which they came, and the first is decided",
       find: `[...new Set([...one, ...other])].sort().slice(`,
       replace: `[...new Set([...one, ...other])].slice(`,
-      by: "bfs",
-      setting: "three values and a crash",
-      property: "agreement",
+      ...foundBy("bfs", "three values and a crash", "agreement"),
     },
   ]),
   ...inFile("lockstep of two", WORDS, [
@@ -197,9 +178,7 @@ export const agreementBugs: readonly SeededBug[] = [
         "the hash names neither the player nor a nonce: who plays the same has the same commitment, and seems to have copied it",
       find: `canonical([value.game, value.turn, by, value.nonce, value.action])`,
       replace: `canonical([value.game, value.turn, value.action])`,
-      by: "bfs",
-      setting: "a turn of two",
-      property: "accuracy",
+      ...foundBy("bfs", "a turn of two", "accuracy"),
     },
   ]),
   ...inFile("lockstep of two", LOCKSTEP, [
@@ -208,9 +187,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "a player goes on when the deadline has passed: a late reveal still counts",
       find: `    state.phase = "over";\n    ctx.emit({ type: "stopped"`,
       replace: `    ctx.emit({ type: "stopped"`,
-      by: "bfs",
-      setting: "a turn of two that may be late",
-      property: "deadlines",
+      ...foundBy("bfs", "a turn of two that may be late", "deadlines"),
     },
   ]),
   ...inFile("lockstep of three", LOCKSTEP, [
@@ -219,9 +196,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "a player reveals its action when one echo is still missing",
       find: `if (state.phase === "echoing" && missing(state, ctx).length === 0)`,
       replace: `if (state.phase === "echoing" && missing(state, ctx).length <= 1)`,
-      by: "bfs",
-      setting: "a turn of three",
-      property: "no look-ahead",
+      ...foundBy("bfs", "a turn of three", "no look-ahead"),
     },
   ]),
   ...inFile("lockstep, a cheat commits twice", LOCKSTEP, [
@@ -231,9 +206,7 @@ export const agreementBugs: readonly SeededBug[] = [
       find: `for (const statement of statements) takeCommitment(state, statement, ctx);
         if (!state.echoed.includes(from) && showsAll(state, statements, ctx))`,
       replace: `if (statements.length > 0 && !state.echoed.includes(from))`,
-      by: "bfs",
-      setting: "a turn of three",
-      property: "no look-ahead",
+      ...foundBy("bfs", "a turn of three", "no look-ahead"),
     },
   ]),
   ...inFile("lockstep, a cheat shows nothing", LOCKSTEP, [
@@ -242,9 +215,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "deadlines are as long in all phases: who stops says so when the others no longer listen",
       find: `{ committing: 1, echoing: 2, revealing: 3 }`,
       replace: `{ committing: 1, echoing: 1, revealing: 1 }`,
-      by: "bfs",
-      setting: "a turn of three",
-      property: "accuracy",
+      ...foundBy("bfs", "a turn of three", "accuracy"),
     },
   ]),
   ...inFile("lockstep, a cheat reveals something else", WORDS, [
@@ -253,9 +224,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "the hash is of the nonce and not of the action, so any action opens it",
       find: `by, value.nonce, value.action]`,
       replace: `by, value.nonce]`,
-      by: "bfs",
-      setting: "a turn of three",
-      property: "agreement",
+      ...foundBy("bfs", "a turn of three", "agreement"),
     },
   ]),
   ...inFile("lockstep, a cheat reveals something else", LOCKSTEP, [
@@ -264,9 +233,7 @@ export const agreementBugs: readonly SeededBug[] = [
       summary: "what is revealed is not held against what its player had committed to",
       find: `if (isItsOwn && !isOpened) prove({ type: "wrong-reveal", commitment, opening }, state, ctx);`,
       replace: ``,
-      by: "bfs",
-      setting: "a turn of three",
-      property: "agreement",
+      ...foundBy("bfs", "a turn of three", "agreement"),
     },
   ]),
 ];

@@ -1,9 +1,15 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
+
 import { agreementBugs } from "./agreement.ts";
-import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
-import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithMembers, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import {
+  cheapPaxosBugs,
+  multiPaxosAlone,
+  multiPaxosBugs,
+  multiPaxosWithMembers,
+  multiPaxosWithTwoBallots,
+} from "./multi-paxos.ts";
 import { pbftBesideForgers, pbftBugs } from "./pbft.ts";
 import {
   raft,
@@ -17,92 +23,20 @@ import {
   raftWithDrift,
   raftWithLearners,
 } from "./raft.ts";
+import { type Change, foundBy, type SeededBug, type Subject } from "./seeded-bug.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
-
-export interface SeededBug {
-  readonly name: string;
-  /** What is wrong, in one line. */
-  readonly summary: string;
-  readonly protocol: Subject;
-  /** From the root. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-  /** What looks for it: every run, some runs, or runs in virtual time. */
-  readonly by: "bfs" | "dfs" | "random" | "pct" | "swarm" | "simulator";
-  /** Where: a name in `settings.ts`. */
-  readonly setting: string;
-  /** What breaks. */
-  readonly property: string;
-}
-
-/** How the protocols are put together from the file with the bug: see `subjects.ts`. */
-export type Subject =
-  | "bully"
-  | "causal"
-  | "chang-roberts"
-  | "cheap-paxos"
-  | "elected-server"
-  | "elected-server, short stays"
-  | "elected-server, told who serves"
-  | "epoch-bully"
-  | "epoch-bully, bounded"
-  | "epoch-token-ring"
-  | "epoch-token-ring, long stays"
-  | "fast-paxos"
-  | "generalized-paxos"
-  | "flood-set"
-  | "generals, a lieutenant lies"
-  | "generals, the commander lies"
-  | "heartbeat"
-  | "ip-multicast"
-  | "isis over views"
-  | "lockstep of three"
-  | "lockstep of two"
-  | "lockstep, a cheat commits twice"
-  | "lockstep, a cheat reveals something else"
-  | "lockstep, a cheat shows nothing"
-  | "maekawa-sanders, rejoining"
-  | "multi-paxos"
-  | "multi-paxos, alone"
-  | "multi-paxos, members change"
-  | "multi-paxos, two ballots"
-  | "paxos"
-  | "pbft"
-  | "pbft, the next primary forges a certificate"
-  | "pbft, the next primary forges a new view"
-  | "raft"
-  | "raft, bounded"
-  | "raft, drifting clocks"
-  | "raft, figure 8"
-  | "raft, leases"
-  | "raft, over a conflict"
-  | "raft, pre-votes"
-  | "raft, reads"
-  | "raft, succession"
-  | "raft, two learners"
-  | "ricart-agrawala"
-  | "ricart-agrawala, rejoining"
-  | "signed generals, a lieutenant lies"
-  | "signed generals, the commander lies"
-  | "super-peer-dht"
-  | "super-peer-tokens"
-  | "two-phase-commit"
-  | "view-synchrony"
-  | "view-synchrony, the agreement on views";
 
 const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
+const GROUP = "src/protocols/multicast/parts/group.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully/bully.ts";
 
-/** A bug of a protocol that is made of several files. */
-export type Change = Omit<SeededBug, "protocol">;
-
-const inFile = (change: Omit<Change, "file">, protocol: Subject, file: string): SeededBug => ({
+/** @param file that it is in, unless the change names another. */
+const inFile = (change: Omit<Change, "file"> & { file?: string }, protocol: Subject, file: string): SeededBug => ({
+  file,
   ...change,
   protocol,
-  file,
 });
 
 const extendedChangRoberts: readonly SeededBug[] = [
@@ -111,36 +45,28 @@ const extendedChangRoberts: readonly SeededBug[] = [
     summary: "a node that was not a participant passes a lower id on instead of its own",
     find: `if (state.part === "non-participant") forward(state, own, ctx);`,
     replace: `if (state.part === "non-participant") forward(state, candidate, ctx);`,
-    by: "bfs",
-    setting: "ring of four",
-    property: "E1 safety",
+    ...foundBy("bfs", "ring of four", "E1 safety"),
   },
   {
     name: "stays-participant",
     summary: "whoever has elected somebody forgets that it is a participant no longer",
     find: `state.part = "non-participant";\n    state.elected = leader;`,
     replace: `state.elected = leader;`,
-    by: "dfs",
-    setting: "ring of four",
-    property: "E2 liveness",
+    ...foundBy("dfs", "ring of four", "E2 liveness"),
   },
   {
     name: "winner-tells-nobody",
     summary: "the announcement stops at the first node below the winner: `>=` for `===`",
     find: `if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone round.`,
     replace: `if (id >= ctx.self) return;`,
-    by: "simulator",
-    setting: "ring of six",
-    property: "E2 liveness",
+    ...foundBy("simulator", "ring of six", "E2 liveness"),
   },
   {
     name: "ring-not-closed",
     summary: "the last node of the ring is its own neighbour",
     find: `const next = neighbour(self, peers, 1);`,
     replace: `const next = peers.find((peer) => peer > self) ?? self;`,
-    by: "random",
-    setting: "ring of four",
-    property: "E2 liveness",
+    ...foundBy("random", "ring of four", "E2 liveness"),
   },
 ].map((bug) => inFile(bug as Change, "chang-roberts", CR));
 
@@ -150,72 +76,56 @@ const ricartAgrawala: readonly SeededBug[] = [
     summary: "equal stamps are not ordered by id: both answer",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `section.time < request.time`,
-    by: "bfs",
-    setting: "one entry each",
-    property: "ME3 ordering",
+    ...foundBy("bfs", "one entry each", "ME3 ordering"),
   },
   {
     name: "ties-neither-way",
     summary: "equal stamps are not ordered by id: neither answers",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `section.time <= request.time`,
-    by: "bfs",
-    setting: "one entry each",
-    property: "ME2 liveness",
+    ...foundBy("bfs", "one entry each", "ME2 liveness"),
   },
   {
     name: "inside-answers",
     summary: "whoever is inside does not defer: a dropped guard",
     find: `section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));`,
     replace: `section.is === "wanted" && precedes({ time: section.time, node: self }, request);`,
-    by: "pct",
-    setting: "one entry each",
-    property: "ME1 safety",
+    ...foundBy("pct", "one entry each", "ME1 safety"),
   },
   {
     name: "deferred-not-forgotten",
     summary: "the list of the deferred is not emptied on exit: they are answered again next time",
     find: `state.deferred = [];\n`,
     replace: ``,
-    by: "random",
-    setting: "three entries each",
-    property: "ME3 ordering",
+    ...foundBy("random", "three entries each", "ME3 ordering"),
   },
   {
     name: "clock-ignores-requests",
     summary: "a request does not move the receiver's clock on",
     find: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock, time);`,
     replace: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock);`,
-    by: "simulator",
-    setting: "two entries each",
-    property: "ME3 ordering",
+    ...foundBy("simulator", "two entries each", "ME3 ordering"),
   },
   {
     name: "one-reply-short",
     summary: "enters when one reply is still missing",
     find: `!section.awaited.every((node) => state.suspected.includes(node))`,
     replace: `section.awaited.filter((node) => !state.suspected.includes(node)).length > 1`,
-    by: "simulator",
-    setting: "two entries each",
-    property: "ME3 ordering",
+    ...foundBy("simulator", "two entries each", "ME3 ordering"),
   },
   {
     name: "answers-one",
     summary: "on exit only the first of the deferred is answered",
     find: `for (const waiting of state.deferred) ctx`,
     replace: `for (const waiting of state.deferred.slice(0, 1)) ctx`,
-    by: "simulator",
-    setting: "two entries each",
-    property: "ME2 liveness",
+    ...foundBy("simulator", "two entries each", "ME2 liveness"),
   },
   {
     name: "last-come-first",
     summary: "the later stamp goes first",
     find: `precedes({ time: section.time, node: self }, request)`,
     replace: `precedes(request, { time: section.time, node: self })`,
-    by: "bfs",
-    setting: "one entry each",
-    property: "ME3 ordering",
+    ...foundBy("bfs", "one entry each", "ME3 ordering"),
   },
 ].map((bug) => inFile(bug as Change, "ricart-agrawala", RA));
 
@@ -225,45 +135,37 @@ const causal: readonly SeededBug[] = [
     summary: "only the order of each sender is kept: the counters of the others are not compared",
     find: `: (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),`,
     replace: `: true,`,
-    by: "simulator",
-    setting: "two messages each",
-    property: "workload: C5 happened-before order",
+    ...foundBy("simulator", "two messages each", "workload: C5 happened-before order"),
   },
   {
     name: "gaps-allowed",
     summary: "a sender's message need not be the next: `>` for `=== … + 1`",
     find: `number(state, message) === deliveredOf(state, member) + 1`,
     replace: `number(state, message) > deliveredOf(state, member)`,
-    by: "bfs",
-    setting: "two messages and one",
-    property: "workload: C5 happened-before order",
+    ...foundBy("bfs", "two messages and one", "workload: C5 happened-before order"),
   },
   {
     name: "duplicates-kept",
     summary: "a duplicate is held back for ever: `<` for `<=`",
     find: `number(state, message) <= deliveredOf(state, message.from) ||`,
     replace: `number(state, message) < deliveredOf(state, message.from) ||`,
-    by: "bfs",
-    setting: "links that duplicate",
-    property: "agreement",
+    ...foundBy("bfs", "links that duplicate", "agreement"),
   },
   {
     name: "queue-not-searched-again",
     summary: "after a delivery, what has waited for it is not looked for",
-    find: `next = state.heldBack.find((held) => isNext(state, held)); // What`,
-    replace: `next = undefined; // What`,
-    by: "bfs",
-    setting: "one message each",
-    property: "agreement",
+    file: GROUP,
+    find: `next = heldBack.find(isNext)) {`,
+    replace: `next = undefined) {`,
+    ...foundBy("bfs", "one message each", "agreement"),
   },
   {
     name: "stays-in-queue",
     summary: "what is delivered stays in the hold-back queue",
-    find: `state.heldBack.splice(state.heldBack.indexOf(next), 1);`,
+    file: GROUP,
+    find: `heldBack.splice(heldBack.indexOf(next), 1);`,
     replace: ``,
-    by: "bfs",
-    setting: "one message each",
-    property: "agreement",
+    ...foundBy("bfs", "one message each", "agreement"),
   },
 ].map((bug) => inFile(bug as Change, "causal", CAUSAL));
 
@@ -273,27 +175,16 @@ const bully: readonly SeededBug[] = [
     summary: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
     find: `.every((rival) => suspected.includes(rival));`,
     replace: `.some((rival) => suspected.includes(rival));`,
-    by: "swarm",
-    setting: "election with a crash",
-    property: "E1 safety",
+    ...foundBy("swarm", "election with a crash", "E1 safety"),
   },
   {
     name: "waits-for-ever",
     summary: "when whoever answered falls silent no election is called again",
     find: `coordinator: startElection, // The node`,
     replace: `coordinator: (state) => void (state.phase = "idle"), // The node`,
-    by: "dfs",
-    setting: "election with a crash",
-    property: "E2 liveness",
+    ...foundBy("dfs", "election with a crash", "E2 liveness"),
   },
 ].map((bug) => inFile(bug as Change, "bully", BULLY));
-
-/** By bug, the file that it is in, where that is another. */
-const PAXOS_FILES: Readonly<Record<string, string>> = {
-  "rounds-alone": "vocabulary.ts",
-  "same-round-same-ballot": "vocabulary.ts",
-  "half-is-enough": "roles.ts",
-};
 
 const paxos: readonly SeededBug[] = [
   {
@@ -301,110 +192,86 @@ const paxos: readonly SeededBug[] = [
     summary: "proposes its own value whatever the promises say",
     find: `highest?.value ?? proposer.value`,
     replace: `proposer.value`,
-    by: "bfs",
-    setting: "duel",
-    property: "agreement",
+    ...foundBy("bfs", "duel", "agreement"),
   },
   {
     name: "lowest-accepted",
     summary: "takes the value of the lowest ballot among the promises",
     find: `(b !== null && isBelow(a.ballot, b.ballot)) ? b : a`,
     replace: `(b !== null && isBelow(b.ballot, a.ballot)) ? b : a`,
-    by: "swarm",
-    setting: "duel of three",
-    property: "agreement",
+    ...foundBy("swarm", "duel of three", "agreement"),
   },
   {
     name: "accepts-stale",
     summary: "an acceptor accepts below its promise: a dropped guard",
     find: `|| decline(state, from, proposal.ballot, ctx)`,
     replace: ``,
-    by: "pct",
-    setting: "duel",
-    property: "agreement",
+    ...foundBy("pct", "duel", "agreement"),
   },
   {
     name: "promises-stale",
     summary: "an acceptor takes a higher promise back for a lower one: a dropped guard",
     find: `|| decline(state, from, ballot, ctx)`,
     replace: ``,
-    by: "bfs",
-    setting: "duel",
-    property: "agreement",
+    ...foundBy("bfs", "duel", "agreement"),
   },
   {
     name: "promise-not-journalled",
     summary: "a promise is not journalled before it is sent",
     find: `ctx.persist({ type: "promised", ballot });`,
     replace: ``,
-    by: "random",
-    setting: "duel with a crash",
-    property: "agreement",
+    ...foundBy("random", "duel with a crash", "agreement"),
   },
   {
     name: "acceptance-not-journalled",
     summary: "an acceptance is not journalled before it is told",
     find: `ctx.persist({ type: "accepted", proposal });`,
     replace: ``,
-    by: "bfs",
-    setting: "duel with a crash",
-    property: "agreement",
+    ...foundBy("bfs", "duel with a crash", "agreement"),
   },
   {
     name: "acceptance-not-replayed",
     summary: "after a crash the acceptor knows its promise, not what it had accepted",
     find: `state.round = proposal.ballot.round;\n    state.accepted = proposal;`,
     replace: `state.round = proposal.ballot.round;`,
-    by: "bfs",
-    setting: "duel with a crash",
-    property: "agreement",
+    ...foundBy("bfs", "duel with a crash", "agreement"),
   },
   {
     name: "decision-not-journalled",
     summary: "a decision is not journalled: after a crash the node decides once more",
     find: `ctx.persist({ type: "decided", value });`,
     replace: ``,
-    by: "bfs",
-    setting: "duel with a crash",
-    property: "integrity",
+    ...foundBy("bfs", "duel with a crash", "integrity"),
   },
   {
     name: "rounds-alone",
     summary: "ballots of one round are not ordered by node",
     find: `a.round < b.round || (a.round === b.round && a.node < b.node)`,
     replace: `a.round < b.round`,
-    by: "random",
-    setting: "duel",
-    property: "agreement",
+    ...foundBy("random", "duel", "agreement"),
   },
   {
     name: "same-round-same-ballot",
     summary: "ballots of one round count as one",
     find: `a.round === b.round && a.node === b.node;`,
     replace: `a.round === b.round;`,
-    by: "bfs",
-    setting: "duel",
-    property: "agreement",
+    ...foundBy("bfs", "duel", "agreement"),
   },
   {
     name: "any-acceptances",
     summary: "a learner counts acceptances of different ballots together",
     find: `.filter(([, { ballot }]) => isSame(ballot, proposal.ballot))`,
     replace: ``,
-    by: "simulator",
-    setting: "duel of three",
-    property: "agreement",
+    ...foundBy("simulator", "duel of three", "agreement"),
   },
   {
     name: "half-is-enough",
     summary: "a quorum of the others: with 4 nodes, 2 of them",
     find: `isQuorum(options.quorums, options.acceptors ?? everybody(ctx), answered)`,
     replace: `answered.length > ctx.peers.length / 2`,
-    by: "pct",
-    setting: "duel among four",
-    property: "agreement",
+    ...foundBy("pct", "duel among four", "agreement"),
   },
-].map((bug) => inFile(bug as Change, "paxos", `src/protocols/consensus/paxos/${PAXOS_FILES[bug.name] ?? "paxos.ts"}`));
+].map((bug) => inFile(bug as Change, "paxos", "src/protocols/consensus/paxos/paxos.ts"));
 
 export const bugs: readonly SeededBug[] = [
   ...extendedChangRoberts,

@@ -1,26 +1,27 @@
 /**
- * Random runs of channels in views on the log find every bug that is put into them.
+ * Random runs of channels in views on the log, and of the multicast through it, find every bug that is put into them.
  *
  * @module-tag long
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { channelSystem } from "../../src/protocols/multicast/family/channels.ts";
+import { logMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
 import { endure, synchronyOf } from "../protocols/channel-stage.ts";
-import { fate } from "../protocols/log-stage.ts";
+import * as logStage from "../protocols/log-stage.ts";
 import { range } from "../protocols/sizes.ts";
-import { channelBugs } from "./channels.ts";
+import { channelBugs, logMulticastBugs } from "./channels.ts";
 
-type Subject = { readonly channelSystem: typeof channelSystem };
+type Channels = { readonly channelSystem: typeof channelSystem };
+type LogMulticast = { readonly logMulticastSystem: typeof logMulticastSystem };
 
-const withBug = (bug: string): Promise<Subject> =>
-  import(/* @vite-ignore */ `../../src/protocols/multicast/family/channels.ts?bug=${bug}`);
-
-const RUNS = 12;
+const FOLDER = "../../src/protocols/multicast";
+const withBug = <Subject>(file: string, bug: string): Promise<Subject> =>
+  import(/* @vite-ignore */ `${FOLDER}/${file}?bug=${bug}`);
 
 /** What the first of the runs that goes wrong finds. */
-function look({ channelSystem: systemOf }: Subject): string | null {
-  for (const given of fc.sample(fate(4, 40), { seed: 7, numRuns: RUNS })) {
+function lookAtChannels({ channelSystem: systemOf }: Channels): string | null {
+  for (const given of fc.sample(logStage.fate(4, 40), { seed: 7, numRuns: 12 })) {
     try {
       const stage = endure(given, "fifo", systemOf("fifo"));
       const [wrong] = synchronyOf(stage, "fifo");
@@ -37,12 +38,40 @@ function look({ channelSystem: systemOf }: Subject): string | null {
   return null;
 }
 
-describe("seeded bugs of channels in views on the log", () => {
-  it.each(channelBugs)("$name: $summary", async ({ name }) => {
-    expect(look(await withBug(name))).not.toBeNull();
+/** What the first of the runs that goes wrong finds. */
+function lookAtLogMulticast({ logMulticastSystem: system }: LogMulticast): string | null {
+  for (const given of fc.sample(logStage.fate(4, 40), { seed: 7, numRuns: 40 })) {
+    const { late, records, sim, state } = logStage.endure(given, system());
+    const [wrong] = [...logStage.synchronyOf({ records }).map(({ rule }) => rule), ...late];
+    if (wrong !== undefined) return wrong;
+    const [violated] = sim.verdict();
+    if (violated !== undefined) return violated.property;
+    const members = range(0, given.nodes - 1);
+    for (const node of members)
+      if (state(node).multicast.order.members.join() !== members.join()) return "the view has who is not there";
+    if (given.nodes > 2 && staysAfterCrash(sim, state)) return "the view has a member that has crashed";
+  }
+  return null;
+}
+
+/** Whether others still have a node in their view long after it has crashed. */
+function staysAfterCrash(sim: logStage.LogStage["sim"], state: logStage.LogStage["state"]): boolean {
+  sim.crash(0);
+  sim.run(sim.now + 4_000);
+  return state(1).multicast.order.members.includes(0);
+}
+
+describe("seeded bugs", () => {
+  it.each(channelBugs)("of channels in views on the log: $name: $summary", async ({ name }) => {
+    expect(lookAtChannels(await withBug("family/channels.ts", name))).not.toBeNull();
+  });
+
+  it.each(logMulticastBugs)("of the multicast through a log: $name: $summary", async ({ name }) => {
+    expect(lookAtLogMulticast(await withBug("log-multicast.ts", name))).not.toBeNull();
   });
 
   it("without one: nothing", () => {
-    expect(look({ channelSystem })).toBeNull();
+    expect(lookAtChannels({ channelSystem })).toBeNull();
+    expect(lookAtLogMulticast({ logMulticastSystem })).toBeNull();
   });
 });

@@ -3,21 +3,114 @@ import type { ServiceBug } from "./service.ts";
 
 export type ChannelBug = Omit<ServiceBug, "by">;
 
-const FOLDER = "src/protocols/multicast/parts/log-views";
+const LOG_VIEWS = "src/protocols/multicast/parts/log-views";
 
 export const channelBugs: readonly ChannelBug[] = [
   {
     name: "least-of-survivors",
     summary: "the cut is the least that a survivor has received of each sender, and not the most",
-    file: `${FOLDER}/vocabulary.ts`,
+    file: `${LOG_VIEWS}/vocabulary.ts`,
     find: "Math.max(...survivors.map(",
     replace: "Math.min(...survivors.map(",
   },
   {
     name: "view-of-an-earlier-round",
     summary: "a view is installed though the group has changed since it was proposed",
-    file: `${FOLDER}/log-views.ts`,
+    file: `${LOG_VIEWS}/log-views.ts`,
     find: "if (entry !== null && isCurrent(state, entry.round) && from === coordinatorOf(state))",
     replace: "if (entry !== null && state.isChanging)",
+  },
+];
+
+export type LogMulticastBug = Omit<ServiceBug, "by">;
+
+export const logMulticastBugs: readonly LogMulticastBug[] = [
+  {
+    name: "goes-on-past-a-snapshot",
+    summary: "a member that a snapshot took past messages goes on as if it had delivered them",
+    file: "src/protocols/multicast/parts/log-order.ts",
+    find: "        if (isEnding(state)) return;\n        const wasInside",
+    replace: '        if (isEnding(state) || state.membership === "inside") return;\n        const wasInside',
+  },
+  {
+    name: "in-a-group-without-a-session",
+    summary: "the end of a session does not take its member out of its groups",
+    file: "src/protocols/service/coordination-service/sessions.ts",
+    find: "  leaveGroups(on, id);\n",
+    replace: "",
+  },
+];
+
+export interface StateTransferBug extends Omit<ServiceBug, "by"> {
+  /** Which look finds it. */
+  readonly by: "explored" | "left out" | "random runs" | "source crashes" | "another waits";
+}
+
+const file = "src/protocols/multicast/parts/state-transfer/transfer.ts";
+
+export const stateTransferBugs: readonly StateTransferBug[] = [
+  {
+    name: "founds-before-all-have-said",
+    summary: "a state is founded though a member has not said yet how it stands, and it may hold one",
+    file,
+    find: "      if (members.some((node) => known[node] === undefined)) return;\n",
+    replace: "",
+    by: "random runs",
+  },
+  {
+    name: "every-seeker-founds",
+    summary: "all that want a state found one, where nobody holds any",
+    file,
+    find: "      const founder = founderOf(state, seekers);\n",
+    replace: `      const founder = wants(known[ctx.self]?.is) ? ctx.self : seekers[0];\n`,
+    by: "explored",
+  },
+  {
+    name: "lowest-seeker-founds",
+    summary: "the founded state lacks messages that another member received while it waited for the state",
+    file,
+    find: "seekers.length === 0 ? undefined : seekers.reduce(longest)",
+    replace: "seekers[0]",
+    by: "another waits",
+  },
+  {
+    name: "keeps-what-came-before-the-state",
+    summary: "a member that is given the state applies what was delivered before its place once more",
+    file,
+    find: `    ctx.emit({ type: "placed" });\n`,
+    replace: "",
+    by: "explored",
+  },
+  {
+    name: "counts-as-holding-though-left-out",
+    summary: "a member that was left out goes on with the state that it had",
+    file,
+    find: `      state.standing = "returning"; // What it has applied last, others may not have, or in another order.\n      ctx.emit({ type: "waiting" });\n`,
+    replace: "",
+    by: "left out",
+  },
+  {
+    name: "silent-in-a-new-view",
+    summary: "a member that wants the state does not say so again in the next view",
+    file,
+    find: "      state.waitingSince ??= here(state);\n      say(state, ctx, state.standing);\n",
+    replace: "      state.waitingSince ??= here(state);\n",
+    by: "source crashes",
+  },
+  {
+    name: "holders-stay-silent",
+    summary: "a member that holds the state does not say so when another seeks it",
+    file,
+    find: "if (wants(is) && isSilent(state) && from !== ctx.self) say(state, ctx, state.standing);",
+    replace: `if (wants(is) && isSilent(state) && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
+    by: "source crashes",
+  },
+  {
+    name: "source-unknown-after-it-stopped",
+    summary: "who waits for a member that holds the state no more goes on to wait for it",
+    file,
+    find: `    if (is !== "holding") abandon(state, from, ctx);\n`,
+    replace: "",
+    by: "explored",
   },
 ];

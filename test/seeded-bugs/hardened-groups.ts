@@ -1,11 +1,11 @@
 /** Bugs in groups whose members come and go, and in what carries their messages. */
-import type { Change } from "./bugs.ts";
+import { type Change, foundBy } from "./seeded-bug.ts";
 
 const VIEWS = "src/protocols/membership/views/agreement.ts";
 const ROUNDS = "src/protocols/membership/views/rounds.ts";
 const IP = "src/protocols/multicast/ip-multicast/ip-multicast.ts";
 const LOSSES = "src/protocols/multicast/ip-multicast/repairs.ts";
-const STREAMS = "src/protocols/multicast/ip-multicast/streams.ts";
+const STREAMS = "src/protocols/multicast/ip-multicast/sessions.ts";
 const SESSIONS = "src/protocols/multicast/ip-multicast/sessions.ts";
 const GROUP = "src/protocols/multicast/parts/group.ts";
 
@@ -16,9 +16,7 @@ export const agreementOnViews: readonly Change[] = [
     file: ROUNDS,
     find: `    if (phase.acceptors.length < quorum(ctx)) return;\n`,
     replace: ``,
-    by: "bfs",
-    setting: "two suspect each other",
-    property: "agreement on views",
+    ...foundBy("bfs", "two suspect each other", "agreement on views"),
   },
   {
     name: "crash-unnoticed",
@@ -26,9 +24,7 @@ export const agreementOnViews: readonly Change[] = [
     file: VIEWS,
     find: `        doWithout(state, node, ctx);\n        hasten(state, ctx);`,
     replace: `        doWithout(state, node, ctx);`,
-    by: "bfs",
-    setting: "one of a view crashes",
-    property: "the group is whoever would be in it",
+    ...foundBy("bfs", "one of a view crashes", "the group is whoever would be in it"),
   },
   {
     name: "accepted-view-forgotten",
@@ -36,9 +32,7 @@ export const agreementOnViews: readonly Change[] = [
     file: ROUNDS,
     find: `if (highest !== undefined) return propose(state, round, highest.view, ctx);`,
     replace: ``,
-    by: "bfs",
-    setting: "two suspect each other",
-    property: "agreement on views",
+    ...foundBy("bfs", "two suspect each other", "agreement on views"),
   },
   {
     name: "accepts-stale-views",
@@ -46,9 +40,7 @@ export const agreementOnViews: readonly Change[] = [
     file: VIEWS,
     find: `if (round >= state.promised) return false;`,
     replace: `if (round >= 0) return false;`,
-    by: "bfs",
-    setting: "two suspect each other",
-    property: "agreement on views",
+    ...foundBy("bfs", "two suspect each other", "agreement on views"),
   },
 ];
 
@@ -59,9 +51,7 @@ export const viewSynchrony: readonly Change[] = [
     file: IP,
     find: `else if (state.phase === "open") deliverUpTo`,
     replace: `else deliverUpTo`,
-    by: "simulator",
-    setting: "groups in adversity",
-    property: "invariant not-the-cut",
+    ...foundBy("simulator", "groups in adversity", "invariant not-the-cut"),
   },
   {
     name: "cut-not-filled",
@@ -69,9 +59,7 @@ export const viewSynchrony: readonly Change[] = [
     file: ROUNDS,
     find: `if (lacking.length === 0) return propose`,
     replace: `if (lacking.length >= 0) return propose`,
-    by: "simulator",
-    setting: "groups in adversity",
-    property: "invariant not-the-cut",
+    ...foundBy("simulator", "groups in adversity", "invariant not-the-cut"),
   },
   {
     name: "cut-of-the-least",
@@ -79,9 +67,7 @@ export const viewSynchrony: readonly Change[] = [
     file: ROUNDS,
     find: `Math.max(0, ...counted.map(`,
     replace: `Math.min(...counted.map(`,
-    by: "simulator",
-    setting: "groups in adversity",
-    property: "invariant not-the-cut",
+    ...foundBy("simulator", "groups in adversity", "invariant not-the-cut"),
   },
 ];
 
@@ -92,9 +78,7 @@ export const ordersOverViews: readonly Change[] = [
     file: GROUP,
     find: `      if (state.membership !== "outside") order.finish(state, ctx);\n`,
     replace: ``,
-    by: "simulator",
-    setting: "orders in adversity",
-    property: "workload: validity",
+    ...foundBy("simulator", "orders in adversity", "workload: validity"),
   },
   {
     name: "sends-while-changing",
@@ -102,9 +86,7 @@ export const ordersOverViews: readonly Change[] = [
     file: GROUP,
     find: `state.membership === "member" && order.hasRoom`,
     replace: `state.membership !== "outside" && order.hasRoom`,
-    by: "simulator",
-    setting: "orders in adversity",
-    property: "workload: C6 total order",
+    ...foundBy("simulator", "orders in adversity", "workload: C6 total order"),
   },
   {
     name: "numbers-go-on",
@@ -112,9 +94,7 @@ export const ordersOverViews: readonly Change[] = [
     file: GROUP,
     find: `      order.renew(state);\n      ctx.emit({ type: "installed", view, members });`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
-    by: "simulator",
-    setting: "orders in adversity",
-    property: "workload: C6 total order",
+    ...foundBy("simulator", "orders in adversity", "workload: C6 total order"),
   },
   {
     name: "waiting-forgotten",
@@ -122,9 +102,7 @@ export const ordersOverViews: readonly Change[] = [
     file: GROUP,
     find: `      ctx.emit({ type: "installed", view, members });\n      sendWaiting(state, ctx);`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
-    by: "simulator",
-    setting: "orders in adversity",
-    property: "workload: validity",
+    ...foundBy("simulator", "orders in adversity", "workload: validity"),
   },
 ];
 
@@ -135,9 +113,7 @@ export const ipMulticast: readonly Change[] = [
     file: LOSSES,
     find: `    if (isAskedFirst) sendRepair(state, sender, number, kept, ctx);\n    restBetweenRepairs(state, ctx);`,
     replace: ``,
-    by: "bfs",
-    setting: "two messages, a loss",
-    property: "workload: agreement",
+    ...foundBy("bfs", "two messages, a loss", "workload: agreement"),
   },
   {
     name: "delivered-twice",
@@ -145,9 +121,7 @@ export const ipMulticast: readonly Change[] = [
     file: IP,
     find: `if (!options.inOrder) tell(`,
     replace: `if (options.inOrder) tell(`,
-    by: "bfs",
-    setting: "two messages, a loss",
-    property: "workload: integrity",
+    ...foundBy("bfs", "two messages, a loss", "workload: integrity"),
   },
   {
     name: "last-message-unmentioned",
@@ -155,9 +129,7 @@ export const ipMulticast: readonly Change[] = [
     file: SESSIONS,
     find: `    else if (!state.hasSpoken && isUnstable(state)) {`,
     replace: `    else if (state.hasSpoken && isUnstable(state)) {`,
-    by: "bfs",
-    setting: "one sends, a message is lost",
-    property: "stability",
+    ...foundBy("bfs", "one sends, a message is lost", "stability"),
   },
   {
     name: "stable-too-soon",
@@ -165,8 +137,6 @@ export const ipMulticast: readonly Change[] = [
     file: STREAMS,
     find: `for (const ack of stream.acks) if (ack < least) least = ack;`,
     replace: `least = stream.acks.toSorted((a, b) => b - a)[1] ?? least;`,
-    by: "bfs",
-    setting: "one sends, a message is lost",
-    property: "workload: agreement",
+    ...foundBy("bfs", "one sends, a message is lost", "workload: agreement"),
   },
 ];

@@ -1,9 +1,9 @@
 /** Bugs in the failure detector, and in the overlays that elect super-peers. */
-import type { Change } from "./bugs.ts";
+import type { Change } from "./seeded-bug.ts";
 
 const HEARTBEAT = "src/protocols/membership/heartbeat.ts";
 const DHT = "src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
-const UPKEEP = "src/protocols/overlay/super-peer-dht/upkeep.ts";
+const UPKEEP = "src/protocols/overlay/super-peer-dht/lookups.ts";
 const TOKENS = "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
 
 type Where = Pick<Change, "by" | "setting">;

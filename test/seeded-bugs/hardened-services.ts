@@ -1,11 +1,11 @@
 /** Bugs in what leads and serves by leases: the elected server of locks, and its election. */
-import type { Change } from "./bugs.ts";
+import { type Change, foundBy } from "./seeded-bug.ts";
 
 const LOCK_SERVICE = "src/protocols/mutex/elected-server/lock-service.ts";
 const SERVER = "src/protocols/mutex/elected-server/server.ts";
 const BULLY = "src/protocols/election/epoch-bully/epoch-bully.ts";
-const CAMPAIGN = "src/protocols/election/epoch-bully/campaign.ts";
-const LEADERSHIP = "src/protocols/election/epoch-bully/leadership.ts";
+const CAMPAIGN = "src/protocols/election/epoch-bully/epoch-bully.ts";
+const LEADERSHIP = "src/protocols/election/epoch-bully/epoch-bully.ts";
 
 export const electedServerTold: readonly Change[] = [
   {
@@ -14,9 +14,7 @@ export const electedServerTold: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `awaited: [...ctx.peers], isRecalling`,
     replace: `awaited: [], isRecalling`,
-    by: "bfs",
-    setting: "the server crashes",
-    property: "ME1 safety",
+    ...foundBy("bfs", "the server crashes", "ME1 safety"),
   },
   {
     name: "any-release-counts",
@@ -24,9 +22,7 @@ export const electedServerTold: readonly Change[] = [
     file: SERVER,
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `service.holder = null;`,
-    by: "bfs",
-    setting: "one serves, any order",
-    property: "ME1 safety",
+    ...foundBy("bfs", "one serves, any order", "ME1 safety"),
   },
   {
     name: "grants-not-counted",
@@ -34,9 +30,7 @@ export const electedServerTold: readonly Change[] = [
     file: SERVER,
     find: `    service.grants += 1;\n`,
     replace: ``,
-    by: "bfs",
-    setting: "one serves, any order",
-    property: "tokens are unique",
+    ...foundBy("bfs", "one serves, any order", "tokens are unique"),
   },
 ];
 
@@ -47,9 +41,7 @@ export const electedServerInShortStays: readonly Change[] = [
     file: "src/protocols/mutex/elected-server/server.ts",
     find: `      if (isOlder(requestId, holder.requestId)) return; // It arrives late.\n`,
     replace: ``,
-    by: "simulator",
-    setting: "copies that are several entries late",
-    property: "tokens grow",
+    ...foundBy("simulator", "copies that are several entries late", "tokens grow"),
   },
   {
     name: "late-release-frees",
@@ -57,9 +49,7 @@ export const electedServerInShortStays: readonly Change[] = [
     file: "src/protocols/mutex/elected-server/server.ts",
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `if (service.holder !== null && token <= service.holder.token) service.holder = null;`,
-    by: "simulator",
-    setting: "copies that are several entries late",
-    property: "tokens grow",
+    ...foundBy("simulator", "copies that are several entries late", "tokens grow"),
   },
 ];
 
@@ -70,9 +60,7 @@ export const electedServer: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `  state.confirmed = round;\n  if (round`,
     replace: `  state.confirmed = round;\n  ctx.setTimer(leaseTimer(round), 1_000);\n  if (round`,
-    by: "simulator",
-    setting: "locks in adversity",
-    property: "ME1 safety",
+    ...foundBy("simulator", "locks in adversity", "ME1 safety"),
   },
   {
     name: "no-margin-for-clocks",
@@ -80,9 +68,7 @@ export const electedServer: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `const reclaimMs = boundMs(leaseMs, drift);`,
     replace: `const reclaimMs = leaseMs;`,
-    by: "simulator",
-    setting: "locks in adversity",
-    property: "ME1 safety",
+    ...foundBy("simulator", "locks in adversity", "ME1 safety"),
   },
   {
     name: "run-not-journalled",
@@ -90,9 +76,7 @@ export const electedServer: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `          ctx.compact([{ type: "run", run: state.requestId.run }]);\n`,
     replace: ``,
-    by: "simulator",
-    setting: "locks, a restart",
-    property: "tokens are unique",
+    ...foundBy("simulator", "locks, a restart", "tokens are unique"),
   },
   {
     name: "asks-once",
@@ -100,9 +84,7 @@ export const electedServer: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `    const { server, epoch } = state;\n    ctx.setTimer("renew", renewMs);`,
     replace: `    const { server, epoch } = state;`,
-    by: "simulator",
-    setting: "locks, messages lost",
-    property: "ME2 liveness",
+    ...foundBy("simulator", "locks, messages lost", "ME2 liveness"),
   },
   {
     name: "lease-runs-out-unseen",
@@ -110,9 +92,7 @@ export const electedServer: readonly Change[] = [
     file: LOCK_SERVICE,
     find: `  leave(state, ctx);\n  ctx.emit({ type: "lost", token: state.token });`,
     replace: ``,
-    by: "simulator",
-    setting: "locks in adversity",
-    property: "ME1 safety",
+    ...foundBy("simulator", "locks in adversity", "ME1 safety"),
   },
 ];
 
@@ -123,9 +103,7 @@ export const epochBullyBounded: readonly Change[] = [
     file: LEADERSHIP,
     find: `  ctx.compact([{ type: "promised", ...to }]);\n`,
     replace: ``,
-    by: "bfs",
-    setting: "two candidates, one restarts",
-    property: "one leader per epoch",
+    ...foundBy("bfs", "two candidates, one restarts", "one leader per epoch"),
   },
   {
     name: "epoch-not-compared",
@@ -133,9 +111,7 @@ export const epochBullyBounded: readonly Change[] = [
     file: BULLY,
     find: `if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return;`,
     replace: `if (epoch < state.promised.epoch) return;`,
-    by: "bfs",
-    setting: "two candidates",
-    property: "one leader per epoch",
+    ...foundBy("bfs", "two candidates", "one leader per epoch"),
   },
   {
     name: "stale-votes-count",
@@ -143,9 +119,7 @@ export const epochBullyBounded: readonly Change[] = [
     file: BULLY,
     find: `if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return;`,
     replace: `if (state.phase.is !== "requestingVotes") return;`,
-    by: "bfs",
-    setting: "three elections, a time-out",
-    property: "one leader per epoch",
+    ...foundBy("bfs", "three elections, a time-out", "one leader per epoch"),
   },
 ];
 
@@ -156,9 +130,7 @@ export const epochBully: readonly Change[] = [
     file: CAMPAIGN,
     find: `    ctx.cancelTimer("answer");\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
     replace: `    ctx.cancelTimer("answer");\n    ctx.setTimer(leaseTimer(0), leaseMs);\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
-    by: "simulator",
-    setting: "elections in adversity",
-    property: "one leader at a time",
+    ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
     name: "stale-confirms-count",
@@ -166,9 +138,7 @@ export const epochBully: readonly Change[] = [
     file: BULLY,
     find: `epoch !== promised.epoch || round !== phase.round) return; // Of`,
     replace: `epoch !== promised.epoch) return; // Of`,
-    by: "simulator",
-    setting: "elections in adversity",
-    property: "one leader at a time",
+    ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
     name: "restart-guard-dropped",
@@ -176,9 +146,7 @@ export const epochBully: readonly Change[] = [
     file: BULLY,
     find: `      if (state.promised.to !== ctx.self) bind(state, ctx);\n      else startElection(state, ctx);`,
     replace: `      startElection(state, ctx);`,
-    by: "simulator",
-    setting: "elections in adversity",
-    property: "one leader at a time",
+    ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
     name: "term-without-end",
@@ -186,9 +154,7 @@ export const epochBully: readonly Change[] = [
     file: BULLY,
     find: `    if (mayLead(state)) wait(state, ctx, backOff);`,
     replace: ``,
-    by: "simulator",
-    setting: "elections in adversity",
-    property: "one leader at a time",
+    ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
     name: "nobody-calls",
@@ -196,18 +162,14 @@ export const epochBully: readonly Change[] = [
     file: BULLY,
     find: `        if (state.phase.is === "following") wait(state, ctx, backOff);\n`,
     replace: ``,
-    by: "simulator",
-    setting: "a node ends",
-    property: "E2 liveness",
+    ...foundBy("simulator", "a node ends", "E2 liveness"),
   },
   {
     name: "bound-for-a-lease",
     summary: "whoever confirms is bound for a lease, without what clocks may be wrong",
-    file: "src/protocols/election/epoch-bully/options.ts",
+    file: "src/protocols/election/epoch-bully/vocabulary.ts",
     find: `boundsMs: boundMs(leaseMs, drift),`,
     replace: `boundsMs: leaseMs,`,
-    by: "simulator",
-    setting: "elections in adversity",
-    property: "one leader at a time",
+    ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
 ];

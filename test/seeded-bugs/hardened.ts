@@ -1,5 +1,5 @@
 /** Bugs in what was hardened: in what mutual exclusions do when nodes crash, come back, and messages arrive twice. */
-import type { Change, SeededBug, Subject } from "./bugs.ts";
+
 import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from "./hardened-groups.ts";
 import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts";
 import {
@@ -9,6 +9,7 @@ import {
   epochBully,
   epochBullyBounded,
 } from "./hardened-services.ts";
+import { type Change, foundBy, type SeededBug, type Subject } from "./seeded-bug.ts";
 
 const RA = "src/protocols/mutex/ricart-agrawala/recovering.ts";
 const MS = "src/protocols/mutex/maekawa-sanders/recovering.ts";
@@ -28,36 +29,28 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
     summary: "whoever starts says hello, and waits for nobody's welcome",
     find: `state.unmet = [...ctx.peers];`,
     replace: `state.unmet = [];`,
-    by: "bfs",
-    setting: "a crash that is noticed, and a recovery",
-    property: "ME2 liveness",
+    ...foundBy("bfs", "a crash that is noticed, and a recovery", "ME2 liveness"),
   },
   {
     name: "welcome-without-request",
     summary: "the request that comes with a welcome is passed over",
     find: `if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));\n`,
     replace: ``,
-    by: "bfs",
-    setting: "a crash that is noticed, and a recovery",
-    property: "ME2 liveness",
+    ...foundBy("bfs", "a crash that is noticed, and a recovery", "ME2 liveness"),
   },
   {
     name: "waits-for-the-suspected",
     summary: "nobody looks again whether a suspicion leaves anybody to wait for",
     find: `command.suspect(state, suspicion, asBook(ctx));\n        enterIfWished(state, ctx);`,
     replace: `state.suspected.push(suspicion.node);`,
-    by: "random",
-    setting: "a crash that is noticed, and a recovery",
-    property: "ME2 liveness",
+    ...foundBy("random", "a crash that is noticed, and a recovery", "ME2 liveness"),
   },
   {
     name: "anybody-informs",
     summary: "whoever knows nothing goes on as soon as all others are suspected",
     find: `unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));`,
     replace: `unmet.every((node) => suspected.includes(node)) || isInformed;`,
-    by: "bfs",
-    setting: "both crash, one comes back",
-    property: "tokens grow",
+    ...foundBy("bfs", "both crash, one comes back", "tokens grow"),
   },
   {
     name: "answers-to-an-earlier-life",
@@ -65,9 +58,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
       "a welcome is taken whichever hello it answers: so is the reply that follows, to a request of an earlier life",
     find: `        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.\n`,
     replace: ``,
-    by: "bfs",
-    setting: "a crash that is noticed, just after the start, and a recovery",
-    property: "ME3 ordering",
+    ...foundBy("bfs", "a crash that is noticed, just after the start, and a recovery", "ME3 ordering"),
   },
 ];
 
@@ -77,27 +68,21 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
     summary: "a voter that loses its candidate adds one to its own count, and asks nobody",
     find: `    askForTokens(state, ctx);\n  }`,
     replace: `    state.token += 1;\n    rules.voteForNext(state, asPublished(ctx));\n  }`,
-    by: "bfs",
-    setting: "a crash that is noticed, three want in",
-    property: "tokens grow",
+    ...foundBy("bfs", "a crash that is noticed, three want in", "tokens grow"),
   },
   {
     name: "not-one-more",
     summary: "a voter that loses its candidate asks how high tokens are, and does not add one",
     find: `    state.token += 1; // A node that crashed inside may have entered with this one.\n`,
     replace: ``,
-    by: "bfs",
-    setting: "a crash that is noticed, three want in",
-    property: "tokens grow",
+    ...foundBy("bfs", "a crash that is noticed, three want in", "tokens grow"),
   },
   {
     name: "vote-lost-with-its-candidate",
     summary: "a suspicion does not take the vote back",
     find: `include(state.suspected, node);\n        letGo(node, state, ctx);`,
     replace: `include(state.suspected, node);`,
-    by: "swarm",
-    setting: "a crash that is noticed, three want in",
-    property: "ME2 liveness",
+    ...foundBy("swarm", "a crash that is noticed, three want in", "ME2 liveness"),
   },
 ];
 
@@ -107,9 +92,7 @@ const votesOfMaekawaSanders: readonly Omit<Change, "file">[] = [
     summary: "whoever has started votes before it knows whom it had voted for",
     find: `if (ballot.candidate === null && mayVote(state)) return vote`,
     replace: `if (ballot.candidate === null) return vote`,
-    by: "bfs",
-    setting: "a crash that is noticed, and a recovery",
-    property: "tokens grow",
+    ...foundBy("bfs", "a crash that is noticed, and a recovery", "tokens grow"),
   },
 ];
 
@@ -119,36 +102,28 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
     summary: "a token that has been here is taken again",
     find: `        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.\n`,
     replace: ``,
-    by: "bfs",
-    setting: "a ring, a copy",
-    property: "one token an epoch",
+    ...foundBy("bfs", "a ring, a copy", "one token an epoch"),
   },
   {
     name: "passed-on-and-kept",
     summary: "whoever passes the token on keeps it",
     find: `Object.assign(state, { token: null, heard: [], rounds: 0 });\n    beginLease`,
     replace: `Object.assign(state, { heard: [], rounds: 0 });\n    beginLease`,
-    by: "random",
-    setting: "a ring, a copy",
-    property: "one token an epoch",
+    ...foundBy("random", "a ring, a copy", "one token an epoch"),
   },
   {
     name: "vote-not-journalled",
     summary: "who votes for a token does not journal it",
     find: `  ctx.compact([{ type: "promised", epoch, to }]);\n`,
     replace: ``,
-    by: "bfs",
-    setting: "a ring, a crash and a recovery",
-    property: "one token an epoch",
+    ...foundBy("bfs", "a ring, a crash and a recovery", "one token an epoch"),
   },
   {
     name: "one-vote-for-all",
     summary: "a node that guards a token votes for another of the same epoch",
     find: `if (isTaken || epoch <= state.promised)`,
     replace: `if (epoch < state.promised)`,
-    by: "bfs",
-    setting: "a ring, a crash and a recovery",
-    property: "one token an epoch",
+    ...foundBy("bfs", "a ring, a crash and a recovery", "one token an epoch"),
   },
 ];
 
@@ -159,9 +134,7 @@ const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
       "whoever starts again votes for a new token at once, although it may have seen the present one just before it crashed",
     find: `guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen`,
     replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
-    by: "simulator",
-    setting: "token ring in adversity",
-    property: "ME1 safety",
+    ...foundBy("simulator", "token ring in adversity", "ME1 safety"),
   },
 ];
 

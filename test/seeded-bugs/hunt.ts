@@ -1,5 +1,4 @@
 /** Runs one setting on one protocol: what was found, after how much. */
-
 import { explore } from "../../src/check/explore.ts";
 import type { ModelOptions } from "../../src/check/model.ts";
 import type { Taken } from "../../src/check/path.ts";
@@ -11,7 +10,7 @@ import type { NodeId, Property, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import type { SeededBug, Subject } from "./bugs.ts";
+import type { SeededBug, Subject } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 import { type AnyProtocol, exploredWith } from "./subjects.ts";
 

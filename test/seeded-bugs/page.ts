@@ -1,5 +1,6 @@
 /** The pages that list the bugs: written from what the tests find, and read back by them. */
-import { bugs, type SeededBug } from "./bugs.ts";
+import { bugs } from "./bugs.ts";
+import type { SeededBug } from "./seeded-bug.ts";
 import { settings } from "./settings.ts";
 
 /** What a row says of one bug. */

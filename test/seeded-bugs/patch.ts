@@ -4,11 +4,10 @@
  * so that a bug cannot fade away as the protocol changes.
  */
 import type { Plugin } from "vite";
-import { bugs, type SeededBug } from "./bugs.ts";
-import { channelBugs } from "./channels.ts";
-import { logMulticastBugs } from "./log-multicast.ts";
+import { bugs } from "./bugs.ts";
+import { channelBugs, logMulticastBugs, stateTransferBugs } from "./channels.ts";
+import type { SeededBug } from "./seeded-bug.ts";
 import { serviceBugs } from "./service.ts";
-import { stateTransferBugs } from "./state-transfer.ts";
 
 export function seededBugs(): Plugin {
   return {

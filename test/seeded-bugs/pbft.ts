@@ -1,6 +1,6 @@
 /** Bugs in PBFT. */
 import type { Adversity } from "./adversity.ts";
-import type { Change, SeededBug } from "./bugs.ts";
+import type { Change, SeededBug } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const FOLDER = "src/protocols/consensus/pbft";
@@ -8,7 +8,7 @@ const NORMAL_CASE = `${FOLDER}/normal-case-operation.ts`;
 const COLLECTION = `${FOLDER}/garbage-collection.ts`;
 const VIEW_CHANGES = `${FOLDER}/view-changes.ts`;
 const VOCABULARY = `${FOLDER}/vocabulary.ts`;
-const SLOTS = `${FOLDER}/slots.ts`;
+const SLOTS = `${FOLDER}/certificates.ts`;
 
 const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
 

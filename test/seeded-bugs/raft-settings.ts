@@ -1,4 +1,5 @@
 /** Where bugs of Raft are looked for: all of it plain data. */
+import { snapshotOf } from "../../src/protocols/consensus/family/replicated-log.ts";
 import type { Adversity } from "./adversity.ts";
 import type { Setting } from "./settings.ts";
 
@@ -18,7 +19,7 @@ const propose = (client: number, sequence: number): object => ({
 const commands = (client: number, count: number): object[] =>
   Array.from({ length: count }, (_, i) => propose(client, i + 1));
 const compactions = (...indices: number[]): object[] =>
-  indices.map((index) => ({ type: "compact", index, snapshot: `all up to ${index}` }));
+  indices.map((index) => ({ type: "compact", index, snapshot: snapshotOf(`all up to ${index}`, 5) }));
 const change = (...voters: number[]): object => ({ type: "reconfigure", voters, learners: [] });
 
 const adversity: Adversity = {

@@ -1,5 +1,5 @@
 /** Bugs in Raft: each is a sentence of the paper that was forgotten. */
-import type { Change } from "./bugs.ts";
+import type { Change } from "./seeded-bug.ts";
 
 const RAFT = "src/protocols/consensus/raft";
 const ELECTION = `${RAFT}/leader-election.ts`;

@@ -9,10 +9,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { Replayer } from "../../src/check/shrink/replay.ts";
 import { type Adversity, endure, endureSeed } from "./adversity.ts";
-import { bugs, type SeededBug } from "./bugs.ts";
+import { bugs } from "./bugs.ts";
 import { type Catch, hunt } from "./hunt.ts";
 import { findingOf, findingsOn, pages, type Row } from "./page.ts";
 import { patched } from "./patch.ts";
+import type { SeededBug } from "./seeded-bug.ts";
 import { type Setting, settings } from "./settings.ts";
 import { withBug, withoutBug } from "./subjects.ts";
 

@@ -4,7 +4,7 @@
  * @module-tag long
  */
 import { describe, expect, it } from "vitest";
-import { checkLinearizability } from "../../src/check/linearizability/check.ts";
+import { checkLinearizability } from "../../src/history/check.ts";
 import { coordinationService } from "../../src/protocols/service/coordination-service/coordination-service.ts";
 import { grantRun } from "../protocols/service/grant-runs.ts";
 import { modelRun } from "../protocols/service/model-runs.ts";

@@ -60,8 +60,8 @@ export const serviceBugs: readonly ServiceBug[] = [
     {
       name: "numbers-not-in-the-snapshot",
       summary: "a snapshot forgets which operations of a session have been applied",
-      find: `beginSaving(state.index, state.data, `,
-      replace: `beginSaving(state.index, { ...state.data, sessions: state.data.sessions.map((each) => ({ ...each, applied: 0, replies: [] })) }, `,
+      find: `beginWriting(state.index, asItStands(state.data, machines), `,
+      replace: `beginWriting(state.index, { ...asItStands(state.data, machines), sessions: state.data.sessions.map((each) => ({ ...each, applied: 0, replies: [] })) }, `,
       by: "adversity",
     },
   ]),

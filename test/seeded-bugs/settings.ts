@@ -1,11 +1,9 @@
 /** Where seeded bugs are looked for: all of it plain data. */
-
 import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
-import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
-import { multiPaxosSettings } from "./multi-paxos-settings.ts";
+import { cheapPaxosSettings, multiPaxosSettings } from "./multi-paxos.ts";
 import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
 import { twoPhaseCommitSettings } from "./two-phase-commit.ts";

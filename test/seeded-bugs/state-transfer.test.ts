@@ -10,21 +10,16 @@ import { random } from "../../src/core/random.ts";
 import { type Shape, text } from "../../src/core/shape.ts";
 import { isis } from "../../src/protocols/multicast/isis.ts";
 import { replica, withReplica } from "../../src/protocols/multicast/parts/state-transfer/replica.ts";
-import * as transferring from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
+import * as sound from "../../src/protocols/multicast/parts/state-transfer/state-transfer.ts";
 import type { Entry } from "../../src/protocols/multicast/parts/state-transfer/vocabulary.ts";
-import * as stacked from "../../src/protocols/multicast/parts/state-transfer/with-state.ts";
 import { befall, recover } from "../protocols/group-adversity.ts";
 import { anotherReadsLater, range, sourceCrashes, stateStage } from "../protocols/state-stage.ts";
-import { type StateTransferBug, stateTransferBugs } from "./state-transfer.ts";
+import { type StateTransferBug, stateTransferBugs } from "./channels.ts";
 
-const sound = { ...transferring, ...stacked };
 type Subject = Pick<typeof sound, "isisWithState" | "stateTransfer">;
 
-const FOLDER = "../../src/protocols/multicast/parts/state-transfer";
-const withBug = async (bug: string): Promise<Subject> => ({
-  ...((await import(/* @vite-ignore */ `${FOLDER}/state-transfer.ts?bug=${bug}`)) as typeof transferring),
-  ...((await import(/* @vite-ignore */ `${FOLDER}/with-state.ts?bug=${bug}`)) as typeof stacked),
-});
+const withBug = (bug: string): Promise<Subject> =>
+  import(/* @vite-ignore */ `../../src/protocols/multicast/parts/state-transfer/state-transfer.ts?bug=${bug}`);
 
 const SEEDS = 60;
 

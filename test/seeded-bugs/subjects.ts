@@ -1,5 +1,4 @@
 /** Protocols as the hunt runs them, made of modules of which one may have a bug in it. */
-
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -17,15 +16,15 @@ import {
 } from "../../src/protocols/multicast/family/properties.ts";
 import { monitoredMulticastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
-import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
-import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/vocabulary.ts";
+import type { LockService } from "../../src/protocols/mutex/elected-server/server.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { inTwoBallots } from "../protocols/multi-paxos-models.ts";
 import { forger } from "../protocols/pbft-forger.ts";
 import { asInFigure8, overAConflict, readElsewhere, withinALease, withPreVotes } from "../protocols/raft-models.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import { liars } from "./agreement.ts";
-import type { SeededBug, Subject } from "./bugs.ts";
+import type { SeededBug, Subject } from "./seeded-bug.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
@@ -100,7 +99,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ epochBully }) => epochBully?.({ preVote: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
   },
   "epoch-bully, bounded": {
-    file: "src/protocols/election/epoch-bully/bounded.ts",
+    file: "src/protocols/election/epoch-bully/epoch-bully.ts",
     make: ({ boundedEpochBully }) => boundedEpochBully?.(),
   },
   "epoch-token-ring": {

@@ -1,5 +1,5 @@
 /** Bugs of two-phase commit: what is not journalled, decided alone, or presumed the wrong way. */
-import type { Change, SeededBug } from "./bugs.ts";
+import { type Change, foundBy, type SeededBug } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
 const FOLDER = "src/protocols/consensus/two-phase-commit";
@@ -51,9 +51,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       summary: "a participant in doubt that is asked about the next transaction never decides the earlier one",
       find: `        abortBefore(state, transaction, ctx);\n        const part`,
       replace: `        const part`,
-      by: "simulator",
-      setting: "late copies of transactions",
-      property: "decision",
+      ...foundBy("simulator", "late copies of transactions", "decision"),
     },
     {
       name: "prepared-not-replayed",
@@ -69,18 +67,14 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       summary: "the coordinator counts a late acknowledgement of an earlier transaction",
       find: `if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // One too many.`,
       replace: `if (coordinator.phase !== "committed") return;`,
-      by: "simulator",
-      setting: "late copies of transactions",
-      property: "atomicity",
+      ...foundBy("simulator", "late copies of transactions", "atomicity"),
     },
     {
       name: "vote-request-of-an-older-transaction",
       summary: "a participant votes again on a late copy of an older vote request",
       find: `if (part !== undefined && !isBefore(part.transaction, transaction)) {`,
       replace: `if (part !== undefined && isSame(part.transaction, transaction)) {`,
-      by: "simulator",
-      setting: "late copies of transactions",
-      property: "memory",
+      ...foundBy("simulator", "late copies of transactions", "memory"),
     },
     {
       name: "first-yes-commits",
@@ -92,27 +86,23 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       property: "atomicity",
     },
   ]),
-  ...inFile("coordinator.ts", [
+  ...inFile("two-phase-commit.ts", [
     {
       name: "forgets-its-commit",
       summary: "the coordinator does not journal its commit: after a crash it presumes an abort",
       find: `ctx.persist({ type: "committed", transaction, participants: [...ctx.peers] });`,
       replace: ``,
-      by: "bfs",
-      setting: "a transaction, a crash, a recovery and a loss",
-      property: "atomicity",
+      ...foundBy("bfs", "a transaction, a crash, a recovery and a loss", "atomicity"),
     },
     {
       name: "numbers-used-again",
       summary: "after a crash the coordinator counts its transactions from 1 again",
       find: `state.number = upTo;`,
       replace: `state.number = 0;`,
-      by: "bfs",
-      setting: "two transactions, a crash and a recovery",
-      property: "atomicity",
+      ...foundBy("bfs", "two transactions, a crash and a recovery", "atomicity"),
     },
   ]),
-  ...inFile("participant.ts", [
+  ...inFile("two-phase-commit.ts", [
     {
       name: "aborts-alone",
       summary: "a participant in doubt aborts when its patience is over",

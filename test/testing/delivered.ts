@@ -4,7 +4,7 @@ import {
   type GroupRecord,
   virtualSynchrony,
   withCountedViews,
-} from "../../src/check/virtual-synchrony.ts";
+} from "../../src/history/virtual-synchrony.ts";
 import type { ChannelMessage, ChannelView, NodeId, Order } from "../../src/index.ts";
 
 /** What a member sends: its place among all that its process has sent, and what it had read from each process by then. */

@@ -1,4 +1,5 @@
 /** Snapshots that are saved, and clusters that are founded from them, in virtual time. */
+import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { readSnapshot } from "../../src/cluster/snapshot/snapshot-file.ts";
 import { CoordinationError } from "../../src/index.ts";
@@ -37,11 +38,11 @@ test("a new cluster has all that was acknowledged before the snapshot, and goes 
       apply: (left: number, by: number) => [left - by, left - by],
     });
     await seats.execute(3);
-    const snapshot = await two.cluster.snapshot();
+    const snapshot = await buffer(await two.cluster.snapshot());
     await lock.release();
     const later = await two.mutex("disk").acquire(); // The old cluster goes on.
     const lost = await stock.put("apples", 5);
-    expect(readSnapshot(Buffer.from(snapshot), "it").header).toMatchObject({
+    expect((await readSnapshot([snapshot], "it")).header).toMatchObject({
       cluster: "coterie",
       member: 2,
       salvaged: null,
@@ -74,7 +75,7 @@ test("a member of the old cluster that comes back with its folder is refused, an
   const world = simulate({ members: 3, seed: 12 });
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);
-    const snapshot = await world.member(1).cluster.snapshot();
+    const snapshot = await buffer(await world.member(1).cluster.snapshot());
     loseAll(world, [3]);
     await world.restore(snapshot);
     await startAll(world, [1, 2]);
@@ -107,16 +108,16 @@ test("a cluster of other members is founded from it, grows, and is saved again",
   const world = simulate({ members: 3, seed: 13 });
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);
-    const snapshot = await world.member(1).cluster.snapshot();
+    const snapshot = await buffer(await world.member(1).cluster.snapshot());
     loseAll(world);
     await world.restore(snapshot, [2]);
     await startAll(world, [2]);
     await world.add(4);
     await world.member(2).cluster.settled();
     expect(await world.member(4).map<number>("stock").get("apples")).toBe(3);
-    const second = await world.member(4).cluster.snapshot();
-    const revisionOf = (text: string): number => readSnapshot(Buffer.from(text), "it").header.revision;
-    expect(revisionOf(second)).toBeGreaterThan(revisionOf(snapshot) + 2 ** 40);
+    const second = await buffer(await world.member(4).cluster.snapshot());
+    const revisionOf = async (bytes: Buffer): Promise<number> => (await readSnapshot([bytes], "it")).header.revision;
+    expect(await revisionOf(second)).toBeGreaterThan((await revisionOf(snapshot)) + 2 ** 40);
     loseAll(world);
     await world.restore(second, [2, 4]);
     await startAll(world, [2, 4]);

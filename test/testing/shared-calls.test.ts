@@ -182,8 +182,9 @@ describe("the time of a call", () => {
         const error = await failureOf(call());
         expect(error.code).toBe("request-timeout");
         expect(world.now() - began).toBeLessThan(210);
+        // The last try may be on its way when time is up.
         expect(error.message).toMatch(
-          /times in a row another was faster with (it|what it had read); nothing was done$/,
+          /times in a row another was faster with (it|what it had read); (nothing was done|it may have been done, or be done yet)$/,
         );
       }
       stop();

@@ -1,5 +1,7 @@
 /** Spans around calls, of members in virtual time. */
+
 import { AsyncLocalStorage } from "node:async_hooks";
+import { text } from "node:stream/consumers";
 import type { Tracer as OpenTelemetryTracer } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import { type Span, type Tracer, traced } from "../../src/index.ts";
@@ -59,7 +61,7 @@ test("a call has a span with the name that it is about, and what is called withi
     expect(await stock.get("pears")).toBe(5);
     expect(member.status().id).toBe(1);
     expect((await member.cluster.members()).length).toBe(3);
-    expect(await member.cluster.snapshot()).toContain("apples");
+    expect(await text(await member.cluster.snapshot())).toContain("apples");
     const granted = [["granted", { "coterie.token": token }]];
     const plain = { parent: null, attributes: {}, events: [], status: null, isOver: true };
     expect(spans).toEqual([

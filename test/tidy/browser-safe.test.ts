@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest } from "./house.ts";
 import { reaches } from "./reaches.ts";
 
-const BROWSER_SAFE = /^src\/(core|driver|protocols|trace|sim|check|experiment)\//;
+const BROWSER_SAFE = /^src\/(core|driver|protocols|trace|sim|history|check|experiment)\//;
 
 const FORBIDDEN = new Set([
   ..."Date performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame".split(" "),

@@ -1,6 +1,6 @@
 /** An algorithm is there for a reader only with its claims, its page, its story and its line in the lists. */
 import { describe, expect, it } from "vitest";
-import { families } from "../../src/cli/skeleton.ts";
+import { families } from "../../src/cli/new-algorithm.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type HouseFile, house, isTest } from "./house.ts";
 

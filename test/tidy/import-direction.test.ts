@@ -1,4 +1,4 @@
-/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {engines ← bench, testing, cli, studio}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/** `core ← {protocols, driver ← trace} ← {sim, check ← history, runtime} ← {experiment, cluster ← client} ← {engines ← bench, testing, cli, studio}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -9,7 +9,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   driver: ["core"],
   trace: ["core", "driver"],
   sim: ["core", "driver", "protocols", "trace"],
-  check: ["core", "driver", "protocols", "trace"],
+  history: ["core"],
+  check: ["core", "driver", "protocols", "trace", "history"],
   runtime: ["core", "driver", "protocols", "trace"],
   experiment: ["core", "protocols", "trace", "sim", "check"],
   cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
@@ -17,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   engines: ["core", "protocols", "runtime", "cluster", "client"],
   integrations: ["cluster"],
   testing: ["core", "sim", "runtime", "cluster", "client"],
-  cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
+  cli: ["core", "protocols", "trace", "sim", "history", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
   site: ["studio"], // The style that all pages share.
   bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "engines"],

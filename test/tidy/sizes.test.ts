@@ -6,7 +6,7 @@ import { code, type HouseFile, isTest, lineAt, parsed } from "./house.ts";
 /** At 400 one looks whether a file holds two concepts; one concept is not cut by length. */
 const MAX_FILE_LINES = 500;
 const MAX_FUNCTION_LINES = 60;
-const MAX_CORE_LINES_OF_CODE = 800;
+const MAX_CORE_LINES_OF_CODE = 900;
 
 /**
  * What may be longer, how long, and why. Keys are a path, `path#function`, or `src/core` for the kernel as a whole. An
@@ -120,9 +120,9 @@ describe("sizes", () => {
   });
 
   it("the kernel counts as a whole, without comments, blank lines and tests", () => {
-    const half = `/** Why.\n * And why. */\n\n${longText(401)}`;
+    const half = `/** Why.\n * And why. */\n\n${longText(451)}`;
     const files = ["src/core/a.ts", "src/core/b.ts", "src/core/b.test.ts"].map((path) => ({ path, text: half }));
-    expect(tooLong(sizesOf(files), {})).toEqual(["src/core has 802 lines, more than 800"]);
+    expect(tooLong(sizesOf(files), {})).toEqual(["src/core has 902 lines, more than 900"]);
   });
 
   it("a function inside another counts there as one line", () => {

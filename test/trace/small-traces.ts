@@ -1,9 +1,8 @@
 /** Small traces for tests. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import { vectorClocks } from "../../src/trace/causality.ts";
-import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../../src/trace/entry.ts";
 import type { Trace } from "../../src/trace/file.ts";
-import type { TraceHeader } from "../../src/trace/header.ts";
+import { vectorClocks } from "../../src/trace/steps.ts";
 
 export function headerFor(nodes: readonly NodeId[], more: Partial<TraceHeader> = {}): TraceHeader {
   return {

@@ -2,20 +2,24 @@
  * Exhaustive exploration, depth first: of the states found, the last is expanded next. It visits the same states as
  * breadth first and finds sooner what lies deep; its counterexamples are as long as they come.
  */
-
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
 import { failureProperty, type HandlerFailure } from "../../driver/handler-failure.ts";
 import { requireOptions } from "../../protocols/known-options.ts";
-import { BYTES_PER_HANDLER_RUN } from "../breadth-first.ts";
-import { Column } from "../column.ts";
-import { concluded, type Searched } from "../conclusion.ts";
-import { type Exploration, type ExploreOptions, exploreRules, requireSingleStates } from "../explore.ts";
+import {
+  BYTES_PER_HANDLER_RUN,
+  concluded,
+  type Exploration,
+  type ExploreOptions,
+  exploreRules,
+  requireSingleStates,
+  type Searched,
+} from "../explore.ts";
 import { FailedMove } from "../failed-move.ts";
 import type { Graph } from "../fairness.ts";
 import { Model } from "../model.ts";
 import { retrace, retraceToFailure, type Taken, type Waypoint } from "../path.ts";
-import { StateStore } from "../state-store.ts";
-import { Judge } from "./judge.ts";
+import { Judge } from "../properties.ts";
+import { Column, StateStore } from "../state-store.ts";
 import { Successors } from "./successors.ts";
 
 const ASK_EVERY = 1 << 13;

@@ -9,8 +9,7 @@ import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricar
 import { explore } from "../explore.ts";
 import type { ModelOptions } from "../model.ts";
 import { choices } from "../model-options.ts";
-import { ringModel } from "../models/chang-roberts.ts";
-import { mutexModel } from "../models/ricart-agrawala.ts";
+import { mutexModel, ringModel } from "../reference-models.ts";
 import { Replayer } from "../shrink/replay.ts";
 import { systemFor } from "../suite.ts";
 import { exploreDepthFirst } from "./dfs.ts";

@@ -13,9 +13,8 @@ import { explore } from "../explore.ts";
 import type { ModelOptions } from "../model.ts";
 import { choices } from "../model-options.ts";
 import { walk } from "../search/walks.ts";
-import { causallyOrdered } from "./causal-order.ts";
 import { Replayer } from "./replay.ts";
-import { shrink } from "./shrink.ts";
+import { causallyOrdered, shrink } from "./shrink.ts";
 import { modelOf, movesOf, shrinkTrace } from "./trace.ts";
 
 /** Bully where delays have no bound: known to end with two leaders. */

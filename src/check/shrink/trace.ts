@@ -3,7 +3,7 @@ import { canonical } from "../../core/plain.ts";
 import type { CommandOf, MessageOf, NodeId, Property, Vocabulary } from "../../core/protocol.ts";
 import type { MessageId, TraceEntry } from "../../trace/entry.ts";
 import type { ModelOptions } from "../model.ts";
-import type { Wanted } from "./shortcut.ts";
+import type { Wanted } from "./replay.ts";
 import { type ShrinkOptions, type Shrunk, shrink } from "./shrink.ts";
 
 /** What is not given follows from the trace: see `modelOf`. */

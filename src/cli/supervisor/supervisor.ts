@@ -4,7 +4,9 @@ import { EventEmitter, once } from "node:events";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { eachLine } from "../../cluster/local/lines.ts";
+import type { Tenure } from "../../cluster/services/api.ts";
 import { EnvironmentError } from "../../core/errors.ts";
+import { codeAfter, ExitWith } from "../output.ts";
 import {
   type Ended,
   type FromSupervisor,
@@ -168,3 +170,109 @@ function clockProblem(before: number, supervisors: number, after: number): strin
   if (before <= supervisors && supervisors <= after) return null;
   return `expected all processes to read one monotonic clock, but it said ${before} here, then ${supervisors} in another process, then ${after} here`;
 }
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+export class Interruption {
+  /** The first that came, if one has. */
+  received: NodeJS.Signals | null = null;
+  /** Whether Ctrl-C has been pressed. Of signals that come at once the system delivers them in its own order. */
+  #isInterrupted = false;
+  readonly #controller = new AbortController();
+  #supervisor: Supervisor | null = null;
+
+  constructor() {
+    for (const name of SIGNALS) process.on(name, () => this.#take(name));
+  }
+
+  /** Aborted when an end is asked for and no command runs. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The supervisor whose command signals go to; null: none runs. */
+  handTo(supervisor: Supervisor | null): void {
+    this.#supervisor = supervisor;
+  }
+
+  #take(name: NodeJS.Signals): void {
+    const isAgain = this.received !== null;
+    this.received ??= name;
+    if (this.#supervisor !== null) {
+      if (this.#isInterrupted && name === "SIGINT") this.#supervisor.kill();
+      else this.#supervisor.signal(name);
+      this.#isInterrupted ||= name === "SIGINT";
+    } else if (isAgain) process.exit(codeAfter(name));
+    else this.#controller.abort();
+  }
+}
+
+/** Exit codes of `coterie lock` and `coterie elect` that are not the command's own. */
+export const NOT_ACQUIRED = 75;
+export const LOST = 76;
+const NOT_EXECUTABLE = 126;
+const NOT_FOUND = 127;
+
+export interface SupervisedCommand {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly graceMs: number;
+}
+
+export interface Outcome {
+  readonly exitCode: number;
+  /** The command was stopped because what it ran under was lost, or could not be confirmed in time. */
+  readonly isLost: boolean;
+}
+
+/**
+ * Runs the command. When this resolves nothing of the command's process group runs any more.
+ * @throws ExitWith where the command could not be started, EnvironmentError where its supervisor has failed.
+ */
+export async function runSupervised(
+  { name, command, graceMs }: SupervisedCommand,
+  tenure: Tenure,
+  supervisor: Supervisor,
+  interruption: Interruption,
+): Promise<Outcome> {
+  await supervisor.ready;
+  if (interruption.received !== null) return { exitCode: codeAfter(interruption.received), isLost: false };
+  if (tenure.signal.aborted) return { exitCode: LOST, isLost: true };
+  const stopFollowing = tenure.onDeadline((deadline) =>
+    supervisor.certain(monotonicMs() + deadline - performance.now()),
+  );
+  let isLost = false;
+  const lose = (): void => {
+    isLost = true;
+    supervisor.stop();
+  };
+  interruption.handTo(supervisor);
+  const running = supervisor.run({ command, env: environment(name, tenure), graceMs });
+  tenure.signal.addEventListener("abort", lose);
+  try {
+    const ended = await running;
+    return { exitCode: exitCode(ended, command), isLost: isLost || supervisor.isOverdue };
+  } finally {
+    interruption.handTo(null);
+    tenure.signal.removeEventListener("abort", lose);
+    stopFollowing();
+  }
+}
+
+function environment(name: string, { token }: Tenure): Record<string, string> {
+  return { COTERIE_NAME: name, COTERIE_TOKEN: token === null ? "" : String(token) };
+}
+
+function exitCode(ended: Ended, command: readonly string[]): number {
+  if (ended.type === "not-started") {
+    const code = ended.code === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
+    throw new ExitWith(code, `cannot run ${command[0]}: ${WHY[ended.code] ?? "the system refuses"} (${ended.code})`);
+  }
+  return ended.code ?? codeAfter(ended.signal as NodeJS.Signals);
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such command",
+  EACCES: "it cannot be executed",
+  E2BIG: "its arguments are too long",
+};

@@ -1,6 +1,6 @@
 /** Where a member serves clients that are no members: HTTP, server-sent events and WebSocket on one port. */
 import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
@@ -197,9 +197,9 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
       requireRole(c, request.role);
       const answer = await request.answered(options.served, await givenIn(c, request, room));
       if (answer instanceof Other) return c.json(answer.body, answer.status);
-      if (typeof answer !== "string") return c.json(answer);
-      const length = String(Buffer.byteLength(answer));
-      return c.body(answer, 200, { "content-type": request.media ?? "text/plain", "content-length": length });
+      if (request.media === undefined) return c.json(answer);
+      const bytes = Readable.toWeb(Readable.from(answer as AsyncIterable<Uint8Array>)) as ReadableStream;
+      return c.body(bytes, 200, { "content-type": request.media });
     });
   const held = new Hono<Env>();
   for (const page of ["/locks/*", "/elections/*", "/sessions/*"])

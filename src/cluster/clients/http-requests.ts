@@ -34,8 +34,8 @@ export interface HttpRequest {
   readonly media?: string;
   /** What else it is answered with, and when. */
   readonly otherwise?: Readonly<Record<number, string>>;
-  /** @returns an answer, one with another status, or with `media` a text. */
-  answered(served: Served, given: Given): Promise<object | Other | string>;
+  /** @returns an answer, one with another status, or with `media` bytes. */
+  answered(served: Served, given: Given): Promise<object | Other | AsyncIterable<Uint8Array>>;
 }
 
 /** Parsed by the request's own shapes. `query` and `body` have a `signal` as well, aborted when the caller goes: calls take them as options. */

@@ -137,7 +137,6 @@ export const memberRequests: readonly HttpRequest[] = [
     query,
     answer: z.string(),
     media: "application/x-coterie-snapshot",
-    otherwise: { 413: "There is more than a snapshot may hold." },
     answered: ({ members }, { query }) => members.snapshot(query),
   },
 ];

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { PATIENCE } from "../../../test/patience.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 import { readTrace } from "../../trace/file.ts";
-import type { TraceHeader } from "../../trace/header.ts";
 import { type RecorderOptions, record } from "./recorder.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));

@@ -6,8 +6,7 @@ import { createWriteStream, openSync } from "node:fs";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
-import type { TraceHeader } from "../../trace/header.ts";
+import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 
 export interface Recorder {
   /** Takes an entry of a node, as a line of JSON. */

@@ -2,7 +2,7 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-injector.ts";
-import { linkCut, linkMended, sendingChanged } from "../../trace/link-faults.ts";
+import { linkCut, linkMended, sendingChanged } from "../../trace/link-model.ts";
 import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
 export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "link-conditions" }>;

@@ -61,8 +61,9 @@ export interface ClusterMembers {
   /** Resolves once all changes are in effect. */
   settled(options?: CallOptions): Promise<void>;
   /**
-   * All that members share, linearizable, as the text of a snapshot file: `coterie snapshot restore` founds another cluster from it.
-   * docs/recovery.md says what that one keeps. At most 16 MiB. @throws UsageError `too-large`
+   * All that members share, linearizable, as the bytes of a snapshot file: `coterie snapshot restore` founds another cluster from it.
+   * docs/recovery.md says what that one keeps. It is of the moment when the promise resolves, and may be read more than once. The
+   * member holds a copy of its tables as long as it is read.
    */
-  snapshot(options?: CallOptions): Promise<string>;
+  snapshot(options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -1,6 +1,7 @@
 /** Changes of the list of members, as a member asks for them. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
+import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
 import { nextConfiguration } from "../../protocols/service/coordination-service/member-list.ts";
 import type {
   Founder,
@@ -10,10 +11,12 @@ import type {
   MemberStep,
 } from "../../protocols/service/coordination-service/member-words.ts";
 import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
+import { asItStands } from "../../protocols/service/coordination-service/snapshot.ts";
+import type { Data } from "../../protocols/service/coordination-service/state.ts";
 import { isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
-import { snapshotText } from "../snapshot/snapshot-file.ts";
+import { snapshotFile } from "../snapshot/snapshot-file.ts";
 import type { AddOptions, ClusterMember, ClusterMembers, MemberChange, NewMember } from "./cluster-api.ts";
 import { founded } from "./founders.ts";
 import * as may from "./known-options.ts";
@@ -24,6 +27,7 @@ import type { ServiceHost } from "./state/service-host.ts";
 import type { CallOptions } from "./state/state-api.ts";
 
 export interface LocalMembersOptions {
+  readonly machines: MachineDefinitions;
   readonly service: ServiceHost;
   readonly cluster: string;
   /** Whether traffic may leave this machine: encrypted, or since its user says so. */
@@ -46,9 +50,11 @@ export function membersOf(
   { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
   service: ServiceHost,
   transport: Pick<TcpTransport<never>, "address">,
+  machines: MachineDefinitions,
 ): LocalMembers {
   return new LocalMembers({
     service,
+    machines,
     cluster: config.cluster,
     mayLeave: config.tls !== null || !isLoopback(transport.address.host),
     founders: () => founded(founders, config, identity),
@@ -131,13 +137,15 @@ export class LocalMembers implements ClusterMembers {
     });
   }
 
-  snapshot(options: CallOptions = {}): Promise<string> {
+  snapshot(options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     requireOptions("snapshot", options, callRules);
-    const { service, cluster } = this.#around;
+    const { service, cluster, machines } = this.#around;
     return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
-      const { revision, answer } = await service.query({ type: "snapshot" });
-      const at = service.platform.clock.wall();
-      return snapshotText({ cluster, member: service.self, at, revision, salvaged: null }, answer.snapshot);
+      await service.query({ type: "members" }); // Then this replica has all that was acknowledged before.
+      const data = service.look(({ replica }) => asItStands(replica.data, machines)) as Data;
+      const { clock, timers } = service.platform;
+      const header = { cluster, member: service.self, at: clock.wall(), revision: data.revision, salvaged: null };
+      return snapshotFile(header, data, () => sleep(timers, 0));
     });
   }
 

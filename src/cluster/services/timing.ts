@@ -16,7 +16,7 @@ const factors: Readonly<Record<Timing, number>> = { fast: 0.5, default: 1, patie
 export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
 
 /**
- * How long a session outlives its member, and so when a lock of a crashed process is free. `coterie bench busy`
+ * How long a session outlives its member, and so when a lock of a crashed process is free. `coterie bench services --only busy`
  * measures which of them last on a busy machine. A keep-alive is an entry of the log, so a longer lease costs fewer writes.
  */
 const sessions = {

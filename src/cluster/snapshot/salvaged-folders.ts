@@ -6,17 +6,17 @@ import { canonical } from "../../core/plain.ts";
 import { majority } from "../../core/quorums.ts";
 import { unwrapped } from "../../core/wrapping.ts";
 import type { Raft } from "../../protocols/consensus/raft/vocabulary.ts";
-import { wholeOf } from "../../protocols/service/coordination-service/restored.ts";
 import { type Salvaged, salvaged } from "../../protocols/service/coordination-service/salvage.ts";
 import { requireUnclaimed } from "../../runtime/platform/claim.ts";
 import { type KeptJournal, readKept } from "../kept-journal.ts";
-import { type SnapshotHeader, snapshotText } from "./snapshot-file.ts";
+import { type SnapshotHeader, snapshotFile } from "./snapshot-file.ts";
 
 const CODE = "cannot-save";
 
 export interface SalvagedSnapshot {
   readonly header: SnapshotHeader;
-  readonly text: string;
+  /** The bytes of the file. */
+  readonly bytes: AsyncIterable<Uint8Array>;
   /** Whether the folders are of so many members that nothing acknowledged is missing. */
   readonly isComplete: boolean;
 }
@@ -32,9 +32,6 @@ export async function salvageFolders(folders: readonly string[]): Promise<Salvag
   const found = kept.map((each) => ({ kept: each, ...salvagedFrom(each) }));
   const [best] = found.sort((a, b) => b.lastTerm - a.lastTerm || b.lastIndex - a.lastIndex);
   if (best === undefined) throw new UsageError("bad-argument", "expected a folder with --from, got none");
-  const whole = wholeOf(best.data);
-  if (whole.type !== "snapshot")
-    throw new UsageError(CODE, `expected ${best.kept.folder} to hold all state machines, and it does not`);
   const ids = kept.map(({ id }) => id);
   const header = {
     cluster: best.kept.cluster,
@@ -45,7 +42,7 @@ export async function salvageFolders(folders: readonly string[]): Promise<Salvag
   };
   const voting = best.voters.filter((voter) => ids.includes(voter));
   const isComplete = voting.length >= majority(best.voters.length);
-  return { header, text: snapshotText(header, whole.snapshot), isComplete };
+  return { header, bytes: snapshotFile(header, best.data), isComplete };
 }
 
 function salvagedFrom({ id, folder, group, slots }: KeptJournal): Salvaged {

@@ -1,24 +1,32 @@
 /**
- * A snapshot of what a cluster shares, as a file of three lines: what it is, the data as JSON, and a digest of both.
+ * A snapshot of what a cluster shares, as a file: a line that says what it is, the lines of `coordination-service/snapshot.ts`, and a
+ * digest of all that. It is written and read a piece at a time.
  *
  *     {"format":"coterie-snapshot","version":1,"cluster":"demo","member":2,"at":1795450000000,"revision":1207,"salvaged":null}
- *     {"revision":1207,"sessions":[],"maps":{"keys":["stock"],"values":[…]},…}
+ *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}
+ *     {"map":"stock","keys":["apples"],"values":[…]}
  *     sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
  */
 import { createHash } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, nullable, oneOf, problem, type Shape, struct, text } from "../../core/shape.ts";
-import { MAX_MEMBERS, MAX_SNAPSHOT_BYTES } from "../../protocols/consensus/family/replicated-log.ts";
+import { MAX_MEMBERS } from "../../protocols/consensus/family/replicated-log.ts";
+import { replicaDefaults } from "../../protocols/service/coordination-service/replica.ts";
+import {
+  beginReading,
+  beginWriting,
+  endReading,
+  nextChunk,
+  readText,
+} from "../../protocols/service/coordination-service/snapshot.ts";
 import type { Data } from "../../protocols/service/coordination-service/state.ts";
 import { dataProblem } from "../../protocols/service/coordination-service/state-shape.ts";
 
 const FORMAT = "coterie-snapshot";
 const VERSION = 1;
-/** Beside the data. A log takes no larger snapshot. */
 const MAX_HEADER_BYTES = 65_536;
-export const MAX_FILE_BYTES = MAX_SNAPSHOT_BYTES + MAX_HEADER_BYTES;
 
 /** Of the first line. */
 export interface SnapshotHeader {
@@ -56,62 +64,104 @@ export interface Snapshot {
   readonly data: Data;
 }
 
-/** @param data as JSON. @throws UsageError `too-large` for what no log would take */
-export function snapshotText(header: SnapshotHeader, data: string): string {
-  if (Buffer.byteLength(data) > MAX_SNAPSHOT_BYTES - MAX_HEADER_BYTES)
-    throw new UsageError("too-large", `expected at most ${MAX_SNAPSHOT_BYTES - MAX_HEADER_BYTES} bytes in a snapshot`);
-  const lines = `${JSON.stringify({ format: FORMAT, version: VERSION, ...header })}\n${data}\n`;
-  return `${lines}${digestLine(lines)}`;
-}
+/** The bytes of the file; can be iterated more than once. @param data must not be changed. @param pause awaited between two parts */
+export const snapshotFile = (
+  header: SnapshotHeader,
+  data: Data,
+  pause = (): Promise<void> => Promise.resolve(),
+): AsyncIterable<Uint8Array> => ({
+  async *[Symbol.asyncIterator]() {
+    const hash = createHash("sha256");
+    const first = Buffer.from(`${JSON.stringify({ format: FORMAT, version: VERSION, ...header })}\n`);
+    hash.update(first);
+    yield first;
+    const writing = beginWriting(0, data, 0);
+    for (let isOver = false; !isOver; ) {
+      const { chunk, isLast } = nextChunk(writing, replicaDefaults.chunkChars);
+      hash.update(chunk.bytes);
+      yield chunk.bytes;
+      isOver = isLast;
+      await pause();
+    }
+    yield Buffer.from(digestLine(hash.digest("hex")));
+  },
+});
 
-const digestLine = (lines: string | Buffer): string => `sha256 ${createHash("sha256").update(lines).digest("hex")}\n`;
-const DIGEST_BYTES = digestLine("").length;
+const digestLine = (digest: string): string => `sha256 ${digest}\n`;
+const DIGEST_BYTES = digestLine("0".repeat(64)).length;
 
 /** @param name for errors. @throws UsageError `bad-snapshot` for what is none, is cut off, was altered, or is of a later release */
-export function readSnapshot(bytes: Buffer, name: string): Snapshot {
+export async function readSnapshot(
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  name: string,
+): Promise<Snapshot> {
   const refuse = (why: string): never => {
     throw new UsageError("bad-snapshot", `expected ${name} to be a snapshot of a cluster, ${why}`);
   };
-  const end = bytes.indexOf("\n");
-  const first = parsed(bytes.toString("utf8", 0, Math.min(end < 0 ? bytes.length : end, MAX_HEADER_BYTES)));
-  const { format, version } = (first ?? {}) as { format?: unknown; version?: unknown };
+  const hash = createHash("sha256");
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const reading = beginReading();
+  let header: SnapshotHeader | null = null;
+  let begun = "";
+  let held: Uint8Array = new Uint8Array(0);
+  let wrong: string | null = null;
+  /** Errors in the lines are reported only if the digest is correct. */
+  const read = (text: string): void => {
+    try {
+      readText(reading, text);
+    } catch (error) {
+      wrong ??= (error as Error).message;
+    }
+  };
+  for await (const part of bytes) {
+    const all = Buffer.concat([held, part]);
+    const end = Math.max(0, all.length - DIGEST_BYTES);
+    held = all.subarray(end);
+    hash.update(all.subarray(0, end));
+    const come = decoder.decode(all.subarray(0, end), { stream: true });
+    if (header !== null) {
+      read(come);
+      continue;
+    }
+    begun += come;
+    const at = begun.indexOf("\n");
+    if (at < 0 && begun.length <= MAX_HEADER_BYTES) continue;
+    header = headerIn(begun.slice(0, Math.max(0, at)), refuse);
+    read(begun.slice(at + 1));
+  }
+  header ??= headerIn(begun.split("\n")[0] as string, refuse);
+  const digest = Buffer.from(held).toString("latin1");
+  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("and its end is missing: it was cut off");
+  if (digest !== digestLine(hash.digest("hex"))) return refuse("and it was altered: its digest is another");
+  if (reading.rest !== "") wrong ??= "its last line has no end";
+  wrong ??= dataProblem(reading.data);
+  if (wrong !== null) return refuse(`and it is none: ${wrong}`);
+  endReading(reading);
+  if (header.revision !== reading.data.revision) return refuse("and its two revisions differ");
+  return { header, data: reading.data };
+}
+
+/** Of the first line. */
+function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader {
+  const first = parsed(line);
+  const { format, version, ...header } = (first ?? {}) as SnapshotHeader & { format?: unknown; version?: unknown };
   if (format !== FORMAT) return refuse("and it does not begin as one does");
   if (version !== VERSION)
     return refuse(
       `of version ${VERSION} of the format, and it is of version ${version}: use the release that wrote it`,
     );
-  const lines = bytes.subarray(0, Math.max(0, bytes.length - DIGEST_BYTES));
-  const digest = bytes.toString("latin1", lines.length);
-  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("and its end is missing: it was cut off");
-  if (digest !== digestLine(lines)) return refuse("and it was altered: its digest is another");
-  const data = parsed(lines.toString("utf8", end + 1));
-  const wrong = problem(headerShape, first, "the first line") ?? dataProblem(data);
-  if (wrong !== null) return refuse(`and it is none: ${wrong}`);
-  const {
-    format: _format,
-    version: _version,
-    ...header
-  } = first as SnapshotHeader & { format: string; version: number };
-  if (header.revision !== (data as Data).revision) return refuse("and its two revisions differ");
-  return { header, data: data as Data };
+  const wrong = problem(headerShape, first, "the first line");
+  return wrong === null ? header : refuse(`and it is none: ${wrong}`);
 }
 
 /** @throws UsageError as `readSnapshot` does, and for a file that cannot be read */
-export function readSnapshotFile(path: string): Snapshot {
-  let bytes: Buffer;
+export async function readSnapshotFile(path: string): Promise<Snapshot> {
   try {
-    const { size } = statSync(path);
-    if (size > MAX_FILE_BYTES)
-      throw new UsageError(
-        "bad-snapshot",
-        `expected ${path} to be a snapshot of a cluster, and it is too large for one`,
-      );
-    bytes = readFileSync(path);
+    return await readSnapshot(createReadStream(path, { highWaterMark: 1_048_576 }), path);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError("cannot-read", `cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
-  return readSnapshot(bytes, path);
 }
 
 function parsed(text: string): unknown {

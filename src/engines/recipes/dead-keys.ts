@@ -6,9 +6,8 @@
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import { behind, isForeseen, nextKey, type Store, type StoreEntry, type Write } from "../store.ts";
-import { fewAtOnce } from "./few-at-once.ts";
-import { isKept, keptValue } from "./kept-value.ts";
-import { isLeaseKey, leasedKey, leaseKey, mapPrefix } from "./names.ts";
+import { isKept, isLeaseKey, keptValue, leasedKey, leaseKey, mapPrefix } from "./keyspace.ts";
+import { fewAtOnce } from "./pacing.ts";
 
 /** Leases of one map that are looked at in one round; the next one takes those behind. */
 const LEASES_AT_ONCE = 1_000;

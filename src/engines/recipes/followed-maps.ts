@@ -2,9 +2,9 @@
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
-import { fewAtOnce } from "./few-at-once.ts";
 import { type Keys, shownChange } from "./keys.ts";
-import { mapPrefix } from "./names.ts";
+import { mapPrefix } from "./keyspace.ts";
+import { fewAtOnce } from "./pacing.ts";
 
 export interface FollowedMapsOptions {
   readonly store: Store;

@@ -13,9 +13,9 @@
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { type Check, nextKey, type Store, StoreError, type Write } from "../store.ts";
+import { HISTORY_KEY } from "./keyspace.ts";
 import { MOST_TOKEN } from "./lock-document.ts";
-import { HISTORY_KEY } from "./names.ts";
-import type { Retrying } from "./retrying.ts";
+import type { Retrying } from "./pacing.ts";
 
 export interface HistoryOptions {
   readonly store: Store;

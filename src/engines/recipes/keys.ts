@@ -2,7 +2,7 @@
  * Maps, counters and transactions over an engine. Each change is a compare-and-set on what was read, and its values name their
  * writer: so one whose answer was lost is found to be done, tried again, or reported as unknown, and never done twice.
  */
-import { refusalOf, unknownOutcome } from "../../cluster/services/state/refusals.ts";
+import { unknownOutcome } from "../../cluster/services/state/refusals.ts";
 import type {
   Answer,
   Change,
@@ -20,6 +20,7 @@ import {
   byCodePoint,
   nextKey,
   type RangeRequest,
+  refused,
   type Store,
   type StoreChange,
   type StoreEntry,
@@ -27,9 +28,8 @@ import {
   type Write,
 } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
-import { keptText, keptValue } from "./kept-value.ts";
-import { counterKey, isLeaseKey, leaseKey, mapKey, mapPrefix } from "./names.ts";
-import type { Retrying } from "./retrying.ts";
+import { counterKey, isLeaseKey, keptText, keptValue, leaseKey, mapKey, mapPrefix } from "./keyspace.ts";
+import type { Retrying } from "./pacing.ts";
 
 export interface KeysOptions {
   readonly store: Store;
@@ -150,9 +150,9 @@ export class Keys {
   async changes(map: string, after: number) {
     const prefix = mapPrefix(map);
     const found = await this.#options.store.changes(prefix, after);
-    if (found === null) throw refusalOf(refuse("compacted", `changes after revision ${after} are not all kept`));
+    if (found === null) throw refused("compacted", `changes after revision ${after} are not all kept`);
     // A revision that the engine has not reached is one that a restore has lost.
-    if (found.revision < after) throw refusalOf(refuse("compacted", `there is no revision ${after} any more`));
+    if (found.revision < after) throw refused("compacted", `there is no revision ${after} any more`);
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
     const answer: Answer & { type: "changes" } = { type: "changes", changes };
     return { revision: found.revision, answer };
@@ -191,7 +191,7 @@ export class Keys {
     const { name, maxKeys } = this.#options.store;
     if (keys <= maxKeys) return;
     const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} takes no more`;
-    throw refusalOf(refuse("too-large", `${text}; leased keys take two, one of which is the session's`));
+    throw refused("too-large", `${text}; leased keys take two, one of which is the session's`);
   }
 
   async #seen(keys: readonly string[]): Promise<ReadonlyMap<string, Seen> | null> {

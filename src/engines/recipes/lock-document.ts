@@ -4,7 +4,6 @@
  * an offset (`history.ts`) plus the revision that the engine gives to the change that granted. The revision is not known before the
  * change is made, so such a token is stored as 0, with the offset, until the next change.
  */
-import { refusalOf } from "../../cluster/services/state/refusals.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, oneOf, perNode, problem, struct, text } from "../../core/shape.ts";
 import { applyToGrants, releaseGrants } from "../../protocols/service/coordination-service/grants.ts";
@@ -17,7 +16,7 @@ import {
 } from "../../protocols/service/coordination-service/operations.ts";
 import { type Applying, emptyData, type Held, type Lock } from "../../protocols/service/coordination-service/state.ts";
 import { enter, lookUp } from "../../protocols/service/coordination-service/table.ts";
-import type { StoreEntry } from "../store.ts";
+import { refused, type StoreEntry } from "../store.ts";
 
 export interface LockDocument extends Lock {
   /** Of tokens that are stored as 0. */
@@ -60,7 +59,7 @@ function parsed(value: string): LockDocument {
     const read: unknown = JSON.parse(value);
     if (problem(shape, read, "lock") === null) return read as LockDocument;
   } catch {} // As below.
-  throw refusalOf(refuse("bad-operation", "what stands in the place of a lock was not written by Coterie"));
+  throw refused("bad-operation", "what stands in the place of a lock was not written by Coterie");
 }
 
 interface TokenOffsets {

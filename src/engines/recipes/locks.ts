@@ -12,8 +12,8 @@ import {
   type WaitId,
 } from "../../protocols/service/coordination-service/operations.ts";
 import { type ChangeKind, type Check, isForeseen, StoreError } from "../store.ts";
-import { fewAtOnce } from "./few-at-once.ts";
 import type { Granting, History } from "./history.ts";
+import { lockKey } from "./keyspace.ts";
 import {
   type Asking,
   applied,
@@ -23,8 +23,7 @@ import {
   sessionsIn,
   withoutSessions,
 } from "./lock-document.ts";
-import { lockKey } from "./names.ts";
-import type { Retrying } from "./retrying.ts";
+import { fewAtOnce, type Retrying } from "./pacing.ts";
 
 export interface LocksOptions {
   readonly history: History;

@@ -8,7 +8,7 @@ import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import { StoreError } from "../store.ts";
 import type { History } from "./history.ts";
-import type { Retrying } from "./retrying.ts";
+import type { Retrying } from "./pacing.ts";
 
 export interface UpkeepOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;

@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
-import { asChunkResult, type ChunkResult, type RunSoak, runChunk } from "./chunk.ts";
+import {
+  asChunkResult,
+  type ChunkResult,
+  campaignSummary,
+  experimentSummaries,
+  type RunSoak,
+  runChunk,
+} from "./chunk.ts";
 import { type Campaign, chunksOf, only, parseCampaign, seedsOf } from "./file.ts";
-import { campaignPage } from "./page.ts";
 import { smallestRun } from "./smallest.ts";
-import { campaignSummary, experimentSummaries } from "./summary.ts";
 
 const noSoak: RunSoak = () => Promise.reject(new Error("there is none"));
 const always = (): boolean => true;
@@ -63,21 +68,6 @@ test("the smallest failing run is kept, and shrunk to a run that breaks the same
     if (at === 1) expect(kept?.shrunkTo).toBe(3); // Who asks, and a message that is lost.
     expect(JSON.parse(kept?.trace.split("\n")[0] ?? "")).toMatchObject({ violation: { property: failure?.what } });
   }
-});
-
-test("the page says what failed and draws it", async () => {
-  const campaign = parsed({ name: "one", seeds: { count: 20 }, experiments: [walks] });
-  const [summary] = experimentSummaries(campaign, await resultsOf(campaign));
-  if (summary === undefined) throw new Error("expected a summary");
-  const failures = summary.failures.map((failure) => ({
-    ...failure,
-    kept: smallestRun(campaign.experiments[0] as never, failure.smallest.seed, failure.what),
-  }));
-  const page = campaignPage(campaignSummary(campaign, [{ ...summary, failures }]), 1);
-  expect(page).toContain("<h2>walks: E1 safety</h2>");
-  expect(page).toContain("<svg");
-  // As dark as its reader prefers, the page as well as its picture.
-  expect(page.match(/prefers-color-scheme: dark/g)).toHaveLength(2);
 });
 
 test("who is stopped has no result", async () => {

@@ -6,7 +6,8 @@ import { UsageError } from "../../core/errors.ts";
 import { hash } from "../../core/plain.ts";
 import type { CheckRequest } from "../check-request.ts";
 import { failuresOf, play, type Staged } from "../simulate.ts";
-import { type Campaign, type CampaignExperiment, type Chunk, type Soak, seedsOf } from "./file.ts";
+import { type Campaign, type CampaignExperiment, type Chunk, type Soak, seedsOf, WALK_SEED } from "./file.ts";
+import type { SmallestRun } from "./smallest.ts";
 
 /** How many seeds are named of those that fail alike. */
 const NAMED_SEEDS = 10;
@@ -58,7 +59,7 @@ export function asChunkResult(campaign: Campaign, value: unknown): ChunkResult |
 }
 
 /** Whether there is such a chunk. */
-export function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
+function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
   const { chunkSize = 1, seeds = { count: 0 } } = experiments[experiment] ?? {};
   return Number.isInteger(chunk) && chunk >= 0 && chunk * chunkSize < seeds.count;
 }
@@ -138,9 +139,6 @@ function* walks(
   }
 }
 
-/** Which runs there are among those of a strategy, the number of the run says. */
-export const WALK_SEED = 1;
-
 async function* soaks(soak: Soak, { from, count }: Seeds, run: RunSoak): AsyncGenerator<RunResult | null> {
   for (let seed = from; seed < from + count; seed++) yield await run(soak, seed);
 }
@@ -179,7 +177,7 @@ class Tally {
 }
 
 /** Of two that are given in the order of their seeds. */
-export function failureTogether(a: Failure, b: Failure): Failure {
+function failureTogether(a: Failure, b: Failure): Failure {
   return {
     what: a.what,
     count: a.count + b.count,
@@ -188,10 +186,98 @@ export function failureTogether(a: Failure, b: Failure): Failure {
   };
 }
 
-export const emptyRange = (): Range => ({ min: Number.MAX_VALUE, max: 0, sum: 0 });
+const emptyRange = (): Range => ({ min: Number.MAX_VALUE, max: 0, sum: 0 });
 
 function widen(range: Range, value: number): void {
   range.min = Math.min(range.min, value);
   range.max = Math.max(range.max, value);
   range.sum += value;
 }
+
+interface Spread {
+  readonly min: number;
+  readonly mean: number;
+  readonly max: number;
+}
+
+/** For counts of them. */
+export const RUNS = { one: "run", more: "runs" };
+
+export interface CampaignSummary {
+  readonly campaign: string;
+  readonly runs: number;
+  /** Equal where every run of every experiment came to the same. */
+  readonly digest: string;
+  readonly experiments: readonly ExperimentSummary[];
+}
+
+export interface ExperimentSummary {
+  readonly name: string;
+  readonly kind: CampaignExperiment["kind"];
+  readonly seeds: CampaignExperiment["seeds"];
+  readonly runs: number;
+  readonly digest: string;
+  /** Null but of simulated runs, as is `timeMs`, which is virtual time. */
+  readonly messages: Spread | null;
+  readonly timeMs: Spread | null;
+  /** Null but of walks. */
+  readonly moves: Spread | null;
+  readonly failures: readonly (Failure & { readonly kept: SmallestRun | null })[];
+}
+
+/** @param results in any order, each chunk once. */
+export function experimentSummaries(campaign: Campaign, results: readonly ChunkResult[]): readonly ExperimentSummary[] {
+  const ordered = results.toSorted((a, b) => a.experiment - b.experiment || a.chunk - b.chunk);
+  return campaign.experiments.map(({ name, kind, seeds }, at) => {
+    const own = ordered.filter(({ experiment }) => experiment === at);
+    const runs = own.reduce((sum, each) => sum + each.runs, 0);
+    const size = spreadOf(
+      own.map((each) => each.size),
+      runs,
+    );
+    const timeMs = spreadOf(
+      own.flatMap((each) => each.timeMs ?? []),
+      runs,
+    );
+    return {
+      name,
+      kind,
+      seeds,
+      runs,
+      digest: digestOf(own.map(({ digest }) => digest)),
+      messages: kind === "simulate" ? size : null,
+      timeMs: kind === "simulate" ? timeMs : null,
+      moves: kind === "walk" ? size : null,
+      failures: failuresTogether(own).map((failure) => ({ ...failure, kept: null })),
+    };
+  });
+}
+
+export function campaignSummary(campaign: Campaign, experiments: readonly ExperimentSummary[]): CampaignSummary {
+  return {
+    campaign: campaign.name,
+    runs: experiments.reduce((sum, { runs }) => sum + runs, 0),
+    digest: digestOf(experiments.map(({ digest }) => digest)),
+    experiments,
+  };
+}
+
+function failuresTogether(ordered: readonly ChunkResult[]): readonly Failure[] {
+  const together = new Map<string, Failure>();
+  for (const failure of ordered.flatMap(({ failures }) => failures)) {
+    const before = together.get(failure.what);
+    together.set(failure.what, before === undefined ? failure : failureTogether(before, failure));
+  }
+  return [...together.values()];
+}
+
+function spreadOf(ranges: readonly Range[], runs: number): Spread | null {
+  if (ranges.length === 0 || runs === 0) return null;
+  const { min, max, sum } = ranges.reduce(
+    (a, b) => ({ min: Math.min(a.min, b.min), max: Math.max(a.max, b.max), sum: a.sum + b.sum }),
+    emptyRange(),
+  );
+  return { min, mean: sum / runs, max };
+}
+
+const digestOf = (parts: readonly unknown[]): string => hash(parts).toString(16).padStart(14, "0");

@@ -5,12 +5,17 @@
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { type CheckRequest, isRandom, requestFrom } from "../check-request.ts";
-import { type Experiment, requireOptionsFor } from "../experiment.ts";
-import { type ExperimentOption, experimentOptions, MAX_SEED, optionsFor } from "../options.ts";
+import {
+  type Experiment,
+  type ExperimentOption,
+  experimentOptions,
+  MAX_SEED,
+  optionsFor,
+  requireOptionsFor,
+} from "../experiment.ts";
 import { parseScenario } from "../scenario/parse.ts";
 import { firstProblem, suggestion } from "../scenario/problem.ts";
-import { type Staged, staged } from "../simulate.ts";
-import { scenarioOf } from "../simulation.ts";
+import { type Staged, scenarioOf, staged } from "../simulate.ts";
 import { wholeNumber } from "../written-values.ts";
 
 /** What a campaign is made of, as text: plain data, so that it reaches a thread. */
@@ -60,6 +65,9 @@ const DEFAULT_CHUNK = 500;
 /** Each may take minutes. */
 const DEFAULT_SOAK_CHUNK = 1;
 const MAX_SOAK_SECONDS = 86_400;
+
+/** Of all walks: the number of a run is its seed in the campaign. */
+export const WALK_SEED = 1;
 
 const A_NAME = "a name of 1 to 40 small letters, digits and -";
 const named = z.string(A_NAME).regex(/^[a-z0-9][a-z0-9-]{0,39}$/, A_NAME);
@@ -199,7 +207,7 @@ function runsOf(each: WrittenExperiment, place: string, { file, scenarios }: Cam
       const experiment = experimentOf(simulate, "simulate", ["seed"]);
       return { kind: "simulate", made: staged({ scenario: scenarioOf(experiment), place: () => file }) };
     }
-    const experiment = experimentOf(walk ?? {}, "explore", ["seed", "runs", "workers", "maxMemory", "coverage"]);
+    const experiment = experimentOf(walk ?? {}, "explore", ["seed", "runs", "workers", "maxMemory"]);
     const request = requestFrom({ strategy: "random", ...experiment });
     if (isRandom(request.strategy)) return { kind: "walk", request };
     return refuse(file, `${place}.walk.strategy`, "random, pct or swarm", request.strategy);

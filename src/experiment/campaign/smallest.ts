@@ -7,17 +7,13 @@ import { shrinkTrace } from "../../check/shrink/trace.ts";
 import { systemFor } from "../../check/suite.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Vocabulary } from "../../core/protocol.ts";
-import { vectorClocks } from "../../trace/causality.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
+import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 import { writeTrace } from "../../trace/file.ts";
-import type { TraceHeader } from "../../trace/header.ts";
+import { vectorClocks } from "../../trace/steps.ts";
 import type { CheckRequest } from "../check-request.ts";
-import { protocolOf } from "../recording.ts";
-import { liarsIn } from "../recording-header.ts";
-import { play, type Staged } from "../simulate.ts";
-import { simulatedHeader } from "../simulation-report.ts";
-import { WALK_SEED } from "./chunk.ts";
-import type { CampaignExperiment } from "./file.ts";
+import { liarsIn, protocolOf } from "../recording.ts";
+import { play, type Staged, simulatedHeader } from "../simulate.ts";
+import { type CampaignExperiment, WALK_SEED } from "./file.ts";
 
 export interface SmallestRun {
   readonly seed: number;

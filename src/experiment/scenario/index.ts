@@ -1,9 +1,9 @@
 /** Scenarios: runs of a protocol as data, with what should come of them. */
-export type { Judged } from "./expectations.ts";
-export { labelled } from "./labels.ts";
+
+export { labelled } from "./names.ts";
 export { type ParsedScenario, parseScenario } from "./parse.ts";
 export type { Path } from "./problem.ts";
-export type { PropertyVerdict, Result } from "./result.ts";
+export type { Judged, PropertyVerdict, Result } from "./result.ts";
 export {
   type Cast,
   cast,

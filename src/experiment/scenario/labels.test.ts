@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { labelled } from "./labels.ts";
+import { labelled } from "./names.ts";
 import { parseScenario } from "./parse.ts";
 import { runScenario } from "./run.ts";
 import { asVariant } from "./schema.ts";

@@ -1,8 +1,11 @@
 /** The names that a scenario may use of a protocol: messages, commands, timers, properties. A part need not be named. */
-import type { Tagged } from "../../core/protocol.ts";
+import type { Tagged, View } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
-import { unwrapped } from "../../core/wrapping.ts";
+import { rewrapped, unwrapped } from "../../core/wrapping.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { deliveredId } from "../../trace/log.ts";
+import type { Scenario } from "./schema.ts";
 
 type Kind = "message" | "command";
 type Fields = Readonly<Record<string, ShapeNode>>;
@@ -61,3 +64,22 @@ export const isProperty = (property: string, word: string): boolean =>
 
 /** The type of a message or an event: its own, or that of what a part says. */
 export const typeOf = (said: Tagged): string => unwrapped(said).type;
+
+/** The same entries, in which deliveries and what is held back have those names. */
+export function labelled(entries: readonly TraceEntry[], { labels }: Scenario): readonly TraceEntry[] {
+  if (Object.keys(labels).length === 0) return entries;
+  const nameOf = (id: string): string => labels[id] ?? id;
+  return entries.map((entry) => {
+    if (entry.kind === "view") return { ...entry, view: viewWith(entry.view, nameOf) };
+    const id = entry.kind === "event" ? deliveredId(entry.event) : null;
+    return entry.kind === "event" && id !== null ? { ...entry, event: withId(entry.event, nameOf(id)) } : entry;
+  });
+}
+
+const viewWith = (view: View, nameOf: (id: string) => string): View =>
+  view.held === undefined ? view : { ...view, held: view.held.map(nameOf) };
+
+/** In the part of an assembly that said it. */
+function withId(event: Tagged, id: string): Tagged {
+  return rewrapped(event, { ...unwrapped(event), id });
+}

@@ -28,9 +28,7 @@ const refused: readonly [string, string][] = [
   ["name: x\nprotocol: buly\nnodes: 3", "x.yaml:2:1: expected the protocol to be one of "],
   [`${head}variant: fast`, 'x.yaml:4:1: expected the variant to be one of extended, monitored, got "fast"'],
   [`${head}options:\n  maxDelay: 3`, "x.yaml:4:1: expected bully.maxDelay to be absent, got 3"],
-  [`${head}options:\n  maxDelai: 3`, "x.yaml:4:1: expected bully.maxDelai to be absent, got 3 (the options are "],
   ["name: x\nprotocol: bully\nnodes: 0", "x.yaml:3:1: expected nodes to be at least 1, got 0"],
-  ["name: x\nprotocol: bully\nnodes: 1.5", "x.yaml:3:1: expected nodes to be a number of nodes from 1 to 10000000, or"],
   ["name: *b\nprotocol: bully", 'x.yaml:1:7: expected an alias to be of an anchor such as &a above it, got "*b"'],
   [`${head}---\nname: y`, "x.yaml:4:1: expected one scenario, got a second document"],
   [
@@ -38,16 +36,8 @@ const refused: readonly [string, string][] = [
     "x.yaml:4:12: expected network.delayMs to be milliseconds, [least, most], { normal: ",
   ],
   [
-    `${head}network: { delayMs: { normal: { meanMs: 3, deviation: 2 } } }`,
-    "x.yaml:4:44: expected network.delayMs.normal.deviation to be absent, got 2 (did you mean deviationMs?)",
-  ],
-  [
     `${head}begin: { states: { 1: { ledar: 1 } } }`,
     "x.yaml:4:25: expected begin.states.1.ledar to be absent: the fields are ",
-  ],
-  [
-    "name: x\nprotocol: chang-roberts\nnodes: 3\nbegin: { states: { 1: { part: 1 } } }",
-    "x.yaml:4:25: expected begin.states.1.part to be text, got 1",
   ],
   [
     "name: x\nprotocol: ricart-agrawala\nnodes: 3\nbegin: { states: { 1: { mutex: { clock: [3] } } } }",
@@ -57,11 +47,6 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: heartbeat\nnodes: 3",
     "x.yaml:1:1: expected until to be there, as heartbeat never comes to rest",
   ],
-  ["name: x\nprotocol: causal\nnodes: 4\nvariants: { fofi: {} }", "x.yaml:4:13: expected the protocol to be one of "],
-  [
-    "name: x\nprotocol: causal\nnodes: 4\nvariants: { fifo: { delivered: ['9.1'] } }",
-    "x.yaml:4:33: expected variants.fifo.delivered[0] to be one of the nodes 0 … 3, got 9",
-  ],
   [
     "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nvariants: { bully: { leader: 3 } }",
     "x.yaml:5:13: expected steps[0].send to be absent: bully is a protocol for election; write call",
@@ -70,37 +55,21 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: causal\nnodes: 4\nlabels: { F1: '0.1' }",
     'x.yaml:4:11: expected a key of labels to be a sender and a count from 1, such as 0.1, got "F1"',
   ],
-  [`${head}expect: { leader: 9 }`, "x.yaml:4:11: expected expect.leader to be one of the nodes 0 … 7, got 9"],
-  [`${head}expect: { leader: { 1: 9 } }`, "x.yaml:4:21: expected expect.leader.1 to be one of the nodes 0 … 7, got 9"],
-  [
-    "name: x\nprotocol: causal\nnodes: 4\nexpect: { delivered: ['9.1'] }",
-    "x.yaml:4:23: expected expect.delivered[0] to be one of the nodes 0 … 3, got 9",
-  ],
   [
     "name: x\nprotocol: causal\nnodes: 4\nexpect: { delivered: { 1: ['1.1', foo] } }",
     'x.yaml:4:35: expected expect.delivered.1[1] to be a sender and a count from 1, such as 0.1, got "foo"',
   ],
   [`${head}sead: 3`, "x.yaml:4:1: expected sead to be absent, got 3 (did you mean seed?)"],
-  [
-    `${head}network: { losRate: 0.1 }`,
-    "x.yaml:4:12: expected network.losRate to be absent, got 0.1 (did you mean lossRate?)",
-  ],
   [`${head}network: { lossRate: 2 }`, "x.yaml:4:12: expected network.lossRate to be a rate from 0 to 1, got 2"],
   [
     `${head}network:\n  delayMs: [20, 10]`,
     "x.yaml:5:3: expected network.delayMs to be [least, most] with least <= most, got [20,10]",
   ],
   [
-    `${head}network:\n  links:\n    - { from: 0, to: 8 }`,
-    "x.yaml:6:18: expected network.links[0].to to be one of the nodes 0 … 7, got 8",
-  ],
-  [`${head}begin: { down: [7, 8] }`, "x.yaml:4:20: expected begin.down[1] to be one of the nodes 0 … 7, got 8"],
-  [
     `${head}begin: { down: [7], states: { 7: { phase: idle } } }`,
     "x.yaml:4:31: expected begin.states.7 to be absent: the node is down, got ",
   ],
   [`${head}steps:\n  - crash: 9`, "x.yaml:5:5: expected steps[0].crash to be one of the nodes 0 … 7, got 9"],
-  [`${head}steps:\n  - crahs: 7`, "x.yaml:5:5: expected steps[0].crahs to be absent, got 7 (did you mean crash?)"],
   [`${head}steps:\n  - crush: 7`, "x.yaml:5:5: expected steps[0].crush to be absent, got 7 (did you mean crash?)"],
   [
     `${head}steps:\n  - at: 7`,
@@ -135,10 +104,6 @@ const refused: readonly [string, string][] = [
     "x.yaml:5:16: expected steps[0].times to be absent: it goes with request, send or propose, got 2",
   ],
   [
-    `${head}steps:\n  - { call: 7, journal: lost }`,
-    'x.yaml:5:16: expected steps[0].journal to be absent: it goes with crash, got "lost"',
-  ],
-  [
     `${head}steps:\n  - { at: 5, after: 5, call: 7 }`,
     "x.yaml:5:7: expected steps[0].at to be absent beside when or after, got 5",
   ],
@@ -163,14 +128,6 @@ const refused: readonly [string, string][] = [
     "x.yaml:5:29: expected steps[0].when.to to be absent: it goes with sends, got 4",
   ],
   [
-    `${head}steps:\n  - when: { timesOut: reply }\n    crash: 6`,
-    'x.yaml:5:13: expected steps[0].when.timesOut to be one of answer, coordinator, got "reply"',
-  ],
-  [
-    `${head}steps:\n  - command: { node: 6, command: { type: suspekt, node: 7 } }`,
-    'x.yaml:5:36: expected steps[0].command.command.type to be one of suspect, call, got "suspekt" (did you mean suspect?)',
-  ],
-  [
     `${head}steps:\n  - command: { node: 6, command: { type: suspect } }`,
     "x.yaml:5:25: expected steps[0].command.command.node to be a natural number, got undefined",
   ],
@@ -179,21 +136,12 @@ const refused: readonly [string, string][] = [
     'x.yaml:4:14: expected byzantine.1 to be one of mute, equivocate, replay, withhold, forge, flood, adversary, got "liar"',
   ],
   [
-    `${head}expect: { entries: [1] }`,
-    "x.yaml:4:11: expected expect.entries to be absent: bully is a protocol for election; write leader",
-  ],
-  [
     `${head}expect: { leader: 9x }`,
     'x.yaml:4:11: expected expect.leader to be a node or null, or an object from node to that, got "9x"',
   ],
-  [`${head}expect: { leader: { 9: 1 } }`, "x.yaml:4:21: expected expect.leader.9 to be one of the nodes 0 … 7, got 9"],
   [
     `${head}expect: { violated: [E3] }`,
     'x.yaml:4:22: expected expect.violated[0] to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E3"',
-  ],
-  [
-    `${head}expect: { messages: { byType: { answers: 3 } } }`,
-    'x.yaml:4:33: expected expect.messages.byType.answers to be one of election, answer, coordinator, got "answers" (did you mean answer?)',
   ],
   [
     `${head}until: 100\nexpect: { restsByMs: 50 }`,

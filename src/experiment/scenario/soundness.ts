@@ -3,7 +3,6 @@ import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
-import { statesProblem } from "./begin-states.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./names.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { type Cast, cast } from "./run.ts";
@@ -277,4 +276,45 @@ function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
   const isByNode = typeof said === "object" && said !== null && !Array.isArray(said);
   if (!isByNode) return [[path, said as T]];
   return Object.entries(said as Readonly<Record<string, T>>).map(([id, value]) => [[...path, id], value] as const);
+}
+
+/** The first field that a node which has never run does not have, or has as something of another kind; or null. */
+function statesProblem(
+  states: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  protocol: AnyProtocol,
+  ids: readonly NodeId[],
+): Problem | null {
+  for (const [id, given] of Object.entries(states)) {
+    const self = Number(id);
+    const peers = ids.filter((peer) => peer !== self).sort((a, b) => a - b);
+    const found = fieldProblem(["begin", "states", id], given, protocol.init(self, peers));
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** What is null or empty at first may become anything. */
+function fieldProblem(path: Path, given: unknown, initial: unknown): Problem | null {
+  const kind = kindOf(initial);
+  if (kind === "null") return null;
+  if (kindOf(given) !== kind) return wrong(path, kind, given);
+  if (kind !== "an object") return null;
+  const known = Object.keys(initial as object);
+  if (known.length === 0) return null;
+  for (const [field, value] of Object.entries(given as object)) {
+    const at = [...path, field];
+    if (!known.includes(field)) {
+      const { sentence } = wrong(at, `absent: the fields are ${known.join(", ")}`, value);
+      return { path: at, sentence: sentence + suggestion(field, known) };
+    }
+    const found = fieldProblem(at, value, (initial as Readonly<Record<string, unknown>>)[field]);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "a list";
+  return { number: "a number", string: "text", boolean: "true or false" }[typeof value as string] ?? "an object";
 }

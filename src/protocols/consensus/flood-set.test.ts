@@ -100,7 +100,6 @@ describe("agreement in f + 1 rounds", () => {
   });
 
   it("refuses what makes no sense", () => {
-    expect(() => floodSet({ roundMs: 0 })).toThrow("expected floodSet.roundMs to be a finite number > 0, got 0");
     expect(() => floodSet({ f: 0, rounds: "f" })).toThrow("expected floodSet.f to be at least 1");
   });
 });

@@ -11,9 +11,10 @@
  *
  * With the option `rounds: "f"` there is one round less, and f crashes divide the nodes: that is the lower bound, shown.
  */
-import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
+import type { Context, Property, Protocol, World } from "../../core/protocol.ts";
 import { list, natural, oneOf, text } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable, positive, whole } from "../options.ts";
+import { decisionProperties } from "./parts/decisions.ts";
 
 export type FloodSet = {
   state: {
@@ -116,28 +117,8 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
 const union = (one: readonly string[], other: readonly string[]): string[] =>
   [...new Set([...one, ...other])].sort().slice(0, MAX_VALUES);
 
-type Decisions = readonly string[];
-const history = {
-  empty: [] as Decisions,
-  after: (before: Decisions, { value: decided }: FloodSet["event"]): Decisions => [...before, decided].slice(-2),
-};
-
 const properties = [
-  {
-    name: "agreement",
-    claim: "no two nodes decide differently, crashed ones included",
-    when: "always",
-    history,
-    holds: ({ nodes, history: of }: World<State>) =>
-      new Set(nodes.flatMap((node: NodeId) => of<Decisions>(node))).size <= 1,
-  },
-  {
-    name: "integrity",
-    claim: "a node decides once",
-    when: "always",
-    history,
-    holds: ({ nodes, history: of }: World<State>) => nodes.every((node: NodeId) => of<Decisions>(node).length <= 1),
-  },
+  ...decisionProperties<FloodSet>(),
   {
     name: "termination",
     claim: "when the last round is over, every node that is up and has proposed has decided",

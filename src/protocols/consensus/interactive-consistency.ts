@@ -11,15 +11,19 @@
  *
  * An order names its commander, so the N agreements do not disturb one another. The entry of a node that said nothing is "nothing".
  */
-
 import { entriesIn, nodesIn, type PerNode } from "../../core/per-node.ts";
 import { equal } from "../../core/plain.ts";
 import type { Context, NodeId, Property, Protocol, Vocabulary, World } from "../../core/protocol.ts";
 import { list } from "../../core/shape.ts";
 import { contexts } from "../contexts.ts";
 import { type OptionsOf, option, optionTable } from "../options.ts";
-import { type OralMessages, oralMessages } from "./byzantine-generals/byzantine-generals.ts";
-import { type GeneralsOptions, orderShape, roundOptions } from "./byzantine-generals/generals.ts";
+import {
+  type GeneralsOptions,
+  type OralMessages,
+  oralMessages,
+  orderShape,
+  roundOptions,
+} from "./byzantine-generals/byzantine-generals.ts";
 import { type SignedMessages, signedMessages } from "./byzantine-generals/signed-messages.ts";
 
 export type InteractiveConsistency<General extends Vocabulary = OralMessages> = {

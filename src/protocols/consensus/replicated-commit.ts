@@ -12,14 +12,14 @@
  *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the place of the last yes
  *     begin 0.1   yes by 2   abort                 ⇒ abort; a yes that comes later changes nothing
  */
+import type { Chunk } from "../../core/chunk.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, oneOf, text } from "../../core/shape.ts";
 import { count, type OptionsOf, optionTable, positive } from "../options.ts";
 import type { System, WireTable } from "../system.ts";
-import { type Command, commandShape, snapshotShape } from "./family/replicated-log.ts";
+import { type Command, commandShape, snapshotOf, snapshotShape, textOf } from "./family/replicated-log.ts";
 import { raft } from "./raft/raft.ts";
-import { atomicity, unanimity } from "./two-phase-commit/properties.ts";
-import type { Decision, Transaction } from "./two-phase-commit/vocabulary.ts";
+import { atomicity, type Decision, type Transaction, unanimity } from "./two-phase-commit/vocabulary.ts";
 
 /** What the log says of a transaction. */
 interface Tally {
@@ -57,13 +57,13 @@ export type ReplicatedCommit = {
     | { type: "agree" }
     /** From the log. */
     | { type: "decided"; index: number; command: Command }
-    | { type: "installed"; index: number; snapshot: string };
+    | { type: "installed"; index: number; snapshot: Chunk[] };
   event:
     | { type: "voted"; transaction: Transaction; vote: Vote }
     | { type: "decided"; transaction: Transaction; value: Decision }
     /** To the log. */
     | { type: "asked"; command: Command }
-    | { type: "saved"; index: number; snapshot: string };
+    | { type: "saved"; index: number; snapshot: Chunk[] };
   record: { type: "life"; life: number; votes: string } | { type: "voted"; name: string; vote: Vote };
 };
 
@@ -157,7 +157,7 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
   }
 
   function save({ index, tallies }: State, ctx: Ctx): void {
-    if (index % snapshotEvery === 0) ctx.emit({ type: "saved", index, snapshot: JSON.stringify(tallies) });
+    if (index % snapshotEvery === 0) ctx.emit({ type: "saved", index, snapshot: snapshotOf(JSON.stringify(tallies)) });
   }
 
   return {
@@ -208,7 +208,7 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
         if (index <= state.index) return;
         const before = state.tallies;
         state.index = index;
-        state.tallies = JSON.parse(snapshot) as State["tallies"];
+        state.tallies = JSON.parse(textOf(snapshot)) as State["tallies"];
         for (const name of Object.keys(state.votes)) if (state.tallies[name] === undefined) delete state.votes[name];
         for (const [name, tally] of Object.entries(state.tallies)) {
           const { transaction, decision } = tally;

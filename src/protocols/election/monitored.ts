@@ -4,8 +4,7 @@
  */
 import type { Assembly } from "../../core/assemble.ts";
 import type { Vocabulary } from "../../core/protocol.ts";
-import { watching } from "../membership/family/watching.ts";
-import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../membership/heartbeat.ts";
+import { type Heartbeat, type HeartbeatOptions, heartbeat, watching } from "../membership/heartbeat.ts";
 import { type AnyMaker, composed, type System } from "../system.ts";
 import { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./bully/extended-bully.ts";
 import {

@@ -16,6 +16,14 @@ import { entriesIn, type PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural } from "../../core/shape.ts";
 import { count, type OptionsOf, optionTable } from "../options.ts";
+import type { WireTable } from "../system.ts";
+
+export const watching = (part: string): WireTable => ({
+  detector: {
+    suspected: ({ node }, give) => give(part, { type: "suspect", node }),
+    restored: ({ node }, give) => give(part, { type: "restore", node }),
+  },
+});
 
 export type Heartbeat = {
   state: { beat: number; peers: PerNode<Watch> };

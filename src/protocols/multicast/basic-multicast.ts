@@ -12,8 +12,8 @@
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
 import { count, flag, type OptionsOf, optionTable, positive } from "../options.ts";
+import { isReceived, type Received, received } from "./parts/group.ts";
 import type { Multicast } from "./parts/layers.ts";
-import { isReceived, type Received, received } from "./parts/received.ts";
 
 export type BasicMulticast<P = string> = {
   state: {

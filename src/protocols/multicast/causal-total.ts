@@ -13,7 +13,7 @@ import { type Shape, text } from "../../core/shape.ts";
 import { type Causal, causal } from "./causal.ts";
 import { type Isis, isis } from "./isis.ts";
 import { MAX_PAYLOAD_BYTES, type OrderOptions } from "./parts/group.ts";
-import { type Over, over } from "./parts/over.ts";
+import { type Over, over } from "./parts/layers.ts";
 
 export type CausalTotal<P = string> = Over<Isis<P>, Causal<MessageOf<Isis<P>>>>;
 

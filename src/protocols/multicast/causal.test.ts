@@ -89,7 +89,6 @@ describe("causal multicast: what it promises", () => {
   });
 
   it.each([
-    [() => causal({ order: "fifo" } as never), "expected causal.order to be absent"],
     [
       () => multicastWithWorkload(causal(), [], { pauseMs: 0 }),
       "expected workload.pauseMs to be a finite number > 0, got 0",

@@ -11,17 +11,15 @@
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { list, natural, type Shape, text } from "../../core/shape.ts";
-import { eventually } from "./parts/eventually.ts";
 import {
   beginning,
-  betweenMembers,
-  covers,
+  countingProperties,
   type Group,
   groupCommands,
+  holdBack,
   MAX_PAYLOAD_BYTES,
   type OrderOptions,
   standing,
-  withMembers,
 } from "./parts/group.ts";
 import {
   type GroupCommand,
@@ -90,12 +88,12 @@ export function causal<P = string>(
       multicast(state, from, { vector, payload: body }, ctx) {
         const received = { from, vector, payload: body };
         if (isKnown(state, received)) return; // A duplicate.
-        state.heldBack.push(received);
-        for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
-          deliver(state, next, ctx);
-          state.heldBack.splice(state.heldBack.indexOf(next), 1);
-          next = state.heldBack.find((held) => isNext(state, held)); // What has waited for this one may follow.
-        }
+        holdBack(
+          state.heldBack,
+          received,
+          (held) => isNext(state, held),
+          (next) => deliver(state, next, ctx),
+        );
       },
     },
     command: groupCommands<P, State, Ctx>({
@@ -118,20 +116,7 @@ export function causal<P = string>(
     },
     source: "Birman, Schiper & Stephenson, ACM TOCS 1991; Coulouris et al. §15.4",
     assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
-    properties: [
-      {
-        name: "integrity",
-        claim: "nobody has delivered more of a member's messages than it has sent",
-        when: "always",
-        holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
-      },
-      eventually(
-        "agreement",
-        "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
-        (world, node) =>
-          withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(one.vector, other.vector)),
-      ),
-    ],
+    properties: countingProperties<State>(deliveredOf, ({ vector }) => vector),
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
     view: (state) => standing(state, state.heldBack, (message) => idOf(state, message)),
   };

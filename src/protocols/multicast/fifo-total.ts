@@ -12,7 +12,7 @@ import { type Shape, text } from "../../core/shape.ts";
 import { type Fifo, fifo } from "./fifo.ts";
 import { type Isis, isis } from "./isis.ts";
 import { MAX_PAYLOAD_BYTES, type OrderOptions } from "./parts/group.ts";
-import { type Over, over } from "./parts/over.ts";
+import { type Over, over } from "./parts/layers.ts";
 
 export type FifoTotal<P = string> = Over<Isis<P>, Fifo<MessageOf<Isis<P>>>>;
 

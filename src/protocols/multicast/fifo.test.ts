@@ -69,11 +69,6 @@ describe("FIFO multicast: what it promises", () => {
     expect(sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
     expect(sim.world.state(1).heldBack).toEqual([{ from: 0, number: 2, payload: "waits" }]);
   });
-
-  it("refuses options that it does not know", () => {
-    expect(() => fifo({ order: "causal" } as never)).toThrow("expected fifo.order to be absent");
-    expect(() => fifo({ begin: "nowhere" } as never)).toThrow("expected fifo.begin to be one of inside, outside");
-  });
 });
 
 describe("FIFO multicast: every run", () => {

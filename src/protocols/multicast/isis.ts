@@ -18,13 +18,17 @@
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
 import { exclude } from "../node-set.ts";
-import { eventually } from "./parts/eventually.ts";
 import {
+  areReceived,
   beginning,
+  eventually,
   type Group,
   groupCommands,
+  isReceived,
   MAX_PAYLOAD_BYTES,
   type OrderOptions,
+  type Received,
+  received,
   standing,
   withMembers,
 } from "./parts/group.ts";
@@ -36,7 +40,6 @@ import {
   type Refusal,
 } from "./parts/layers.ts";
 import { isAfter, move, type Place } from "./parts/places.ts";
-import { areReceived, isReceived, type Received, received } from "./parts/received.ts";
 
 export type Isis<P = string> = {
   state: Group<P> & {

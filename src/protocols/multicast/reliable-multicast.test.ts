@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eachSize } from "../../../test/protocols/sizes.ts";
-import { explore } from "../../check/explore.ts";
-import { fewestFaults } from "../../check/fewest-faults.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
+import { explore, fewestFaults } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";
@@ -15,7 +14,6 @@ import { type ReliableMulticast, reliableMulticast } from "./reliable-multicast.
 
 type Used = MulticastWithWorkload<ReliableMulticast>;
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const send = (payload: string): ReliableMulticast["command"] => ({ type: "send", payload });
 
 /** By node: it crashes within its step, as it has sent so many messages in all. */
@@ -205,12 +203,6 @@ describe("reliable multicast: what it promises", () => {
       { from: 1, upTo: 17, beyond: [] },
       { from: 2, upTo: 17, beyond: [] },
     ]);
-  });
-
-  it("refuses options that it does not know", () => {
-    expect(() => reliableMulticast({ order: "fifo" } as never)).toThrow(
-      "expected reliable-multicast.order to be absent",
-    );
   });
 });
 

@@ -16,9 +16,8 @@ import type { NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
 import { flag, type OptionsOf, optionTable } from "../options.ts";
 import { type BasicMulticast, basicMulticast } from "./basic-multicast.ts";
-import type { Multicast } from "./parts/layers.ts";
-import { type Over, over } from "./parts/over.ts";
-import { isReceived, type Received, received } from "./parts/received.ts";
+import { isReceived, type Received, received } from "./parts/group.ts";
+import { type Multicast, type Over, over } from "./parts/layers.ts";
 
 type Relaying<P> = {
   state: {

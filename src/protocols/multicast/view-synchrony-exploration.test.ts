@@ -5,7 +5,7 @@ import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { totalOrder } from "./family/properties.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
-import { stateIn } from "./ip-multicast/streams.ts";
+import { stateIn } from "./ip-multicast/sessions.ts";
 import { type FlushIsis, flushIsis } from "./parts/flush.ts";
 
 /** As if all had been in view 1 for long. */

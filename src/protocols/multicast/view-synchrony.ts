@@ -23,8 +23,8 @@ import { type Shape, text } from "../../core/shape.ts";
 import { type Views, type ViewsOptions, views } from "../membership/views/agreement.ts";
 import { inPart, requireParts, withFixed } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
-import { isCutOf } from "./ip-multicast/validation.ts";
-import { asLayer, to } from "./parts/as-layer.ts";
+import { isCutOf } from "./ip-multicast/vocabulary.ts";
+import { asLayer, to } from "./parts/layers.ts";
 import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };

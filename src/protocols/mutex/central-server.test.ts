@@ -1,6 +1,12 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import {
+  expectEverybodyServed,
+  exploreUses,
+  MESSAGE_MS,
+  STAY_MS,
+  stage,
+  use,
+} from "../../../test/protocols/mutex-stage.ts";
 import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { centralServer } from "./central-server.ts";
 import { mutexWithWorkload } from "./family/workload.ts";
@@ -36,22 +42,12 @@ describe("central server: what it costs", () => {
 
 describe("central server: what it guarantees", () => {
   it("ME1, ME2: any workloads, any delays; the tokens of the entries grow", () => {
-    const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
-    fc.assert(
-      fc.property(fc.nat(), demand, (seed, wishes) => {
-        const { sim, moments } = stage(centralServer({ server: 2 }), range(0, 4), { delayMs: [1, 40], seed });
-        for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
-          sim.run(at);
-          sim.command(node, use(entries));
-        }
-        sim.run();
-        expect(sim.verdict()).toEqual([]);
-        expect(moments("entered")).toHaveLength(wishes.reduce((sum, { entries }) => sum + entries, 0));
+    expectEverybodyServed(5, (links) => stage(centralServer({ server: 2 }), range(0, 4), links), {
+      also({ sim, moments }) {
         const tokens = range(0, 4).flatMap((node) => sim.world.state(node).mutex.token);
         expect(Math.max(...tokens)).toBe(moments("entered").length);
-      }),
-      { numRuns: 100 },
-    );
+      },
+    });
   });
 
   it("explored: 3 nodes, two entries each, over FIFO links and over links without order", () => {

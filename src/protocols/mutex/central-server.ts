@@ -12,7 +12,7 @@
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, nullable } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable } from "../options.ts";
-import { mutexProperties, type Section } from "./family/properties.ts";
+import { mutexProperties, type Section } from "./family/workload.ts";
 
 export type CentralServer = {
   state: {

@@ -15,7 +15,7 @@
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { natural, oneOf } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable } from "../options.ts";
-import { mutexProperties, type Section } from "./family/properties.ts";
+import { mutexProperties, type Section } from "./family/workload.ts";
 
 export type Raymond = {
   state: {

@@ -16,7 +16,7 @@ import type { PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { list, natural, perNode } from "../../core/shape.ts";
 import { requireNoOptions } from "../options.ts";
-import { mutexProperties, type Section } from "./family/properties.ts";
+import { mutexProperties, type Section } from "./family/workload.ts";
 
 export type SuzukiKasami = {
   state: {

@@ -12,7 +12,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { natural } from "../../core/shape.ts";
 import { nodeIds, type OptionsOf, option, optionTable, positive } from "../options.ts";
-import { mutexProperties, type Section } from "./family/properties.ts";
+import { mutexProperties, type Section } from "./family/workload.ts";
 
 export type TokenRing = {
   state: {

@@ -17,9 +17,10 @@
  * of a program reads what an earlier one wrote with the shape that it had then, and looks whether it fits its own.
  */
 import { crc32 } from "node:zlib";
+import type { Chunk } from "../../core/chunk.ts";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { ShapeNode } from "../../core/shape.ts";
-import { Reader, Writer } from "../wire.ts";
+import { MalformedBytes, Reader, Writer } from "../wire.ts";
 
 const MAGIC = "COTERIE-JOURNAL\n";
 const VERSION = 1;
@@ -39,6 +40,8 @@ export interface Entry {
   readonly kind: RecordKind;
   readonly at: number;
   readonly length: number;
+  /** The numbers of the chunks that it refers to. Only set for records written by this process. */
+  readonly chunks?: readonly number[];
 }
 
 /** What a slot's declaration says. */
@@ -56,6 +59,50 @@ export function header(salt: number): Buffer {
   return bytes;
 }
 
+/** What a record contains in place of a chunk. */
+export interface Reference {
+  readonly number: number;
+  readonly length: number;
+  readonly checksum: number;
+}
+
+/** Assigns references to chunks. */
+export interface References {
+  referenceTo(chunk: Chunk): Reference;
+}
+
+/** Writes records, and collects the chunks that they refer to. */
+export class RecordWriter extends Writer {
+  references: References | null = null;
+  named: number[] = [];
+
+  override chunk(value: Chunk): void {
+    const { number, length, checksum } = (this.references as References).referenceTo(value);
+    this.natural(number);
+    this.natural(length);
+    this.natural(checksum);
+    this.named.push(number);
+  }
+}
+
+/** Reads records, and collects the chunks that they refer to. */
+export class RecordReader extends Reader {
+  readonly named: number[] = [];
+  readonly #chunkAt: (reference: Reference) => Chunk;
+
+  constructor(buffer: Buffer, chunkAt: (reference: Reference) => Chunk) {
+    super(buffer);
+    this.#chunkAt = chunkAt;
+  }
+
+  override chunk(maxBytes: number): Chunk {
+    const reference = { number: this.natural(), length: this.natural(), checksum: this.natural() };
+    if (reference.length > maxBytes) throw new MalformedBytes("a chunk is larger than its shape allows");
+    this.named.push(reference.number);
+    return this.#chunkAt(reference);
+  }
+}
+
 /** Of the room of a batch, for a later one. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 
@@ -64,12 +111,12 @@ export class Batch {
   readonly entries: Entry[] = [];
   /** Called once it is durable. */
   readonly waiting: (() => void)[] = [];
-  readonly #writer: Writer;
+  readonly #writer: RecordWriter;
 
   /** @param before one that is done with, whose room is used again: to grow anew is to copy, and leaves much to be collected. */
   constructor(before: Batch | null = null) {
     const isOfUse = before !== null && before.#writer.buffer.length <= MAX_KEPT_BYTES;
-    this.#writer = isOfUse ? before.#writer : new Writer(256);
+    this.#writer = isOfUse ? before.#writer : new RecordWriter(256);
     this.#writer.position = BATCH_BYTES;
   }
 
@@ -86,9 +133,11 @@ export class Batch {
     this.#writer.room(bytes);
   }
 
-  /** Adds a record with the payload that `write` writes; adds nothing if that throws. */
-  add(slot: number, kind: RecordKind, write: (into: Writer) => void): void {
+  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param references for chunks */
+  add(slot: number, kind: RecordKind, write: (into: Writer) => void, references: References | null = null): void {
     const writer = this.#writer;
+    writer.references = references;
+    writer.named = [];
     const start = writer.position;
     const at = start + RECORD_BYTES;
     try {
@@ -103,7 +152,8 @@ export class Batch {
     writer.buffer.writeUInt16LE(slot, start);
     writer.buffer[start + 2] = kinds.indexOf(kind);
     writer.buffer.writeUInt32LE(length, start + 3);
-    this.entries.push({ slot, kind, at, length });
+    const { named: chunks } = writer;
+    this.entries.push(chunks.length === 0 ? { slot, kind, at, length } : { slot, kind, at, length, chunks });
   }
 
   /** What it holds, to be taken back to. */

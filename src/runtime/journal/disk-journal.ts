@@ -12,7 +12,7 @@ import { problem, type Shape, type ShapeNode, struct, text } from "../../core/sh
 import type { Log } from "../log.ts";
 import { type JournalCounts, measure } from "../metrics.ts";
 import type { Platform } from "../platform/platform.ts";
-import { codecOf, Reader, type Writer } from "../wire.ts";
+import { codecOf, type Writer } from "../wire.ts";
 import {
   Batch,
   type Declaration,
@@ -20,14 +20,17 @@ import {
   type Entry,
   MAX_SLOT,
   type RecordKind,
+  RecordReader,
   readDeclaration,
   type Scan,
   writeDeclaration,
 } from "./batches.ts";
+import { ChunkFiles } from "./chunk-files.ts";
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, type Place, reasonOf } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
 import { Rewriting } from "./rewriting.ts";
+import { isSame, type Kept, MAX_NAME_LENGTH, NOBODY, newlyKept, requireFree, tooMany } from "./slots.ts";
 
 export interface JournalOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
@@ -66,7 +69,7 @@ export async function openJournal(directory: string, options: JournalOptions): P
         },
       );
     try {
-      const journal = new DiskJournal(place, file, scan, { ...options, limits });
+      const journal = new DiskJournal(place, file, scan, await folder.list(), { ...options, limits });
       if (!scan.isMarked) await journal.mark();
       requireOwner(journal, directory, options.owner);
       return journal;
@@ -91,35 +94,18 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
     );
 }
 
-/** A slot: what the file has of it, and how it is used now. */
-interface Kept {
-  readonly number: number;
-  /** As the file declares it; of a slot that is free, without a name. */
-  declared: Declaration;
-  /** The shape of its records from now on, also if the file does not say so yet. */
-  shape: ShapeNode;
-  /** Where its durable records are in the file: offset, length, offset, length … */
-  places: number[];
-  /** Of its records in the file. */
-  bytes: number;
-  /** How much replaced its records last: what replaces them next will be about as much. */
-  compactedBytes: number;
-  isTaken: boolean;
-}
-
 /** So many times that is made room for, before its records are replaced. */
 const SPARE = 1.125;
 
 /** A copy that failed is tried again with the first write after this time. */
 const COPY_AGAIN_MS = 60_000;
 
-/** Of a slot that is free. */
-const NOBODY: Declaration = { name: "", shape: struct({}) };
-const MAX_NAME_LENGTH = 200;
-
 class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
+  readonly #chunks: ChunkFiles;
+  /** Records have been replaced since chunk files were last deleted. */
+  #hasReplaced = true;
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
   /** Slots that had a name once. */
@@ -147,10 +133,12 @@ class DiskJournal implements Journal {
     place: Place,
     file: JournalFile,
     scan: Scan,
+    names: readonly string[],
     options: JournalOptions & { readonly limits: JournalLimits },
   ) {
     this.#place = place;
     this.#options = options;
+    this.#chunks = new ChunkFiles(place, names);
     this.#file = file;
     this.#number = scan.number;
     this.#isMarked = scan.isMarked;
@@ -243,7 +231,7 @@ class DiskJournal implements Journal {
     if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
     if (number >= maxSlots || number > MAX_SLOT) throw tooMany(maxSlots, name);
-    const kept: Kept = { number, declared: NOBODY, shape, places: [], bytes: 0, compactedBytes: 0, isTaken: false };
+    const kept = newlyKept(number, NOBODY, shape);
     this.#numbered.push(kept);
     return this.#declareAs(kept, { name, shape });
   }
@@ -259,7 +247,7 @@ class DiskJournal implements Journal {
     this.#requireOpen();
     if (this.#phase === "failed") return; // Its node has been told to stop.
     const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
-    this.#pending.add(number, kind, (into) => {
+    const writeRecord = (into: Writer): void => {
       const start = into.position;
       write(into);
       if (kind !== "declare" && into.position - start > maxRecordBytes)
@@ -267,8 +255,9 @@ class DiskJournal implements Journal {
           "large-record",
           unexpected("a record of the journal", `at most ${maxRecordBytes} bytes`, into.position - start),
         );
-    });
-    if (this.#pending.bytes > maxPendingBytes)
+    };
+    this.#pending.add(number, kind, writeRecord, this.#chunks);
+    if (this.#pending.bytes + this.#chunks.waitingBytes > maxPendingBytes)
       return this.#fail(
         new EnvironmentError(
           "slow-disk",
@@ -291,6 +280,7 @@ class DiskJournal implements Journal {
     while (this.#hasWork && this.#phase !== "failed") {
       const waiting = await this.#writeNext().catch((error: unknown) => this.#fail(error));
       for (const then of waiting ?? []) then();
+      if (this.#hasReplaced) await this.#removeChunks();
       if (this.#phase === "open" && this.#rewriting === null && this.#isMostlyReplaced()) this.#beginRewriting();
     }
     this.#working = null;
@@ -308,7 +298,8 @@ class DiskJournal implements Journal {
     this.#pending = new Batch(this.#done);
     this.#done = null;
     this.#leaving = batch;
-    const start = this.#file.end;
+    for (const { chunks = [] } of batch.entries) for (const number of chunks) await this.#writeChunk(number);
+    const start = this.#file.end; // Not before: a copy may have taken its place.
     await this.#write(batch);
     for (const entry of batch.entries) {
       this.#apply(entry, start + entry.at, () => batch.payload(entry));
@@ -317,6 +308,26 @@ class DiskJournal implements Journal {
     this.#leaving = null;
     this.#done = batch;
     return batch.waiting;
+  }
+
+  async #writeChunk(number: number): Promise<void> {
+    const bytes = await this.#chunks.write(number);
+    if (this.#options.counts !== undefined) this.#options.counts.bytes += bytes;
+  }
+
+  /** Deletes the files of chunks that no durable or pending record refers to. */
+  async #removeChunks(): Promise<void> {
+    this.#hasReplaced = false;
+    if (this.#chunks.isEmpty) return;
+    const named = new Set<number>();
+    for (const kept of this.#numbered) for (const number of this.#chunksOf(kept)) named.add(number);
+    for (const { chunks = [] } of this.#pending.entries) for (const number of chunks) named.add(number);
+    await this.#chunks.keep(named);
+  }
+
+  #chunksOf(kept: Kept): ReadonlySet<number> {
+    if (kept.chunks === null) this.#recordsOf(kept);
+    return kept.chunks ?? new Set();
   }
 
   async #write(batch: Batch): Promise<void> {
@@ -336,13 +347,21 @@ class DiskJournal implements Journal {
   }
 
   /** Takes note of an entry that is durable at this place of the file. */
-  #apply({ slot, kind, length }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
+  #apply({ slot, kind, length, chunks }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
     if (kind === "declare") return this.#declare(slot, readDeclaration(payload(at, length)));
     const kept = this.#numbered[slot];
     if (kept === undefined) throw damaged(this.#file.path, at, "it has a record of a slot that it does not declare");
-    if (kind === "compact") forget(kept);
+    if (kind === "compact") this.#forgetRecords(kept);
     kept.places.push(at, length);
     kept.bytes += length;
+    for (const number of chunks ?? []) kept.chunks?.add(number);
+  }
+
+  #forgetRecords(kept: Kept): void {
+    kept.places = [];
+    kept.bytes = 0;
+    kept.chunks?.clear();
+    this.#hasReplaced = true;
   }
 
   #declare(number: number, declared: Declaration): void {
@@ -350,18 +369,9 @@ class DiskJournal implements Journal {
     if (known !== undefined) {
       known.declared = declared;
       if (!known.isTaken) known.shape = declared.shape;
-      return forget(known);
+      return this.#forgetRecords(known);
     }
-    const kept: Kept = {
-      number,
-      declared,
-      shape: declared.shape,
-      places: [],
-      bytes: 0,
-      compactedBytes: 0,
-      isTaken: false,
-    };
-    this.#numbered[number] = kept;
+    this.#numbered[number] = newlyKept(number, declared, declared.shape);
   }
 
   /** What the slot holds: in the file, and on its way there. */
@@ -369,15 +379,21 @@ class DiskJournal implements Journal {
     const { places, declared, number } = kept;
     let codec = codecOf<unknown>(declared.shape);
     let records: unknown[] = [];
-    for (let i = 0; i < places.length; i += 2)
-      records.push(codec.read(new Reader(this.#file.read(places[i] as number, places[i + 1] as number))));
+    const named = new Set<number>();
+    const read = (payload: Buffer): void => {
+      const reader = new RecordReader(payload, (reference) => this.#chunks.chunkAt(reference));
+      records.push(codec.read(reader));
+      for (const chunk of reader.named) named.add(chunk);
+    };
+    for (let i = 0; i < places.length; i += 2) read(this.#file.read(places[i] as number, places[i + 1] as number));
+    kept.chunks ??= new Set(named);
     for (const batch of [this.#leaving, this.#pending])
       for (const entry of batch?.entries ?? []) {
         if (entry.slot !== number) continue;
         const payload = (batch as Batch).payload(entry);
         if (entry.kind === "declare") codec = codecOf(readDeclaration(payload).shape);
         if (entry.kind !== "append") records = [];
-        if (entry.kind !== "declare") records.push(codec.read(new Reader(payload)));
+        if (entry.kind !== "declare") read(payload);
       }
     return records;
   }
@@ -467,19 +483,3 @@ class DiskJournal implements Journal {
     }
   }
 }
-
-const tooMany = (maxSlots: number, name: string): UsageError =>
-  new UsageError("too-many-slots", `expected at most ${maxSlots} slots in the journal, and ${name} is one more`);
-
-function requireFree({ isTaken }: Kept, name: string): void {
-  if (!isTaken) return;
-  throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
-}
-
-function forget(kept: Kept): void {
-  kept.places = [];
-  kept.bytes = 0;
-}
-
-/** The order of fields and variants counts: it is their order on the disk. */
-const isSame = (a: ShapeNode, b: ShapeNode): boolean => JSON.stringify(a) === JSON.stringify(b);

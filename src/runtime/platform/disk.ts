@@ -1,6 +1,6 @@
 /** The file system, as a journal uses it. */
-import { constants, readSync, write } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { constants, readFileSync, readSync, write } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { claim } from "./claim.ts";
 import type { Disk, DiskFile, Folder } from "./platform.ts";
@@ -26,6 +26,8 @@ const folderAt = (path: string, release: Folder["release"]): Folder => ({
     await rename(join(path, from), join(path, to));
     await syncFolder(path);
   },
+  list: () => readdir(path),
+  read: (name) => readFileSync(join(path, name)),
   remove: (name) => rm(join(path, name), { force: true }),
   release,
 });

@@ -139,6 +139,10 @@ export interface Folder {
   create(name: string): Promise<DiskFile>;
   /** Gives a file another name, in place of what had that. All or nothing, and durable once it resolves. */
   rename(from: string, to: string): Promise<void>;
+  /** The names of its files. */
+  list(): Promise<string[]>;
+  /** Reads a whole file, at once. */
+  read(name: string): Buffer;
   /** Removes a file, if there is one. */
   remove(name: string): Promise<void>;
   /** Lets others take the folder. */

@@ -4,8 +4,7 @@ import { traceOf } from "../../../test/trace/small-traces.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
 import { drawSvg } from "../picture/svg.ts";
-import { clockText, diagramOf } from "./diagram.ts";
-import { spansOf } from "./spans.ts";
+import { clockText, diagramOf, spansOf } from "./diagram.ts";
 
 const message = { type: "election" };
 const entries: TraceEntry[] = [

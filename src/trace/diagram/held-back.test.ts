@@ -5,10 +5,10 @@ import { causal } from "../../protocols/multicast/causal.ts";
 import { simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
-import { deliveredId } from "../naming.ts";
+import { deliveredId } from "../log.ts";
 import { type Standing, standingAfter, standingsBefore } from "../standing.ts";
 import { stepsOf } from "../steps.ts";
-import { type Track, tracksOf } from "./held-back.ts";
+import { type Track, tracksOf } from "./diagram.ts";
 
 /** Each step with how its node stands after it. */
 function holdingSteps(nodes: readonly number[], entries: readonly TraceEntry[]) {

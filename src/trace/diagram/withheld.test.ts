@@ -2,14 +2,13 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { headerFor } from "../../../test/trace/small-traces.ts";
 import { parseScenario, runScenario } from "../../experiment/index.ts";
-import { drawnAs } from "../../protocols/drawn-as.ts";
 import { protocolNamed } from "../../protocols/index.ts";
-import { vectorClocks } from "../causality.ts";
+import { drawnAs } from "../../protocols/message-inks.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
 import { drawSvg } from "../picture/svg.ts";
-import { stepsOf } from "../steps.ts";
-import { withheldIn } from "./withheld.ts";
+import { stepsOf, vectorClocks } from "../steps.ts";
+import { withheldIn } from "./diagram.ts";
 
 function heldIn(file: string) {
   const entries: TraceEntry[] = [];

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { everyKind, holdBack, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
+import { everyKind, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
 import type { VectorClock } from "../../core/clocks.ts";
 import { excerptOf } from "../excerpt.ts";
-import { mermaid } from "./mermaid.ts";
 import { SHIVIZ_PARSER, shiviz } from "./shiviz.ts";
 import { statisticsOf } from "./statistics.ts";
 
@@ -40,38 +39,6 @@ describe("ShiViz", () => {
     expect(shiviz(excerptOf(trace))).toBe(
       `${SHIVIZ_PARSER}\n\nsends two lines to 1\nnode0 {"node0":1}\nreceives two lines from 0\nnode1 {"node0":1,"node1":1}\n`,
     );
-  });
-});
-
-describe("Mermaid", () => {
-  it("participants in order, arrows where messages arrive or are lost, notes for the rest", async () => {
-    await expect(mermaid(excerptOf(everyKind))).toMatchFileSnapshot("golden/every-kind.mmd");
-  });
-
-  it("what repeats for ever is a loop that ends", async () => {
-    await expect(mermaid(excerptOf(lasso))).toMatchFileSnapshot("golden/lasso.mmd");
-  });
-
-  it("what a node holds back is a bar on its life line, which ends with the delivery or with the node", async () => {
-    const text = mermaid(excerptOf(holdBack));
-    await expect(text).toMatchFileSnapshot("golden/hold-back.mmd");
-    expect(text.match(/ activate n1$/gm)).toHaveLength(6);
-    expect(text.match(/ deactivate n1$/gm)).toHaveLength(6);
-  });
-
-  it("a part of a trace begins with the bars of what is held back already", () => {
-    const [, diagram = ""] = mermaid(excerptOf(holdBack, { from: 95 })).split("sequenceDiagram");
-    expect(diagram.trimStart().split("\n").slice(2, 6)).toEqual([
-      "  activate n1",
-      "  activate n1",
-      "  activate n1",
-      "  n0->>n1: multicast",
-    ]);
-  });
-
-  it("no word of a protocol ends a block, a statement or a line", () => {
-    const trace = traceOf([0, 1], [send(0, 0, 1, "a", "end; #1\n<b>"), receive(1, 1, 0, "a", "end; #1\n<b>")]);
-    expect(mermaid(excerptOf(trace))).toContain("  n0->>n1: (end)#59; #35;1 #60;b#62;\n");
   });
 });
 

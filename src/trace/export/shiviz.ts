@@ -4,10 +4,10 @@
  * event, and clocks are counted from the beginning of what is exported.
  */
 import type { VectorClock } from "../../core/clocks.ts";
-import { vectorClocks } from "../causality.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { actionText } from "../log.ts";
+import { vectorClocks } from "../steps.ts";
 
 export const SHIVIZ_PARSER = "(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})";
 

@@ -2,8 +2,8 @@
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
-import { type Flight, flightsOf } from "../flights.ts";
-import { nameOf } from "../naming.ts";
+import { nameOf } from "../log.ts";
+import { type Flight, flightsOf } from "../steps.ts";
 
 /** Times and delays are in milliseconds; times are counted from the origin of the excerpt. */
 export interface Statistics {

@@ -1,6 +1,6 @@
 /** The messages of a picture as lines between life lines. */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Flight } from "../flights.ts";
+import type { Flight } from "../steps.ts";
 import { type Box, boxesMeet, type Point, type Segment, uprightBox } from "./boxes.ts";
 import { LEAD_PX, type Timeline } from "./timeline.ts";
 

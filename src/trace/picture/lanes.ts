@@ -6,10 +6,9 @@ import type { NodeId, View } from "../../core/protocol.ts";
 import { clockText, diagramOf } from "../diagram/diagram.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
-import type { Flight } from "../flights.ts";
-import { deliveredId, labelOf, lossWords, nameOfWord } from "../naming.ts";
+import { deliveredId, labelOf, lossWords, nameOfWord } from "../log.ts";
 import { leads, type Standing } from "../standing.ts";
-import type { Step } from "../steps.ts";
+import type { Flight, Step } from "../steps.ts";
 import { becoming } from "./marks.ts";
 
 export type LaneStyle =

@@ -3,18 +3,24 @@
  * per node, units are pixels. Knows no drawing.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import { depthsOf } from "../diagram/held-back.ts";
-import { spansOf } from "../diagram/spans.ts";
+import { depthsOf, spansOf } from "../diagram/diagram.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { leads, type Standing } from "../standing.ts";
-import { type ArrowLabel, boxOfLabel, type LossLabel, placeArrowLabels, placeLossLabels } from "./arrow-labels.ts";
+import {
+  type ArrowLabel,
+  boxOfLabel,
+  type LossLabel,
+  type PlacedTrack,
+  placeArrowLabels,
+  placeLossLabels,
+  placeTracks,
+  trackBox,
+} from "./arrow-labels.ts";
 import { type Arrow, arrowsOf } from "./arrows.ts";
 import { banded } from "./bands.ts";
-import { type Box, uprightBox } from "./boxes.ts";
+import { type Box, textWidth, uprightBox } from "./boxes.ts";
 import { MARK_PITCH } from "./marks.ts";
-import { textWidth } from "./text-width.ts";
 import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, type Told, timelineOf } from "./timeline.ts";
-import { type PlacedTrack, placeTracks, trackBox } from "./track-places.ts";
 
 export interface Picture {
   readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TraceEntry } from "../entry.ts";
-import { linkChanged } from "../link-faults.ts";
+import { linkChanged } from "../link-model.ts";
 import { inscriptionOf } from "./marks.ts";
 
 const nested = { type: "done", plan: { delay: 1, links: [{ to: 2 }] }, none: null };

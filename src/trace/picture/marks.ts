@@ -1,8 +1,8 @@
 /** What is drawn at a step on the life line of its node, and what is written beside it. */
 import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
-import { faultText } from "../link-faults.ts";
-import { deliveredId, labelOf, nameOfWord, shortened, valueText } from "../naming.ts";
+import { faultText } from "../link-model.ts";
+import { deliveredId, labelOf, nameOfWord, shortened, valueText } from "../log.ts";
 
 export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "delivery" | "choice" | "fault" | "gap";
 

@@ -6,12 +6,12 @@ import { simulation } from "../../sim/index.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
 import type { Trace } from "../file.ts";
+import { trackBox } from "./arrow-labels.ts";
 import { tipBox } from "./arrows.ts";
 import { type Box, boxesMeet, boxMeetsSegment, cornersOf, type Point } from "./boxes.ts";
 import { drawLanes } from "./lanes.ts";
 import { boxesOf, layOut, type Picture, signBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
-import { trackBox } from "./track-places.ts";
 
 /** A run of the model, in which these nodes are asked. */
 function run(

@@ -1,17 +1,13 @@
 /** Single things of a picture as SVG elements. Classes are those of the style in svg.ts. */
-
-import type { Track } from "../diagram/held-back.ts";
-import type { Ink } from "../diagram/ink.ts";
-import { labelOf } from "../naming.ts";
-import type { ArrowLabel, LossLabel } from "./arrow-labels.ts";
-import { type Arrow, clipped } from "./arrows.ts";
-import type { Box, Point } from "./boxes.ts";
+import type { Track } from "../diagram/diagram.ts";
+import type { Ink, Inkwell } from "../diagram/ink.ts";
+import { labelOf, nameOf } from "../log.ts";
+import { type ArrowLabel, type LossLabel, type PlacedTrack, TRACK_PX } from "./arrow-labels.ts";
+import { type Arrow, clipped, type Fate } from "./arrows.ts";
+import { type Box, type Point, textWidth } from "./boxes.ts";
 import type { Band, Picture, Repeat, Stretch } from "./layout.ts";
-import type { Sample } from "./legend.ts";
-import { SAMPLE_PX } from "./legend.ts";
 import { MARK_PITCH, type MarkKind, markPaths, partsOf, SEPARATOR } from "./marks.ts";
 import type { PlacedLabel, PlacedStep } from "./timeline.ts";
-import { type PlacedTrack, TRACK_PX } from "./track-places.ts";
 
 /** Dark enough for white paper, and different in grey as far as eight can be. */
 const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060", "#1d6d78", "#4b5563"];
@@ -198,3 +194,76 @@ const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", 
 /** What XML does not allow (control characters, halves of surrogate pairs) becomes a question mark. */
 export const escaped = (content: string): string =>
   content.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter).replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "?");
+
+export type Sample =
+  | { readonly sort: "message"; readonly ink: Ink }
+  | { readonly sort: "mark"; readonly mark: MarkKind }
+  | { readonly sort: "fate"; readonly fate: Fate }
+  | { readonly sort: "line"; readonly line: "leads" | "paused" | "down" }
+  | { readonly sort: "track" }
+  | { readonly sort: "break" };
+
+export interface Key {
+  readonly sample: Sample;
+  readonly text: string;
+  readonly x: number;
+  readonly row: number;
+}
+
+export const LEGEND_PX = 11;
+export const SAMPLE_PX = 34;
+const AFTER_PX = 22;
+
+const marks: readonly (readonly [MarkKind, string])[] = [
+  ["start", "start"],
+  ["crash", "crash"],
+  ["command", "command"],
+  ["timeout", "timeout"],
+  ["event", "event"],
+  ["delivery", "delivery"],
+  ["choice", "choice"],
+  ["fault", "fault"],
+  ["gap", "entries missing"],
+];
+
+/** From left to right in rows of at most so many pixels. */
+export function legendOf(picture: Picture, inkwell: Inkwell, width: number): Key[] {
+  const keys: Key[] = [];
+  let [x, row] = [0, 0];
+  for (const { sample, text } of meanings(picture, inkwell)) {
+    const needed = SAMPLE_PX + 6 + textWidth(text, LEGEND_PX);
+    if (x > 0 && x + needed > width) [x, row] = [0, row + 1];
+    keys.push({ sample, text, x, row });
+    x += needed + AFTER_PX;
+  }
+  return keys;
+}
+
+function meanings(picture: Picture, inkwell: Inkwell): { sample: Sample; text: string }[] {
+  const { arrows, steps, stretches, breaks, tracks } = picture;
+  const types = new Map(arrows.map(({ flight }) => [nameOf(flight.message).full, nameOf(flight.message).short]));
+  const fates = new Set(arrows.map(({ fate }) => fate));
+  const marked = new Set(steps.flatMap(({ inscription }) => inscription.marks));
+  const line = (name: "leads" | "paused" | "down", text: string) => ({
+    sample: { sort: "line", line: name } as const,
+    text,
+  });
+  const fate = (name: Fate, text: string) => ({ sample: { sort: "fate", fate: name } as const, text });
+  return [
+    ...[...types].map(([full, short]) => ({
+      sample: { sort: "message", ink: inkwell.of(full) } as const,
+      text: short,
+    })),
+    ...(fates.has("lost") ? [fate("lost", "lost message")] : []),
+    ...(fates.has("flying") ? [fate("flying", "in flight")] : []),
+    ...(fates.has("arriving") ? [fate("arriving", "sent earlier")] : []),
+    ...marks
+      .filter(([mark]) => marked.has(mark))
+      .map(([mark, text]) => ({ sample: { sort: "mark", mark } as const, text })),
+    ...(tracks.length > 0 ? [{ sample: { sort: "track" } as const, text: "held back" }] : []),
+    ...(stretches.some(({ leads }) => leads) ? [line("leads", "leader")] : []),
+    ...(stretches.some(({ condition }) => condition === "paused") ? [line("paused", "paused")] : []),
+    ...(stretches.some(({ condition }) => condition === "down") ? [line("down", "not running")] : []),
+    ...(breaks.length > 0 ? [{ sample: { sort: "break" } as const, text: "time skipped" }] : []),
+  ];
+}

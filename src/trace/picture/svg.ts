@@ -6,20 +6,23 @@
 import { hash } from "../../core/plain.ts";
 import { type Ink, Inkwell } from "../diagram/ink.ts";
 import { beginningOf, type Excerpt } from "../excerpt.ts";
-import { nameOf } from "../naming.ts";
-import { ARROW_LABEL_PX } from "./arrow-labels.ts";
+import { nameOf } from "../log.ts";
+import { ARROW_LABEL_PX, TRACK_TEXT_PX } from "./arrow-labels.ts";
 import type { Arrow } from "./arrows.ts";
+import { textWidth } from "./boxes.ts";
 import { darkStyle } from "./dark.ts";
 import { type Band, layOut, type Picture, type Repeat, TICK_PX, textBoxes } from "./layout.ts";
-import { LEGEND_PX, legendOf, SAMPLE_PX } from "./legend.ts";
 import {
   arrowLabelShape,
   breakShape,
   escaped,
+  LEGEND_PX,
+  legendOf,
   lossLabelShape,
   plateShape,
   repeatShape,
   round,
+  SAMPLE_PX,
   sampleShape,
   shaftShape,
   stepShape,
@@ -29,9 +32,7 @@ import {
   trackShape,
   trackTextShape,
 } from "./svg-shapes.ts";
-import { textWidth } from "./text-width.ts";
 import { LABEL_PX } from "./timeline.ts";
-import { TRACK_TEXT_PX } from "./track-places.ts";
 
 export interface SvgOptions {
   /** How wide the picture may be, in pixels; a longer one is cut into bands. 1200 unless told. */

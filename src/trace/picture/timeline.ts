@@ -4,16 +4,13 @@
  * so long that the axis is cut. Steps wait until their label has room, so that no label has to be left out.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import { clockText, type Diagram, diagramOf } from "../diagram/diagram.ts";
-import { depthsOf, type Track } from "../diagram/held-back.ts";
-import { withheldIn } from "../diagram/withheld.ts";
+import { clockText, type Diagram, depthsOf, diagramOf, type Track, withheldIn } from "../diagram/diagram.ts";
 import type { Excerpt } from "../excerpt.ts";
-import type { Flight } from "../flights.ts";
-import { labelOf } from "../naming.ts";
+import { labelOf } from "../log.ts";
 import type { Standing } from "../standing.ts";
-import type { Step } from "../steps.ts";
+import type { Flight, Step } from "../steps.ts";
+import { textWidth } from "./boxes.ts";
 import { type Inscription, inscriptionOf, MARK_PITCH, partsOf, SEPARATOR } from "./marks.ts";
-import { textWidth } from "./text-width.ts";
 
 export interface PlacedStep {
   readonly step: Step;

@@ -4,17 +4,13 @@ import type { Life } from "../history/life.ts";
 import { topicOfEvent } from "../history/phrase-book.ts";
 import { type Burst, type Message, momentOf } from "./picture.ts";
 
-/** Groups messages that are at most `gap` apart on an axis, which is time unless told otherwise. In order of time. */
-export function burstsOf<M extends Message>(
-  messages: readonly M[],
-  gap: number,
-  placeOf: (at: number) => number = (at) => at,
-): Burst<M>[] {
+/** Groups messages that are at most `gapMs` apart. In order of time. */
+function burstsOf<M extends Message>(messages: readonly M[], gapMs: number): Burst<M>[] {
   const inOrder = messages.toSorted((a, b) => momentOf(a) - momentOf(b));
   const bursts: { from: number; to: number; messages: M[] }[] = [];
   for (const message of inOrder) {
     const last = bursts.at(-1);
-    if (last !== undefined && placeOf(momentOf(message)) - placeOf(last.to) <= gap) {
+    if (last !== undefined && momentOf(message) - last.to <= gapMs) {
       last.messages.push(message);
       last.to = Math.max(last.to, arrivalOf(message));
     } else {

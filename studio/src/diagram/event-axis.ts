@@ -4,6 +4,7 @@
  */
 import type { Chronicle } from "../history/chronicle.ts";
 import { timeOfDay } from "./axis.ts";
+import { firstAfter } from "./levels.ts";
 
 /** From one event to the next, in the axis' own measure. */
 export const EVENT = 100;
@@ -74,14 +75,4 @@ function roomOf(gapMs: number): number {
   if (gapMs <= 0) return 0;
   if (gapMs < CLOSE_MS) return LEAST + (gapMs / CLOSE_MS) * (EVENT - LEAST);
   return Math.min(LONGEST, EVENT + GROWTH * Math.log10(gapMs / CLOSE_MS));
-}
-
-function firstAfter(ascending: readonly number[], value: number): number {
-  let [low, high] = [0, ascending.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ascending[middle] as number) > value) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

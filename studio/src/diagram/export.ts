@@ -1,8 +1,9 @@
-/** What is on the screen, as a file: the same picture on SVG or on one canvas, below its title and beside the nodes' names. */
+/** What is on the screen, as a file: the same picture in SVG, below its title and beside the names of the nodes. */
+
 import { yOf } from "./frame.ts";
 import { type Paint, paint } from "./paint.ts";
 import { AXIS_PX, type Picture } from "./picture.ts";
-import { ScreenSurface, type Surface, SvgSurface } from "./surface.ts";
+import { SvgSurface } from "./surface.ts";
 
 export interface Shown {
   readonly title: string;
@@ -19,7 +20,7 @@ export interface Shown {
 }
 
 const TITLE_PX = 40;
-/** A picture for print: twice as fine as the screen. */
+/** A PNG is for print: twice as fine as the screen. */
 const RATIO = 2;
 
 export function svgOf(shown: Shown, how: Paint): string {
@@ -31,25 +32,15 @@ export function svgOf(shown: Shown, how: Paint): string {
   return surface.document(width, height, how.theme("--sheet"), shown.title);
 }
 
-export async function pngOf(shown: Shown, how: Paint): Promise<Blob> {
-  const { width, height } = sizeOf(shown);
-  const [whole, outer] = canvasOf(width, height);
-  const surface = new ScreenSurface(outer, RATIO);
-  surface.box(0, 0, width, height, { fill: how.theme("--sheet") });
-  paintNames(surface, shown, how);
-  for (const { x, y, opacity, picture, isPlain, ...size } of layersOf(shown)) {
-    const [layer, inner] = canvasOf(size.width, size.height);
-    paint(new ScreenSurface(inner, RATIO), picture, isPlain ? unveiled(how) : how);
-    outer.setTransform(1, 0, 0, 1, 0, 0);
-    outer.globalAlpha = opacity;
-    outer.drawImage(layer, x * RATIO, y * RATIO);
-  }
-  return new Promise((resolve, reject) =>
-    whole.toBlob(
-      (blob) => (blob === null ? reject(new Error("expected a picture, got none")) : resolve(blob)),
-      "image/png",
-    ),
-  );
+/** The same as a PNG. @param svg from `svgOf` */
+export async function pngOf(svg: string): Promise<Blob> {
+  const image = new Image();
+  // Not a blob's address: the content security policy of the page allows only these.
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width * RATIO, image.height * RATIO);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob({ type: "image/png" });
 }
 
 const sizeOf = ({ picture: { frame, height }, namesPx }: Shown) => ({
@@ -69,16 +60,7 @@ function layersOf({ picture, related, dimmed, namesPx }: Shown) {
 /** Of what belongs to the cursor, what comes after is plain, too. */
 const unveiled = (how: Paint): Paint => ({ ...how, until: Number.POSITIVE_INFINITY });
 
-function canvasOf(width: number, height: number): [HTMLCanvasElement, CanvasRenderingContext2D] {
-  const canvas = document.createElement("canvas");
-  canvas.width = width * RATIO;
-  canvas.height = height * RATIO;
-  const context = canvas.getContext("2d");
-  if (context === null) throw new Error("expected a canvas to draw on, got none");
-  return [canvas, context];
-}
-
-function paintNames(surface: Surface, { title, nameOf, picture, namesPx, unit }: Shown, { theme }: Paint): void {
+function paintNames(surface: SvgSurface, { title, nameOf, picture, namesPx, unit }: Shown, { theme }: Paint): void {
   surface.words(title, 14, 27, { colour: theme("--ink"), px: 17, family: "serif", italic: true });
   const edge = namesPx - 8;
   for (const node of picture.frame.nodes) {

@@ -320,12 +320,3 @@ describe("spans", () => {
     expect(spans.map(({ x1, x2, title }) => [x1, x2, title])).toEqual([[900, 1_000, "10 to 50 ms of delay"]]);
   });
 });
-
-describe("bursts", () => {
-  test("are what is too close together to be read", () => {
-    const burst = [100, 101, 102].map((at) => send(at, 0, 1));
-    const far = pictureOf([...burst, send(700, 0, 1)]);
-    expect(far.bursts.map(({ burst: { from, to, messages } }) => [from, to, messages.length])).toEqual([[100, 102, 3]]);
-    expect(pictureOf(burst, { from: 99, to: 104 }).bursts).toEqual([]);
-  });
-});

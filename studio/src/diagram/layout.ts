@@ -4,23 +4,20 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Axis, axisOf } from "./axis.ts";
-import { burstsOf } from "./bursts.ts";
-import { placeClocks } from "./clock-labels.ts";
-import { crowdOf } from "./crowd.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
 import { widthOf } from "./lettering.ts";
-import { placeLetters } from "./letters.ts";
+import { placeClocks, placeLetters } from "./letters.ts";
 import { placeMarks } from "./marks.ts";
 import {
   type Arrow,
   AXIS_PX,
+  type Crowd,
   endOf,
   type History,
   type LifeLine,
   type Message,
   momentOf,
   type Picture,
-  type PlacedBurst,
   type Showing,
   type Windowed,
 } from "./picture.ts";
@@ -34,10 +31,6 @@ const LOST_AT_RECEIVER = 0.84;
 const FLYING = 0.3;
 /** Arrows end this far from the middle of the life line. */
 const CLEARANCE_PX = 3;
-/** Messages closer than this make a burst; narrower bursts than `BURST_PX` deserve a caption. */
-const GAP_PX = 16;
-const BURST_PX = 120;
-const BURST_LABEL_PX = 156;
 /** More arrows than this cannot be told apart. */
 const MAX_ARROWS = 700;
 
@@ -47,7 +40,7 @@ export function layOut<M extends Message>(
   frame: Frame,
   showing: Showing = {},
 ): Picture<M> {
-  const { hidden = new Set<string>(), bursts = true } = showing;
+  const { hidden = new Set<string>() } = showing;
   // A pixel more, since places are rounded.
   const pixel = (frame.to - frame.from) / frame.width;
   const history = "between" in whole ? whole.between(frame.from - pixel, frame.to + pixel) : whole;
@@ -64,7 +57,6 @@ export function layOut<M extends Message>(
     arrows: shown.flatMap((message) => placeArrow(message, frame) ?? []),
     crowd,
     marks: placeMarks(history, frame),
-    bursts: bursts ? placeBursts(inView, frame) : [],
     spans: placeSpans(history.networks, frame),
     states: placeStates(history.states ?? [], frame),
     axis: axisIn(history, frame),
@@ -74,7 +66,7 @@ export function layOut<M extends Message>(
   return {
     ...bare,
     clocks,
-    letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink"), showing.translate),
+    letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink")),
   };
 }
 
@@ -142,17 +134,31 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
   return lines;
 }
 
-function placeBursts<M extends Message>(inView: readonly M[], frame: Frame): PlacedBurst<M>[] {
-  const msPerPx = (frame.to - frame.from) / frame.width;
-  const gap = GAP_PX * msPerPx;
-  let occupied = -Infinity;
-  return burstsOf(inView, gap, frame.placeOf)
-    .map((burst) => ({ burst, x1: xOf(burst.from, frame), x2: xOf(burst.to, frame) }))
-    .filter(({ burst, x1, x2 }) => burst.messages.length > 2 && x2 - x1 < BURST_PX)
-    .map((placed) => {
-      const middle = (placed.x1 + placed.x2) / 2;
-      const labelled = middle - BURST_LABEL_PX / 2 > occupied;
-      if (labelled) occupied = middle + BURST_LABEL_PX / 2;
-      return { ...placed, labelled };
+const FINEST_PX = 2;
+
+/**
+ * More messages than can be told apart: of those that would lie on each other one is drawn, the denser the fainter, so that
+ * a hundred thousand are as quick to draw as a few hundred.
+ * @param most of the samples
+ * @param count of all, of which these may be samples already
+ */
+function crowdOf(messages: readonly Message[], frame: Frame, most: number, count: number): Crowd {
+  const rows = new Map<NodeId, number>(frame.nodes.map((node, row) => [node, row]));
+  let samples: number[] = messages.map((_, index) => index);
+  for (let width = FINEST_PX; samples.length > most; width *= 2) {
+    const buckets = Math.ceil(frame.width / width) + 2;
+    const isTaken = new Uint8Array(buckets * rows.size * rows.size);
+    samples = samples.filter((index) => {
+      const message = messages[index] as Message;
+      const [from, to] = [rows.get(message.from) ?? -1, rows.get(message.to) ?? -1];
+      if (from === -1 || to === -1) return false;
+      const bucket = Math.min(buckets - 1, Math.max(0, Math.floor(xOf(momentOf(message), frame) / width) + 1));
+      const cell = (bucket * rows.size + from) * rows.size + to;
+      if (isTaken[cell] === 1) return false;
+      isTaken[cell] = 1;
+      return true;
     });
+    if (width > frame.width) break;
+  }
+  return { count, samples };
 }

@@ -3,7 +3,7 @@
  * run over other words, marks or life lines, and never over the edge: what finds no room is left out, since pointing at
  * a thing tells all of it.
  */
-import { textWidth } from "../../../src/trace/picture/text-width.ts";
+import { textWidth } from "../../../src/trace/picture/boxes.ts";
 
 /** Words that stand; `y` is their baseline. Turned words stand around their middle. */
 export interface Letter {
@@ -20,9 +20,6 @@ export interface Letter {
 }
 
 export type LetterStyle = "plain" | "bold" | "role" | "arrow" | "clock" | "state";
-
-/** What is written, in the language of the reader. */
-export type Translate = (text: string, style: LetterStyle) => string;
 
 export const LETTER_PX: Readonly<Record<LetterStyle, number>> = {
   plain: 11.5,

@@ -1,7 +1,8 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
-
-import { type Letter, placeAlong, placeBeside, Room, type Translate, widthOf } from "./lettering.ts";
-import type { Picture } from "./picture.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import { type Frame, yOf } from "./frame.ts";
+import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
+import type { Arrow, ClockLabel, ClockOf, Picture } from "./picture.ts";
 import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;
@@ -10,12 +11,7 @@ type Bare = Omit<Picture, "letters">;
 const MAX_NAMED = 220;
 const MARK_ABOVE_PX = 14;
 
-/** @param translate what is written, in the language of the reader: as wide as that is the room that it gets */
-export function placeLetters(
-  picture: Bare,
-  inkOf: (name: string) => string,
-  translate: Translate = (text) => text,
-): Letter[] {
+export function placeLetters(picture: Bare, inkOf: (name: string) => string): Letter[] {
   const { frame, height, clocks } = picture;
   const room = new Room(frame.width, height);
   takeGround(room, picture);
@@ -25,9 +21,9 @@ export function placeLetters(
   });
   return [
     ...clockLetters,
-    ...stateLetters(room, picture, translate),
-    ...markLetters(room, picture, translate),
-    ...roleLetters(room, picture, translate),
+    ...stateLetters(room, picture),
+    ...markLetters(room, picture),
+    ...roleLetters(room, picture),
     ...arrowLetters(room, picture, inkOf),
   ];
 }
@@ -45,9 +41,9 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
 }
 
 /** What a node is in, at its beginning or at the edge. */
-function stateLetters(room: Room, { states }: Bare, translate: Translate): Letter[] {
+function stateLetters(room: Room, { states }: Bare): Letter[] {
   return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
-    const text = translate(stateText({ kind, words }), "state");
+    const text = stateText({ kind, words });
     if (x2 - x1 < Math.min(widthOf(text, "state"), 26)) return [];
     const colour = STATE_COLOURS[kind];
     const letter = { key: `state ${key}`, text, style: "state" as const, colour, of: x1 };
@@ -58,23 +54,22 @@ function stateLetters(room: Room, { states }: Bare, translate: Translate): Lette
   });
 }
 
-function markLetters(room: Room, { marks }: Bare, translate: Translate): Letter[] {
+function markLetters(room: Room, { marks }: Bare): Letter[] {
   const inTurn = marks.toSorted((a, b) => b.weight - a.weight || a.x - b.x);
   return inTurn.flatMap(({ key, label, shape, x, y }): Letter[] => {
     if (label === "") return [];
     const style = shape === "delivery" ? "bold" : "plain";
-    const text = translate(label, style);
     const colour = shape === "crash" ? "--danger" : shape === "delivery" ? "--delivered" : "--ink";
-    const placed = placeBeside(room, { key: `mark ${key}`, text, style, colour, of: x }, x + 11, y);
+    const placed = placeBeside(room, { key: `mark ${key}`, text: label, style, colour, of: x }, x + 11, y);
     return placed === null ? [] : [placed];
   });
 }
 
-function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare, translate: Translate): Letter[] {
+function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare): Letter[] {
   if (clocks.length > 0) return [];
   return lines.flatMap(({ key, x1, y, condition, role }): Letter[] => {
     if (role === null) return [];
-    const text = translate(condition === "paused" ? "paused" : role, "role");
+    const text = condition === "paused" ? "paused" : role;
     const [width, end] = [widthOf(text, "role"), x1 + widthOf(text, "role") + 16];
     const isTaken =
       tracks.some((track) => track.lifeY === y && track.x1 < end && track.x2 > x1) ||
@@ -114,3 +109,28 @@ function arrowLetters(room: Room, { arrows, crowd }: Bare, inkOf: (name: string)
 }
 
 const lengthOf = ({ start, end }: Picture["arrows"][number]): number => Math.hypot(end.x - start.x, end.y - start.y);
+
+const CLOCK_CHARACTER_PX = 5.8;
+const CLOCK_GAP_PX = 8;
+const CLOCK_BELOW_PX = 15;
+
+/** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
+export function placeClocks(arrows: readonly Arrow[], clockOf: ClockOf, frame: Frame): ClockLabel[] {
+  const ends = arrows
+    .flatMap(({ message, start, end, fate }) => [
+      ...(message.sentAt === null ? [] : [{ node: message.from, clock: clockOf(message, "sent"), x: start.x }]),
+      ...(message.receivedAt === null || fate === "lost"
+        ? []
+        : [{ node: message.to, clock: clockOf(message, "received"), x: end.x }]),
+    ])
+    .sort((a, b) => a.x - b.x);
+  const free = new Map<NodeId, number>();
+  return ends.flatMap(({ node, clock, x }): ClockLabel[] => {
+    const y = yOf(node, frame);
+    if (y === null || clock === null || x < (free.get(node) ?? -Infinity)) return [];
+    const width = clock.text.length * CLOCK_CHARACTER_PX;
+    if (x + 3 + width > frame.width) return [];
+    free.set(node, x + width + CLOCK_GAP_PX);
+    return [{ key: `${node} ${clock.key}`, x: x + 3, y: y + CLOCK_BELOW_PX, text: clock.text }];
+  });
+}

@@ -1,6 +1,6 @@
 /** Marks on the life lines: what happened at one node alone. However many there are, no more are placed than can be told apart. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
-import { deliveredId, nameOf } from "../../../src/trace/naming.ts";
+import { deliveredId, nameOf } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Life } from "../history/life.ts";
 import { label, topicOfEvent } from "../history/phrase-book.ts";

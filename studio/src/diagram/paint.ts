@@ -1,7 +1,7 @@
 /** Draws a picture on a surface: the ground, what lasts, messages, marks and words, in this order. */
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
+import { textWidth } from "../../../src/trace/picture/boxes.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
-import { textWidth } from "../../../src/trace/picture/text-width.ts";
 import { xOf } from "./frame.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
 import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";

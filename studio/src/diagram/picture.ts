@@ -2,12 +2,12 @@
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { MessageId } from "../../../src/trace/entry.ts";
-import type { Name } from "../../../src/trace/naming.ts";
+import type { Name } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Condition, Life } from "../history/life.ts";
 import type { Axis } from "./axis.ts";
 import type { Frame } from "./frame.ts";
-import type { Letter, Translate } from "./lettering.ts";
+import type { Letter } from "./lettering.ts";
 import type { NetworkWords, PlacedSpan } from "./spans.ts";
 import type { PlacedState, StateSpan } from "./states.ts";
 import type { PlacedTrack } from "./tracks.ts";
@@ -74,14 +74,6 @@ export interface LifeLine {
   readonly role: string | null;
 }
 
-export interface PlacedBurst<M extends Message = Message> {
-  readonly burst: Burst<M>;
-  readonly x1: number;
-  readonly x2: number;
-  /** Whether its caption has room. */
-  readonly labelled: boolean;
-}
-
 export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
@@ -90,7 +82,6 @@ export interface Picture<M extends Message = Message> {
   readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
-  readonly bursts: readonly PlacedBurst<M>[];
   readonly spans: readonly PlacedSpan[];
   readonly states: readonly PlacedState[];
   readonly letters: readonly Letter[];
@@ -158,16 +149,12 @@ export interface Burst<M extends Message = Message> {
 
 /** What of the history is shown, and how. */
 export interface Showing {
-  /** What is written, in the language of the reader. */
-  readonly translate?: Translate;
   /** Full names of messages that are not shown. */
   readonly hidden?: ReadonlySet<string>;
   /** The vector clocks of steps; absent while they are not shown. */
   readonly clockOf?: ClockOf;
   /** The ink of a message, as a colour of the page by name. */
   readonly inkOf?: (name: string) => string;
-  /** Whether bursts get a bracket. */
-  readonly bursts?: boolean;
 }
 
 /** When a message is first heard of. */
@@ -181,3 +168,28 @@ export function endOf(message: Message): number {
 }
 
 export const AXIS_PX = 34;
+
+const MARK_PX = 9;
+const ARROW_PX = 6;
+
+/** What lies under the pointer: a mark, else the nearest arrow. */
+export function hit<M extends Message>({ marks, arrows }: Picture<M>, at: Point): Arrow<M> | PlacedMark | null {
+  let [best, least] = [null as Arrow<M> | PlacedMark | null, Number.POSITIVE_INFINITY];
+  for (const mark of marks) {
+    const distance = Math.hypot(mark.x - at.x, mark.y - 5 - at.y);
+    if (distance <= MARK_PX && distance < least) [best, least] = [mark, distance];
+  }
+  if (best !== null) return best;
+  for (const arrow of arrows) {
+    const distance = distanceTo(arrow, at);
+    if (distance <= ARROW_PX && distance < least) [best, least] = [arrow, distance];
+  }
+  return best;
+}
+
+function distanceTo({ start, end }: Pick<Arrow, "start" | "end">, { x, y }: Point): number {
+  const [dx, dy] = [end.x - start.x, end.y - start.y];
+  const length = dx * dx + dy * dy;
+  const share = length === 0 ? 0 : Math.min(1, Math.max(0, ((x - start.x) * dx + (y - start.y) * dy) / length));
+  return Math.hypot(start.x + share * dx - x, start.y + share * dy - y);
+}

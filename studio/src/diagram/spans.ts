@@ -88,7 +88,7 @@ function kindOf(title: string): FaultKind {
 }
 
 /** As much of a fault as has room. */
-export function fitting(title: string, width: number): string {
+function fitting(title: string, width: number): string {
   const room = Math.floor((width - PADDING_PX) / CHARACTER_PX);
   if (title.length <= room) return title;
   return room < LEAST_CHARACTERS ? "" : `${title.slice(0, room - 1)}…`;

@@ -1,6 +1,6 @@
 /** What a node is in for some time, as a band along its life line: the critical section, waiting for it, a term of leadership. */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import type { Span } from "../../../src/protocols/spans.ts";
+import type { Span } from "../../../src/protocols/presentation.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
 
 export interface StateSpan extends Span {

@@ -1,6 +1,6 @@
 /** What the nodes hold back, placed below their life lines from reception to delivery. */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import type { Track } from "../../../src/trace/diagram/held-back.ts";
+import type { Track } from "../../../src/trace/diagram/diagram.ts";
 import type { Life } from "../history/life.ts";
 import { durationText } from "./axis.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
@@ -68,5 +68,4 @@ function placed({ node, text, row, from, to, isSurplus }: Track, frame: Frame): 
   };
 }
 
-/** Empty where it has no room. */
-export const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");
+const trackText = (text: string, width: number): string => (width >= text.length * CHARACTER_PX + 6 ? text : "");

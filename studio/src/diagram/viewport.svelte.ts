@@ -1,28 +1,10 @@
 /** Which window of time the diagram shows now: following the present, held still, or on its way to another window. */
 import type { Chronicle } from "../history/chronicle.ts";
 import { EVENT, EventAxis } from "./event-axis.ts";
-import {
-  between,
-  followingWindow,
-  framing,
-  LONGEST_MS,
-  PRESENT,
-  panned,
-  type Window,
-  within,
-  zoomed,
-} from "./window.ts";
+import { followingWindow, framing, LONGEST_MS, PRESENT, panned, type Window, within, zoomed } from "./window.ts";
 
-const TRAVEL_MS = 700;
 /** Following the present more closely than this shows nothing but flicker. */
 const SHORTEST_FOLLOWED_MS = 1_000;
-
-interface Travel {
-  readonly start: Window;
-  /** Null where it ends at the present, which moves on meanwhile. */
-  readonly end: Window | null;
-  readonly startedAt: number;
-}
 
 /** So many events are seen of a page that was just opened. */
 const FIRST_EVENTS = 60;
@@ -41,7 +23,6 @@ export class Viewport {
 
   /** Where it is held; of no meaning while it follows. */
   #pausedFrom = 0;
-  #travel: Travel | null = null;
 
   /** Where a moment stands on the axis. */
   placeOf(at: number): number {
@@ -55,7 +36,6 @@ export class Viewport {
 
   /** Events or time, the present at its edge. */
   toggleAxis(chronicle: Chronicle | null): void {
-    this.#travel = null;
     this.axis = this.axis === null ? new EventAxis() : null;
     if (chronicle !== null) this.axis?.update(chronicle);
     this.following = true;
@@ -65,16 +45,9 @@ export class Viewport {
 
   /** The window on the axis at the moment `now` of the server's clock. */
   window(now: number): Window {
-    const goal = this.#goal(now);
-    if (this.#travel === null) return goal;
-    const { start, end, startedAt } = this.#travel;
-    const progress = Math.min((performance.now() - startedAt) / TRAVEL_MS, 1);
-    if (progress === 1) this.#travel = null;
-    return between(start, end ?? goal, eased(progress));
-  }
-
-  get travelling(): boolean {
-    return this.#travel !== null;
+    return this.following
+      ? followingWindow(this.placeOf(now), this.spanMs)
+      : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
   /** The earliest moment that must be kept; none while it follows. */
@@ -82,41 +55,35 @@ export class Viewport {
     return this.following ? Infinity : this.timeOf(this.#pausedFrom);
   }
 
-  follow(spanMs: number, now: number): void {
-    this.#depart(now, null);
+  follow(spanMs: number): void {
     this.following = true;
     this.spanMs = spanMs;
     this.origin = null;
   }
 
   /** Back to the present, with the zoom that there is unless it is too close for that. */
-  followAgain(now: number): void {
-    this.follow(this.axis === null && this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs, now);
+  followAgain(): void {
+    this.follow(this.axis === null && this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs);
   }
 
   togglePause(now: number): void {
     if (this.following) this.pause(now);
-    else this.followAgain(now);
+    else this.followAgain();
   }
 
   pause(now: number): void {
-    const window = this.window(now);
-    this.#travel = null;
-    this.#rest(window);
+    this.#rest(this.window(now));
   }
 
   /** Shows what lies between two moments, with a margin. */
-  frame(from: number, to: number, now: number): void {
-    const goal = framing(this.placeOf(from), this.placeOf(to));
-    this.#depart(now, goal);
-    this.#rest(goal);
+  frame(from: number, to: number): void {
+    this.#rest(framing(this.placeOf(from), this.placeOf(to)));
     this.origin = from;
   }
 
   /** Following goes on while zooming, at the present edge. */
   zoom(factor: number, at: number | null, begin: number, now: number): void {
     const window = this.window(now);
-    this.#travel = null;
     if (this.following) this.spanMs = zoomed(window, this.placeOf(now), factor).spanMs;
     else
       this.#rest(
@@ -126,14 +93,7 @@ export class Viewport {
 
   pan(byMs: number, begin: number, now: number): void {
     const window = this.window(now);
-    this.#travel = null;
     this.#rest(within(panned(window, byMs), this.placeOf(begin), this.placeOf(now)));
-  }
-
-  #goal(now: number): Window {
-    return this.following
-      ? followingWindow(this.placeOf(now), this.spanMs)
-      : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
   #rest(window: Window): void {
@@ -141,14 +101,4 @@ export class Viewport {
     this.spanMs = window.spanMs;
     this.#pausedFrom = window.from;
   }
-
-  #depart(now: number, end: Window | null): void {
-    const start = this.window(now);
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.#travel = still ? null : { start, end, startedAt: performance.now() };
-  }
-}
-
-function eased(progress: number): number {
-  return progress < 0.5 ? 4 * progress ** 3 : 1 - (-2 * progress + 2) ** 3 / 2;
 }

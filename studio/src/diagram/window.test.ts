@@ -4,7 +4,7 @@ import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, send } from "../history/fixtures.ts";
 import { axisOf, durationText, niceStep } from "./axis.ts";
 import { lastBurst, subjectOf } from "./bursts.ts";
-import { between, framing, panned, SHORTEST_MS, within, zoomed } from "./window.ts";
+import { framing, panned, SHORTEST_MS, within, zoomed } from "./window.ts";
 
 describe("the window", () => {
   test("zooms around the moment under the pointer", () => {
@@ -26,16 +26,6 @@ describe("the window", () => {
     const window = { from: 500, spanMs: 100 };
     expect(within(panned(window, 1e9), 0, 1_000).from).toBeCloseTo(907);
     expect(within(panned(window, -1e9), 0, 1_000).from).toBe(-10);
-  });
-
-  test("travels by equal ratios between two zooms", () => {
-    const [start, end] = [
-      { from: 0, spanMs: 10_000 },
-      { from: 5_000, spanMs: 1 },
-    ];
-    expect(between(start, end, 0)).toEqual(start);
-    expect(between(start, end, 0.5).spanMs).toBeCloseTo(100);
-    expect(between(start, end, 1)).toEqual(end);
   });
 });
 

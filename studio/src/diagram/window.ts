@@ -44,15 +44,6 @@ export function within(window: Window, begin: number, now: number): Window {
   return { ...window, from: clamp(window.from, earliest, latest) };
 }
 
-/** Between two windows: spans change by equal ratios, so that a deep zoom looks steady. `progress` 0 … 1. */
-export function between(start: Window, end: Window, progress: number): Window {
-  const spanMs = start.spanMs * (end.spanMs / start.spanMs) ** progress;
-  const change = start.spanMs - end.spanMs;
-  // The point that both windows show at the same place stays there; without one, the way is straight.
-  const share = Math.abs(change) < 1e-9 ? progress : (start.spanMs - spanMs) / change;
-  return { from: start.from + (end.from - start.from) * share, spanMs };
-}
-
 function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }

@@ -3,7 +3,7 @@
  * confirmations: second after second at the same rate. A protocol's own messages come in bursts. When the rhythm breaks,
  * as when the leader that renewed has crashed, what is said is worth seeing again, until it is even for a while.
  */
-import type { Name } from "../../../src/trace/naming.ts";
+import type { Name } from "../../../src/trace/log.ts";
 
 /** So many even seconds make chatter. */
 const SECONDS = 5;

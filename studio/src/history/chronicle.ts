@@ -4,9 +4,9 @@
  */
 import type { ClusterPicture, NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
-import type { Spans } from "../../../src/protocols/spans.ts";
+import type { Spans } from "../../../src/protocols/presentation.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
-import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/log.ts";
 import { type Message as DrawnMessage, momentOf } from "../diagram/picture.ts";
 import { Chatter, type Turn } from "./chatter.ts";
 import { StepCounts } from "./clocks.ts";

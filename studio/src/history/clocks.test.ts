@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { vectorClocks } from "../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
+import { vectorClocks } from "../../../src/trace/steps.ts";
 import { Chronicle } from "./chronicle.ts";
 import { clocksOf } from "./clocks.ts";
 import { clusterOf, receive, send } from "./fixtures.ts";

@@ -4,8 +4,8 @@
  */
 import { merge, type VectorClock } from "../../../src/core/clocks.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { beginsStep } from "../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
+import { beginsStep } from "../../../src/trace/steps.ts";
 
 /** Which step of its node an entry belongs to. */
 export class StepCounts {

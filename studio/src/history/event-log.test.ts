@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fence } from "../../../src/protocols/mutex/family/fencing-tokens.ts";
+import { fence } from "../../../src/protocols/mutex/family/workload.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "./chronicle.ts";
 import { EventLog } from "./event-log.ts";

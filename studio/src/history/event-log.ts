@@ -2,7 +2,7 @@
 import type { ClusterPicture, NetworkPeriod, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
-import { nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import { nameOf, nameOfWord } from "../../../src/trace/log.ts";
 import { momentOf } from "../diagram/picture.ts";
 import type { Turn } from "./chatter.ts";
 import type { Chronicle } from "./chronicle.ts";

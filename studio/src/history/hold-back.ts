@@ -1,6 +1,6 @@
 /** What one node's process has held back in the time that is kept. */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { HoldBackQueue, type Track } from "../../../src/trace/diagram/held-back.ts";
+import { HoldBackQueue, type Track } from "../../../src/trace/diagram/diagram.ts";
 
 /** More than fit in a row of the diagram are counted. */
 const ROWS = 3;

@@ -4,9 +4,16 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
-import { ledView, type PlacedView, type Position } from "../../../src/protocols/position.ts";
-import { isSameSpan, type Span, type Spans, spanOf } from "../../../src/protocols/spans.ts";
-import { spansOf } from "../../../src/trace/diagram/spans.ts";
+import {
+  isSameSpan,
+  ledView,
+  type PlacedView,
+  type Position,
+  type Span,
+  type Spans,
+  spanOf,
+} from "../../../src/protocols/presentation.ts";
+import { spansOf } from "../../../src/trace/diagram/diagram.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
 import { roleText } from "./phrase-book.ts";
@@ -28,7 +35,7 @@ export interface Stretch {
   readonly role: string | null;
 }
 
-type LastingState = Span & Pick<Stretch, "from" | "to"> & { readonly node: number };
+export type LastingState = Span & Pick<Stretch, "from" | "to"> & { readonly node: number };
 
 type Standing = Pick<Stretch, "condition" | "leads" | "role">;
 

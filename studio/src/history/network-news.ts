@@ -1,7 +1,6 @@
 /** What the network is like, and what changed in it, in words. */
 import type { ClusterPicture, NetworkPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { islandsOf } from "./islands.ts";
 import { inWords } from "./phrase-book.ts";
 
 /** So many links are listed one by one. */
@@ -65,4 +64,23 @@ function pairName(a: NodeId, b: NodeId): string {
 function links(names: readonly string[]): string {
   if (names.length === 1) return `link ${names[0]}`;
   return names.length > LISTED ? `${names.length} links` : `links ${names.join(", ")}`;
+}
+
+/** Groups of nodes between which nothing passes, not even by a detour. Each ascends. */
+export function islandsOf(nodes: readonly NodeId[], isApart: (a: NodeId, b: NodeId) => boolean): NodeId[][] {
+  const unseen = new Set(nodes);
+  const islands: NodeId[][] = [];
+  for (const first of unseen) {
+    const island = [first];
+    unseen.delete(first);
+    for (const node of island) {
+      for (const other of unseen) {
+        if (isApart(node, other)) continue;
+        island.push(other);
+        unseen.delete(other);
+      }
+    }
+    islands.push(island.sort((a, b) => a - b));
+  }
+  return islands;
 }

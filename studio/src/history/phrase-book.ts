@@ -4,9 +4,9 @@
  */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
-import { ENTRIES, epochOf } from "../../../src/protocols/mutex/family/fencing-tokens.ts";
+import { ENTRIES, epochOf } from "../../../src/protocols/mutex/family/workload.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
-import { fieldsOf, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import { fieldsOf, nameOf, nameOfWord } from "../../../src/trace/log.ts";
 
 export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "command" | "delivery" | "protocol";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { aligned } from "./aligned.ts";
+import { aligned, momentsOf, stepAt } from "./aligned.ts";
+import type { ShownStep } from "./engine/answers.ts";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
-import { momentsOf } from "./moments.ts";
 
 test("what happens at the same time stands at the same place in all runs, and later is further right", async () => {
   const laboratory = new TestedLaboratory();
@@ -26,4 +26,14 @@ test("what happens at the same time stands at the same place in all runs, and la
       const next = steps.findIndex((each) => each.at > at);
       if (next > place) expect(axes[index]?.steps[place]).toBeLessThan(axes[index]?.steps[next] ?? 0);
     }
+});
+
+const run = (...times: number[]) => ({ steps: times.map((at) => ({ at }) as ShownStep) });
+
+test("runs share their moments; between its own, a run stands where it was", () => {
+  const [slow, quick] = [run(0, 0, 30), run(0, 10)];
+  expect(momentsOf([slow, quick])).toEqual([0, 10, 30]);
+  expect([-1, 0, 10, 29, 30, 99].map((at) => stepAt(slow, at))).toEqual([-1, 1, 1, 1, 2, 2]);
+  expect(stepAt(quick, 30)).toBe(1);
+  expect(stepAt(run(), 5)).toBe(-1);
 });

@@ -1,4 +1,4 @@
-/** One axis for several runs: what happens at the same time stands below each other. */
+/** One time and one axis for several runs: events of the same time are below each other. */
 import type { ShownRun } from "./engine/answers.ts";
 import type { ShownAxis } from "./engine/drawing.ts";
 
@@ -64,4 +64,15 @@ function networksOn(places: readonly number[], { steps, networks }: ShownAxis): 
     const from = places[before] ?? 0;
     return { since: next === -1 ? from : (from + (places[next] ?? from)) / 2, words };
   });
+}
+
+/** Ascending, each once, in milliseconds. */
+export function momentsOf(runs: readonly Pick<ShownRun, "steps">[]): number[] {
+  const times = new Set(runs.flatMap(({ steps }) => steps.map(({ at }) => at)));
+  return [...times].toSorted((a, b) => a - b);
+}
+
+/** The last step up to a time; −1 before the first. */
+export function stepAt({ steps }: Pick<ShownRun, "steps">, at: number): number {
+  return steps.findLastIndex((step) => step.at <= at);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { beginning } from "./beginning.ts";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
+import { beginning } from "./link-defaults.ts";
 
 const laboratory = new TestedLaboratory();
 

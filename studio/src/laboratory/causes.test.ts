@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { Causes } from "./causes.ts";
+import { Causes, reasonsOf } from "./causes.ts";
 import type { ShownMessage } from "./engine/drawing.ts";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
 
+const laboratory = new TestedLaboratory();
 const message = (sent: number, ended: number, lost: string | null = null) => ({ sent, ended, lost }) as ShownMessage;
 const steps = [0, 1, 2, 1, 0, 2].map((node) => ({ node })) as never;
 
@@ -17,7 +18,7 @@ test("a step's past and future go along nodes and messages, and not along what w
 test.each(["bully", "ricart-agrawala", "isis", "paxos", "raft", "chang-roberts"])(
   "in a run of %s it is what vector clocks say",
   async (protocol) => {
-    const run = await new TestedLaboratory().run({ protocol, nodes: "4" });
+    const run = await laboratory.run({ protocol, nodes: "4" });
     const clocks = run.drawing.clocks.map((text) => [...text.matchAll(/\d+/g)].map(Number));
     const isBefore = (a: readonly number[], b: readonly number[]) => a.every((count, at) => count <= (b[at] ?? 0));
     const causes = new Causes(run);
@@ -34,3 +35,26 @@ test.each(["bully", "ricart-agrawala", "isis", "paxos", "raft", "chang-roberts"]
     }
   },
 );
+
+test("from where a property broke, back along its causes to a start, each with what led on", async () => {
+  const run = await laboratory.run({ protocol: "bully", counterexample: "1" });
+  const broken = run.properties.find(({ step }) => step !== null);
+  const causes = new Causes(run);
+  const reasons = reasonsOf(run, causes, broken?.name ?? "");
+  expect(reasons[0]?.step).toBe(broken?.step);
+  expect(reasons[0]?.caption).toMatch(/ is broken\.$/);
+  expect(reasons.length).toBeGreaterThan(2);
+  for (const [place, { step, caption }] of reasons.entries()) {
+    const { node, lines } = run.steps[step] ?? { node: -1, lines: [] };
+    expect(caption).toContain(`Node ${node} ${lines[0]}`);
+    if (place === 0) continue;
+    expect(step).toBe(causes.causeOf(reasons[place - 1]?.step ?? 0));
+    expect(caption).toMatch(/ is what node \d+ received\.$| did before\.$/);
+  }
+  expect(causes.reasonOf(reasons.at(-1)?.step ?? 0)).toBeNull();
+});
+
+test("nothing is said of what holds", async () => {
+  const run = await laboratory.run({ protocol: "ring", nodes: "3" });
+  expect(reasonsOf(run, new Causes(run), run.properties[0]?.name ?? "")).toEqual([]);
+});

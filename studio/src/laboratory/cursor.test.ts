@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { plainRunes } from "./plain-runes.ts";
 
 /** An element within one of this name. */
 class Focused {
@@ -14,7 +13,7 @@ let Cursor: typeof import("./cursor.svelte.ts").Cursor;
 let cursor: InstanceType<typeof Cursor>;
 
 beforeAll(async () => {
-  plainRunes();
+  vi.stubGlobal("$state", <T>(value: T): T => value); // Nothing follows the state here.
   vi.stubGlobal("HTMLElement", Focused);
   ({ Cursor } = await import("./cursor.svelte.ts"));
 });

@@ -1,5 +1,6 @@
 /** A link may name a scenario alone, or nothing. Which algorithm a scenario is of stands in the catalogue. */
 import type { Catalogue } from "./catalogue.ts";
+import type { ShownRun } from "./engine/answers.ts";
 import type { PageName, Words } from "./engine/recipe.ts";
 
 /** The algorithm of a scenario, and the form of it that runs; empty for what is not in the catalogue. */
@@ -39,4 +40,19 @@ export function withPreset(page: PageName, words: Words): Words {
   const namesRun = protocol !== "" || [scenario, recording, counterexample].some((each) => each !== undefined);
   const { protocol: _none, ...others } = words;
   return namesRun ? words : { ...presetOf(page), ...others };
+}
+
+/** Where the cursor begins: where the link says, else where it was broken, else at the opening. */
+export function beginning({ properties, steps, forks }: ShownRun, { at }: Words): number {
+  if (at !== undefined && /^-?\d+$/.test(at)) return Number(at);
+  const fork = forks.at(-1);
+  if (fork !== undefined) {
+    const next = steps.findIndex(({ entries }) => entries > fork.entries);
+    return next === -1 ? steps.length - 1 : next; // Nothing followed, or only what is folded.
+  }
+  const broken = properties.find(({ step }) => step !== null)?.step;
+  // Before anything is done, all that begin at once have begun.
+  const opening = steps.findIndex(({ lines }) => !lines.every((line) => /^(starts|is now )/.test(line)));
+  // Where nothing else is shown, as all that follows is folded, it is the last: something is up that can be acted on.
+  return broken ?? (opening === -1 ? steps.length : opening) - 1;
 }

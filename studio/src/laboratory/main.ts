@@ -1,5 +1,6 @@
 import { mount } from "svelte";
 import "../page.css";
+import "../elements.css";
 import Laboratory from "./laboratory.svelte";
 
 const target = document.getElementById("laboratory");

@@ -11,8 +11,6 @@ const frameAt = ({ nodes }: ShownDrawing, from: number, to: number): Frame => ({
   ...{ from, to, width: WIDTH, nodes, rowHeight: 84, top: 14, origin: null, still: true },
 });
 
-const INKS = { bursts: false };
-
 describe.each([
   ["isis", { protocol: "isis", nodes: "4", messages: "4" }],
   ["raft", { protocol: "raft", nodes: "4", commands: "6", until: "400" }],
@@ -27,7 +25,7 @@ describe.each([
       expect(whole.messages.length).toBe(drawing.messages.length);
       for (let from = -18; from < axis.end; from += 430) {
         const frame = frameAt(drawing, from, from + 700);
-        expect(layOut(history, frame, INKS)).toEqual(layOut(whole, frame, INKS));
+        expect(layOut(history, frame)).toEqual(layOut(whole, frame));
       }
     }
   });
@@ -40,7 +38,7 @@ test("a frame of a run of 100,000 events looks at no more things than one of a t
     const before = history.touched;
     for (let frame = 0; frame < 10; frame++) {
       const from = drawing.axes.events.end / 2 + frame * 20;
-      const picture = layOut(history, frameAt(drawing, from, from + WIDTH), INKS);
+      const picture = layOut(history, frameAt(drawing, from, from + WIDTH));
       expect(picture.arrows.length).toBeGreaterThan(20);
     }
     return history.touched - before;
@@ -53,7 +51,7 @@ test("all of a run of 100,000 events is laid out from samples, which are found o
   const { end } = drawing.axes.events;
   const history = new RunHistory(drawing, drawing.axes.events);
   const frame = frameAt(drawing, -18, end + 18);
-  const { arrows, crowd, marks, states } = layOut(history, frame, INKS);
+  const { arrows, crowd, marks, states } = layOut(history, frame);
   expect(crowd?.count).toBe(drawing.messages.length);
   expect(arrows.length).toBeGreaterThan(300);
   expect([arrows, marks, states].every(({ length }) => length <= 2_000)).toBe(true);
@@ -64,7 +62,7 @@ test("once they are made, step by step, all of a long run is laid out at the pri
   const history = new RunHistory(drawing, drawing.axes.events);
   expect([...history.making()].length).toBeLessThan(30);
   const before = history.touched;
-  layOut(history, frameAt(drawing, -18, drawing.axes.events.end + 18), INKS);
+  layOut(history, frameAt(drawing, -18, drawing.axes.events.end + 18));
   // So many are shown of five kinds at most, and the way down to each is no longer than the logarithm of all.
   expect(history.touched - before).toBeLessThan(5 * 2_000 * 17);
 });

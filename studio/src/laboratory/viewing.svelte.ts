@@ -1,7 +1,7 @@
 /** One run under one cursor, as Run, Tour and Embed show it: made by the worker, looked into wherever the cursor goes. */
 import { Cursor } from "./cursor.svelte.ts";
 import type { Look, Progress, ShownRun } from "./engine/answers.ts";
-import type { Asking } from "./engine/asking.ts";
+import type { EngineClient } from "./engine/client.ts";
 import type { Words } from "./engine/recipe.ts";
 
 interface Shown {
@@ -19,11 +19,11 @@ export class Viewing {
   failure = $state("");
   /** How far the worker is with a run; empty while none is made. */
   making = $state("");
-  readonly #asking: Asking;
+  readonly #engine: EngineClient;
 
   /** While a component is made, since it has effects. */
-  constructor(asking: Asking, { words, begins, onlook }: Shown) {
-    this.#asking = asking;
+  constructor(engine: EngineClient, { words, begins, onlook }: Shown) {
+    this.#engine = engine;
     this.cursor.isShown = () => this.look?.step === this.cursor.step || this.failure !== "";
     $effect(() => {
       const asked = words();
@@ -33,7 +33,7 @@ export class Viewing {
         const count = events > 0 ? `${events.toLocaleString("en")} events` : `${states.toLocaleString("en")} states`;
         if (words() === asked) this.making = `Making the run: ${count} ${phase}`;
       };
-      asking.run(asked, tell).then(
+      engine.run(asked, tell).then(
         (run) => {
           if (words() !== asked) return;
           this.making = "";
@@ -52,7 +52,7 @@ export class Viewing {
       const { step } = this.cursor;
       const { run } = this;
       if (run === null) return;
-      asking.look(step).then(
+      engine.look(step).then(
         (look) => {
           if (run !== this.run || look.step !== this.cursor.step) return;
           this.look = look;
@@ -70,6 +70,6 @@ export class Viewing {
   stop(): void {
     if (this.making === "") return;
     this.run = null;
-    this.#asking.stop();
+    this.#engine.stop();
   }
 }

@@ -36,6 +36,12 @@ class Where {
     this.#hash = location.hash;
   }
 
+  /** The link that makes the same again, with its cursor at a step. */
+  linkAt(step: number): string {
+    this.noteCursor(step);
+    return location.href;
+  }
+
   #read(): void {
     this.#hash = location.hash;
     this.#noted = {};

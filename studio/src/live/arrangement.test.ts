@@ -5,8 +5,7 @@ import { factsOf } from "../diagram/topology/facts.ts";
 import { placed } from "../diagram/topology/places.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, nodePicture, pictureOf, receive, send } from "../history/fixtures.ts";
-import { arrangementOf, captionOf, flightsOf } from "./arrangement.ts";
-import { linksBetween } from "./links.ts";
+import { arrangementOf, captionOf, flightsOf, linksBetween } from "./arrangement.ts";
 
 const presented = { rows: [2, 0, 1], carriers: ["token"], work: "entry", costs: [] } as const;
 const ring: ClusterPicture = {

@@ -2,16 +2,8 @@
 import type { Presented } from "../../../src/cluster/feed.ts";
 import { momentOf } from "../diagram/picture.ts";
 import type { Chronicle, Mark, Message } from "../history/chronicle.ts";
-import type { Life } from "../history/life.ts";
-
-export interface Work {
-  readonly name: NonNullable<Presented["work"]>;
-  /** How many there have been in the last minute. */
-  readonly count: number;
-  /** For the last election; for each of the others in the mean. */
-  readonly messages: number;
-  readonly isOver: boolean;
-}
+import type { LastingState } from "../history/life.ts";
+import { electionIn, merged, type Period, type Work } from "../work.ts";
 
 type Remembered = Pick<Chronicle, "messages" | "marks" | "lives">;
 
@@ -44,9 +36,7 @@ const countOf: Readonly<Record<"multicast" | "decision", (marks: readonly Mark[]
 
 /** What is sent while nobody waits and nobody is inside, as where a token goes round, is nobody's entry. */
 function entries({ lives, marks }: Remembered, messages: readonly Message[]): Work | null {
-  const busy = stretches(lives, ({ kind, from, to }) =>
-    kind === "waiting" || kind === "inside" ? { from, to } : null,
-  );
+  const busy = periods(lives, ({ kind, from, to }) => (kind === "waiting" || kind === "inside" ? { from, to } : null));
   const count = emitted(marks, "entered").length;
   if (count === 0) return null;
   const own = messages.filter(({ sentAt }) => busy.some((each) => isWithin(each, sentAt)));
@@ -57,33 +47,17 @@ function entries({ lives, marks }: Remembered, messages: readonly Message[]): Wo
 /** Clocks of different machines are this far apart, and what a step sends is stamped a little earlier than what it leads to. */
 const SKEW_MS = 5;
 
-interface Stretch {
-  readonly from: number;
-  readonly to: number;
-}
+const isWithin = ({ from, to }: Period, at: number | null): boolean => at !== null && at >= from - SKEW_MS && at <= to;
 
-const isWithin = ({ from, to }: Stretch, at: number | null): boolean => at !== null && at >= from - SKEW_MS && at <= to;
-
-/** What nodes were in at the same time is one. */
-function stretches(
-  lives: Remembered["lives"],
-  pick: (state: ReturnType<Life["states"]>[number]) => Stretch | null,
-): readonly Stretch[] {
+/** Periods in which nodes were in such states. */
+function periods(lives: Remembered["lives"], pick: (state: LastingState) => Period | null): readonly Period[] {
   const all = [...lives.values()].flatMap((life) => life.states().flatMap((state) => pick(state) ?? []));
-  const merged: { from: number; to: number }[] = [];
-  for (const each of all.toSorted((a, b) => a.from - b.from)) {
-    const last = merged.at(-1);
-    if (last !== undefined && each.from <= last.to + SKEW_MS) last.to = Math.max(last.to, each.to);
-    else merged.push({ ...each });
-  }
-  return merged;
+  return merged(all, SKEW_MS);
 }
 
 function lastElection({ lives }: Remembered, messages: readonly Message[]): Work | null {
-  const elections = stretches(lives, ({ kind, from, to }) => {
-    if (from === -Infinity) return null; // Who leads since before what is remembered was elected before it.
-    return kind === "electing" ? { from, to } : kind === "leading" ? { from, to: from } : null;
-  });
+  // The page does not remember the beginning of states that are older than what it remembers.
+  const elections = periods(lives, (state) => (state.from === -Infinity ? null : electionIn(state)));
   const last = elections.at(-1);
   if (last === undefined) return null;
   const own = messages.filter(({ sentAt }) => isWithin(last, sentAt));

@@ -1,5 +1,5 @@
 /** Commands by the names that people have for them. */
-import { nameOfWord } from "../../../src/trace/naming.ts";
+import { nameOfWord } from "../../../src/trace/log.ts";
 
 export interface CommandName {
   /** As the member takes it. */

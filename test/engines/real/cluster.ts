@@ -1,5 +1,10 @@
 /** Three servers of one engine, of which the leader is killed and paused. */
-import type { EngineServer, Served } from "./servers.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { leadsAt as leadsEtcdAt } from "../../../bench/cluster/etcd.ts";
+import { answerOf } from "../../../bench/cluster/zookeeper.ts";
+import { freePorts } from "../../network/free-ports.ts";
+import { EngineServer, etcdServer, natsServer, type Served, zookeeperArgs, zookeeperServer } from "./servers.ts";
 
 export const CLUSTER_SIZE = 3;
 
@@ -50,4 +55,84 @@ export class EngineCluster implements Served {
     }
     throw new Error("no server came to lead");
   }
+}
+
+/** Of each server: that of its clients, and others. */
+async function portsOfEach(count: number): Promise<number[][]> {
+  const all: number[][] = [];
+  for (let at = 0; at < CLUSTER_SIZE; at++) all.push(await freePorts(count));
+  return all;
+}
+
+/** Three servers of NATS, which keep the stream on all of them. */
+export async function natsCluster(): Promise<EngineCluster> {
+  const servers = (await portsOfEach(3)).map(([client = 0, peer = 0, monitoring = 0], at) => {
+    return { client, peer, monitoring, name: `server${at}` };
+  });
+  const routes = servers.map(({ peer }) => `nats://127.0.0.1:${peer}`).join(",");
+  const started = servers.map(({ client, peer, monitoring, name }) => {
+    const args = (folder: string, port: number): string[] => [
+      ...natsServer.args(folder, port),
+      ...["--server_name", name, "--http_port", String(monitoring)],
+      // Clients learn of no others: the network between a process and the servers must not be bypassed.
+      ...["--cluster_name", "engines", "--cluster", `nats://127.0.0.1:${peer}`, "--routes", routes, "--no_advertise"],
+    ];
+    return EngineServer.start({ ...natsServer, args }, client);
+  });
+  /** The one stream that there is; with servers that have all caught up, as one that has not may be long in following another. */
+  const leads = async (port: number): Promise<boolean> => {
+    const { name, monitoring } = servers.find(({ client }) => client === port) ?? { name: "", monitoring: 0 };
+    const answer = (await (await monitored(monitoring, "/jsz?streams=true"))?.json()) as JetStreamAnswer | undefined;
+    const all = await Promise.all(servers.map((each) => monitored(each.monitoring, "/healthz")));
+    if (!all.every((each) => each?.ok === true)) return false;
+    const streams = (answer?.account_details ?? []).flatMap(({ stream_detail = [] }) => stream_detail);
+    return streams.some(({ cluster }) => cluster?.leader === name);
+  };
+  return new EngineCluster(await Promise.all(started), leads);
+}
+
+interface JetStreamAnswer {
+  readonly account_details?: readonly {
+    readonly stream_detail?: readonly { readonly cluster?: { readonly leader?: string } }[];
+  }[];
+}
+
+const monitored = (monitoring: number, path: string): Promise<Response | null> =>
+  fetch(`http://127.0.0.1:${monitoring}${path}`, { signal: AbortSignal.timeout(1_000) }).catch(() => null); // It is away.
+
+export async function etcdCluster(): Promise<EngineCluster> {
+  const ports = await portsOfEach(2);
+  const all = ports.map(([, peer], at) => `node${at}=http://127.0.0.1:${peer}`).join(",");
+  const servers = ports.map(([client = 0, peer], at) => {
+    const [clients, peers] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
+    const args = (folder: string): string[] => [
+      ...["--name", `node${at}`, "--data-dir", join(folder, "data")],
+      ...["--listen-client-urls", clients, "--advertise-client-urls", clients],
+      ...["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", all],
+    ];
+    return EngineServer.start({ ...etcdServer, args }, client);
+  });
+  return new EngineCluster(await Promise.all(servers), (port) => leadsEtcdAt(`127.0.0.1:${port}`));
+}
+
+export async function zookeeperCluster(): Promise<EngineCluster> {
+  const ports = await portsOfEach(3);
+  const all = ports.map(
+    ([client, peer, election], at) => `server.${at + 1}=127.0.0.1:${peer}:${election};127.0.0.1:${client}`,
+  );
+  const servers = ports.map(([client = 0], at) => {
+    const prepare = (_program: string, folder: string): void => {
+      mkdirSync(join(folder, "data"));
+      writeFileSync(join(folder, "data", "myid"), String(at + 1));
+    };
+    const args = (folder: string): string[] =>
+      zookeeperArgs(folder, [
+        `dataDir=${join(folder, "data")}`,
+        ...["initLimit=10", "syncLimit=5", "4lw.commands.whitelist=srvr"],
+        ...all,
+      ]);
+    return EngineServer.start({ ...zookeeperServer, prepare, args }, client);
+  });
+  const leads = async (port: number): Promise<boolean> => /^Mode: leader$/m.test(await answerOf(port, "srvr"));
+  return new EngineCluster(await Promise.all(servers), leads);
 }

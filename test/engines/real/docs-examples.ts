@@ -1,5 +1,4 @@
 /** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
-
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

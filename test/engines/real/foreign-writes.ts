@@ -1,5 +1,5 @@
 /** How an operator writes over a key past Coterie: by the engine's own means, without what Coterie writes beside it. */
-import { clientLibrary } from "../../../src/engines/client-library.ts";
+import { clientLibrary } from "../../../src/engines/engine-member.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { ZookeeperPaths } from "../../../src/engines/zookeeper-paths.ts";
 

@@ -3,7 +3,7 @@
  * @module-tag long
  */
 
+import { natsCluster } from "./cluster.ts";
 import { triesClusterGuarantees } from "./guarantees.ts";
-import { natsCluster } from "./nats-cluster.ts";
 
 triesClusterGuarantees("nats", natsCluster, 40_000);

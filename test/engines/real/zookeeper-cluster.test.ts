@@ -3,7 +3,7 @@
  * @module-tag long
  */
 
+import { zookeeperCluster } from "./cluster.ts";
 import { triesClusterGuarantees } from "./guarantees.ts";
-import { zookeeperCluster } from "./zookeeper-cluster.ts";
 
 triesClusterGuarantees("zookeeper", zookeeperCluster, 20_000);

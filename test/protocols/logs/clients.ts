@@ -1,9 +1,10 @@
 /** Clients of a replicated log in the simulator, one at each node: what they ask for is drawn, what they see is a history. */
-import type { Operation, Value } from "../../../src/check/linearizability/index.ts";
+
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Random } from "../../../src/core/random.ts";
+import type { Operation, Value } from "../../../src/history/index.ts";
+import type { MachineKind } from "../../../src/protocols/consensus/family/machine.ts";
 import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
-import type { MachineKind } from "../../../src/protocols/consensus/family/state-machines.ts";
 import type { ReplicatedSystem } from "../../../src/protocols/consensus/family/systems.ts";
 import type { Simulation } from "../../../src/sim/index.ts";
 

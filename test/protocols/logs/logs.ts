@@ -23,14 +23,15 @@ function raft(chance: Random): Drawn {
     maxInFlight: chance.pick([1, 2, 8]),
     maxUncommitted: chance.pick([2, 1_024]),
     maxWaiting: chance.pick([1, 64]),
-    maxChunkChars: chance.pick([20, 65_536]),
     keptEntries: chance.pick([0, 2, 64]),
     handOverBeats: chance.pick([0, 0, 2, 5]),
     catchUpRounds: chance.pick([0, 0, 1, 10]),
     priorities: chance.below(2) === 0 ? [] : [0, 1, 2].map((node) => ({ node, behind: chance.below(4) })),
   };
+  const machine = { snapshotBytes: chance.pick([20, 65_536]) };
   // A paused leader cannot end its lease, so the property of reads does not hold of it until it continues.
-  return leaseReads ? { log, clocks: [1 - DRIFT, 1 + DRIFT], pauses: false } : { log, clocks: wild.clocks };
+  const drawn = { log, machine };
+  return leaseReads ? { ...drawn, clocks: [1 - DRIFT, 1 + DRIFT], pauses: false } : { ...drawn, clocks: wild.clocks };
 }
 
 /** The same of Multi-Paxos and what is built on it. Where reads rest on its lease, nobody is paused: a leader that is cannot let go of it. */

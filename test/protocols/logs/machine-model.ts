@@ -1,7 +1,8 @@
 /** A state machine as the checker of histories takes it: what its operations answer when they come one after another. */
-import type { Model, ModelCall, Operation } from "../../../src/check/linearizability/index.ts";
+
 import { clone } from "../../../src/core/plain.ts";
-import { type MachineKind, stateMachines } from "../../../src/protocols/consensus/family/state-machines.ts";
+import type { Model, ModelCall, Operation } from "../../../src/history/index.ts";
+import { type MachineKind, stateMachines } from "../../../src/protocols/consensus/family/machine.ts";
 
 const verbs: Readonly<Record<MachineKind, readonly string[]>> = {
   log: ["append", "read"],

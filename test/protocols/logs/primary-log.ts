@@ -1,4 +1,5 @@
 /** The least of logs, for tests of what stands around one: node 0 orders all commands, and who was away asks it for them. */
+import type { Chunk } from "../../../src/core/chunk.ts";
 import type { Context, Protocol } from "../../../src/core/protocol.ts";
 import { natural } from "../../../src/core/shape.ts";
 import {
@@ -11,15 +12,15 @@ import {
 
 export type PrimaryLog = {
   /** `index`: up to which the snapshot reaches. `applied`: up to which this node's machine has been told. `isFetching`: for what it misses. */
-  state: { index: number; snapshot: string; entries: Command[]; applied: number; isFetching: boolean };
+  state: { index: number; snapshot: Chunk[]; entries: Command[]; applied: number; isFetching: boolean };
   message:
     | { type: "forward"; command: Command }
     | { type: "fetch" }
     | { type: "entry"; index: number; command: Command }
-    | { type: "snapshot"; index: number; snapshot: string };
+    | { type: "snapshot"; index: number; snapshot: Chunk[] };
   command: Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>;
   event: Extract<ReplicatedLog["event"], { type: "decided" | "installed" }>;
-  record: { type: "entry"; command: Command } | { type: "snapshot"; index: number; snapshot: string };
+  record: { type: "entry"; command: Command } | { type: "snapshot"; index: number; snapshot: Chunk[] };
 };
 
 const PRIMARY = 0;
@@ -41,7 +42,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
     ctx.emit({ type: "decided", index, command });
   }
 
-  function install(state: State, index: number, snapshot: string, ctx: Ctx): void {
+  function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
     if (index <= state.applied) return;
     state.applied = index;
     ctx.emit({ type: "installed", index, snapshot });
@@ -56,7 +57,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
   }
   return {
     name: "primary-log",
-    init: () => ({ index: 0, snapshot: "", entries: [], applied: 0, isFetching: false }),
+    init: () => ({ index: 0, snapshot: [], entries: [], applied: 0, isFetching: false }),
     start(state, ctx) {
       if (ctx.self !== PRIMARY) return ctx.send(PRIMARY, { type: "fetch" });
       const { index, snapshot, entries } = state;

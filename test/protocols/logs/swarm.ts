@@ -2,13 +2,13 @@
  * Any replicated log under random faults: clients at every node ask for random things, properties are looked at after every step,
  * and once all is mended, everybody is answered within a bound of virtual time and all state machines are equal.
  */
-import { checkLinearizability } from "../../../src/check/linearizability/index.ts";
+
 import { canonical } from "../../../src/core/plain.ts";
 import type { EventOf, NodeId, Protocol } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
-import type { Machine } from "../../../src/protocols/consensus/family/machine.ts";
+import { checkLinearizability } from "../../../src/history/index.ts";
+import { type Machine, type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/machine.ts";
 import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
-import { type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/state-machines.ts";
 import { type CrashFate, type LinkModel, type Simulation, simulation } from "../../../src/sim/index.ts";
 import { type AnyReplica, Clients } from "./clients.ts";
 import { type Fault, faultPlan } from "./fault-plan.ts";
@@ -18,6 +18,8 @@ import { type Reached, Tally } from "./reached.ts";
 export interface Drawn {
   /** Options of the log. */
   readonly log: object;
+  /** Of the state machine. */
+  readonly machine?: object;
   /** Between which speeds clocks may go with them. */
   readonly clocks: readonly [least: number, most: number];
   /** Whether nodes may be paused: they may unless it is said. */
@@ -80,7 +82,7 @@ class Swarm {
 
   constructor({ make, nodes, replicas = nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
     const chance = random(seed);
-    const { log, clocks, pauses = true } = draw(chance.stream("options"));
+    const { log, machine, clocks, pauses = true } = draw(chance.stream("options"));
     const setting = chance.stream("setting");
     this.#nodes = Array.from({ length: nodes }, (_, i) => i);
     this.#replicas = this.#nodes.slice(0, replicas);
@@ -88,7 +90,7 @@ class Swarm {
     this.#kind = machineKinds[seed % machineKinds.length] as MachineKind;
     this.#link = linkModel(setting, needsReliableLinks === true);
     const protocol = make({
-      machine: { kind: this.#kind, snapshotEvery: setting.pick([0, 1, 3, 10]) },
+      machine: { kind: this.#kind, snapshotEvery: setting.pick([0, 1, 3, 10]), ...machine },
       client: { retryMs: setting.pick([100, 300, 1_000]) },
       log,
     });

@@ -1,9 +1,7 @@
 /** Election from consensus: whoever calls proposes itself, and who is decided on leads. One election: for the next, take another slot. */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../src/core/protocol.ts";
-import type { PaxosOptions } from "../../../src/protocols/consensus/paxos/options.ts";
-import { paxos } from "../../../src/protocols/consensus/paxos/paxos.ts";
-import type { Paxos } from "../../../src/protocols/consensus/paxos/vocabulary.ts";
+import { type Paxos, type PaxosOptions, paxos } from "../../../src/protocols/consensus/paxos/paxos.ts";
 import { ofAReduction, value } from "./deciding.ts";
 
 type Candidates = {

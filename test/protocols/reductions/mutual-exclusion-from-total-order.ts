@@ -6,8 +6,12 @@ import { assemble } from "../../../src/core/assemble.ts";
 import type { NodeId, Protocol } from "../../../src/core/protocol.ts";
 import { natural } from "../../../src/core/shape.ts";
 import { type Isis, isis } from "../../../src/protocols/multicast/isis.ts";
-import { mutexProperties, type Section } from "../../../src/protocols/mutex/family/properties.ts";
-import { type MutexWorkload, mutexWorkload } from "../../../src/protocols/mutex/family/workload.ts";
+import {
+  type MutexWorkload,
+  mutexProperties,
+  mutexWorkload,
+  type Section,
+} from "../../../src/protocols/mutex/family/workload.ts";
 import { atWorkWhile, ofAReduction, value } from "./deciding.ts";
 
 type Queue = {

@@ -5,8 +5,7 @@
 import { assemble } from "../../../src/core/assemble.ts";
 import type { Context, Property, Protocol, World } from "../../../src/core/protocol.ts";
 import { natural } from "../../../src/core/shape.ts";
-import type { PaxosOptions } from "../../../src/protocols/consensus/paxos/options.ts";
-import { paxos } from "../../../src/protocols/consensus/paxos/paxos.ts";
+import { type PaxosOptions, paxos } from "../../../src/protocols/consensus/paxos/paxos.ts";
 import { ofAReduction, value } from "./deciding.ts";
 
 export type Slots = {

@@ -1,7 +1,9 @@
 /** Random operations on locks of one replica, some of them twice, late, or of sessions that have ended: what a fair queue keeps to. */
+
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import type { ServiceEvent } from "../../../src/protocols/service/coordination-service/operations.ts";
+import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
 import { type OneReplica, oneReplica, type StateMachine } from "./one-replica.ts";
 
 const NAMES = ["a", "b"];
@@ -38,7 +40,7 @@ class GrantRun {
       if (event.type === "released") return this.#noteRelease(event, mayRelease);
       return event.type === "granted" ? this.#noteGrant(event) : null;
     });
-    const isTooMuch = this.#replica.data.locks.values.some(
+    const isTooMuch = valuesOf(this.#replica.data.locks).some(
       ({ capacity, holders }) => holders.reduce((sum, { permits }) => sum + permits, 0) > capacity,
     );
     return wrong.find((each) => each !== null) ?? (isTooMuch ? "more is held than there is" : this.#leftOver());
@@ -105,7 +107,7 @@ class GrantRun {
 
   #leftOver(): string | null {
     const open = [...this.#sessions.values()];
-    const isLeft = this.#replica.data.locks.values.some(({ holders, waiters }) =>
+    const isLeft = valuesOf(this.#replica.data.locks).some(({ holders, waiters }) =>
       [...holders, ...waiters].some(({ session }) => !open.includes(session)),
     );
     return isLeft ? "a session that has ended still holds or waits" : null;

@@ -2,10 +2,12 @@
  * Random operations on one replica of the service, beside a model of what they mean one by one: leased keys, transactions, locks,
  * semaphores, queues and barriers, of sessions that end, some of them sent twice.
  */
+
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import type { Operation, Result, Step } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
+import { entriesOf, keysOf, type Table, valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
 import { type OneReplica, oneReplica, type StateMachine } from "./one-replica.ts";
 
 const MEMBERS = [0, 1, 2];
@@ -229,12 +231,12 @@ const nonEmpty = <T>(all: Map<string, T>, size: (each: T) => number): Map<string
 
 /** The same of the replica, in the words of the model. */
 function contents({ data }: OneReplica): string {
-  const some = <T>({ keys, values }: { keys: readonly string[]; values: readonly T[] }, text: (each: T) => unknown) =>
-    keys.map((name, at) => [name, text(values[at] as T)]);
+  const some = <T>(table: Table<T>, text: (each: T) => unknown) =>
+    [...entriesOf(table)].map(([name, each]) => [name, text(each)]);
   const places = (all: readonly Place[]) => all.map(({ session, wait }) => [session, wait]);
   const holdings = (all: readonly Holding[]) => all.map(({ session, wait, permits }) => [session, wait, permits]);
   return JSON.stringify({
-    keys: data.maps.values.flatMap((map) => some(map, ({ value, session }) => [value, session])),
+    keys: valuesOf(data.maps).flatMap((map) => some(map, ({ value, session }) => [value, session])),
     locks: some(data.locks, ({ holders, waiters }) => [holdings(holders), holdings(waiters)]),
     queues: some(data.queues, ({ items, taken, takers }) => [
       items.map(({ value }) => value),
@@ -324,13 +326,17 @@ class ModelRun {
     for (const [name, { holders }] of model.locks) {
       known.push(...holders);
       tokens.push(
-        ...(replica.data.locks.values[replica.data.locks.keys.indexOf(name)]?.holders ?? []).map(({ token }) => token),
+        ...(valuesOf(replica.data.locks)[keysOf(replica.data.locks).indexOf(name)]?.holders ?? []).map(
+          ({ token }) => token,
+        ),
       );
     }
     for (const [name, { taken }] of model.queues) {
       known.push(...taken);
       tokens.push(
-        ...(replica.data.queues.values[replica.data.queues.keys.indexOf(name)]?.taken ?? []).map(({ token }) => token),
+        ...(valuesOf(replica.data.queues)[keysOf(replica.data.queues).indexOf(name)]?.taken ?? []).map(
+          ({ token }) => token,
+        ),
       );
     }
     const fresh = tokens.filter((_token, at) => known[at]?.token === 0);

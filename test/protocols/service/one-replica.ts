@@ -1,4 +1,5 @@
 /** The state machine of the service by itself: operations of sessions, one after the other, and all that is emitted meanwhile. */
+import type { Chunk } from "../../../src/core/chunk.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import * as stateMachine from "../../../src/protocols/service/coordination-service/apply.ts";
 import type { MachineDefinitions } from "../../../src/protocols/service/coordination-service/machines.ts";
@@ -13,6 +14,12 @@ import {
   STATE_MACHINE_VERSION,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
+import {
+  beginReading,
+  endReading,
+  type Reading,
+  readText,
+} from "../../../src/protocols/service/coordination-service/snapshot.ts";
 import {
   type Applying,
   type Data,
@@ -88,4 +95,12 @@ export function oneReplica(
     propose,
     ask: (query) => answerTo(on, machines, query),
   };
+}
+
+/** A whole snapshot. */
+export function readAll(snapshot: readonly Chunk[]): Reading {
+  const reading = beginReading();
+  for (const { text } of snapshot) readText(reading, text);
+  endReading(reading);
+  return reading;
 }

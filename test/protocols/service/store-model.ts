@@ -1,6 +1,7 @@
 /** The service's keys and counters as one object, for the checker of histories: what they do when operations come one by one. */
-import type { Model, ModelCall } from "../../../src/check/linearizability/model.ts";
+
 import { equal } from "../../../src/core/plain.ts";
+import type { Model, ModelCall } from "../../../src/history/model.ts";
 
 export interface Store {
   readonly values: Readonly<Record<string, string | number>>;

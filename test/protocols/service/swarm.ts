@@ -2,10 +2,11 @@
  * Runs of the coordination service under faults drawn from a seed: crashes, partitions, pauses, slow clocks, lost messages, snapshots,
  * while every member asks for keys, counters, transactions and locks. Afterwards all is healed, and looked at.
  */
-import type { Operation as Asked, History } from "../../../src/check/linearizability/history.ts";
+
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
+import type { Operation as Asked, History } from "../../../src/history/history.ts";
 import {
   type CoordinationService,
   type CoordinationServiceOptions,
@@ -19,6 +20,7 @@ import type {
   Query,
   Result,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
+import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
 import { type Simulation, simulation } from "../../../src/sim/simulation.ts";
 
 const KEYS = ["a", "b", "c"];
@@ -245,7 +247,7 @@ class Run {
   /** Acquires the lock, or releases what the node holds of it. */
   lock(node: NodeId): void {
     const { session, replica } = this.sim.world.state(node);
-    const held = replica.data.locks.values[0]?.holders.find((holder) => holder.session === session.session);
+    const held = valuesOf(replica.data.locks)[0]?.holders.find((holder) => holder.session === session.session);
     this.#request += 1;
     const mode = this.#draw.pick(["exclusive", "shared"] as const);
     const operation: Operation =
@@ -315,8 +317,12 @@ class Run {
 
 const optionsOf = (draw: Random): CoordinationServiceOptions => ({
   session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200, idleMs: 1_500, maxUnderWay: draw.pick([1, 4]) },
-  replica: { snapshotChars: draw.pick([300, 2_000, 1_000_000]), maxChanges: draw.pick([5, 1_000]) },
-  log: { keptEntries: draw.pick([0, 8]), maxChunkChars: draw.pick([200, 65_536]), maxBatchEntries: draw.pick([1, 64]) },
+  replica: {
+    snapshotChars: draw.pick([300, 2_000, 1_000_000]),
+    chunkChars: draw.pick([200, 262_144]),
+    maxChanges: draw.pick([5, 1_000]),
+  },
+  log: { keptEntries: draw.pick([0, 8]), maxBatchEntries: draw.pick([1, 64]) },
 });
 
 export function swarm(options: SwarmOptions): SwarmReport {

@@ -3,7 +3,6 @@
  * upgraded, clients that come and go, disks that are slow and full, snapshots of the log and of the cluster. What is asked for is
  * judged as a history, and the rest as it happens.
  */
-
 import type { Client } from "../../../src/client/client.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import { type FaultKind, faultKinds } from "../../../src/testing/faults.ts";

@@ -1,8 +1,7 @@
 /** What clients and members asked for and learnt, in the world's own time, and whether it is linearizable: per object and per transaction. */
-import { checkLinearizability, type Report } from "../../../src/check/linearizability/check.ts";
-import type { Operation, Value } from "../../../src/check/linearizability/history.ts";
-import { type Model, show } from "../../../src/check/linearizability/model.ts";
-import { counter, map } from "../../../src/check/linearizability/models/index.ts";
+import { checkLinearizability, type Report } from "../../../src/history/check.ts";
+import type { Operation, Value } from "../../../src/history/history.ts";
+import { counter, type Model, map, show } from "../../../src/history/model.ts";
 import { CoordinationError } from "../../../src/index.ts";
 import { transactionStore } from "./transaction-store.ts";
 

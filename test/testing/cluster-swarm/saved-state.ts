@@ -1,4 +1,5 @@
 /** A snapshot that is saved at some moment of a run under faults: what a cluster founded from it holds is what stood there while it was saved. */
+import { buffer } from "node:stream/consumers";
 import { random } from "../../../src/core/random.ts";
 import type { Member } from "../../../src/index.ts";
 import type { World } from "../../../src/testing/index.ts";
@@ -12,7 +13,7 @@ const WITHIN = { timeoutMs: 10_000 };
 export class SavedState {
   readonly #world: World;
   readonly #histories: Histories;
-  #snapshot = "";
+  #snapshot: Uint8Array = new Uint8Array(0);
   #between = { call: 0, return: 0 };
 
   constructor(world: World, histories: Histories) {
@@ -29,9 +30,15 @@ export class SavedState {
       const up = world.members.filter((id) => world.isUp(id));
       const id = up[chance.below(up.length || 1)];
       const call = world.now();
-      const saving = id === undefined ? null : world.member(id).cluster.snapshot({ timeoutMs: ATTEMPT_MS / 2 });
+      const saving =
+        id === undefined
+          ? null
+          : world
+              .member(id)
+              .cluster.snapshot({ timeoutMs: ATTEMPT_MS / 2 })
+              .then(buffer);
       const snapshot = await Promise.race([saving?.catch(() => null), world.sleep(ATTEMPT_MS, null)]);
-      if (typeof snapshot !== "string") {
+      if (snapshot === null || snapshot === undefined) {
         await world.sleep(50);
         continue;
       }

@@ -1,7 +1,8 @@
 /** Keys that transactions read and write together, as one object for the checker of histories. What is absent reads as null. */
-import type { Operation, Value } from "../../../src/check/linearizability/history.ts";
-import type { Model, ModelCall } from "../../../src/check/linearizability/model.ts";
+
 import { equal } from "../../../src/core/plain.ts";
+import type { Operation, Value } from "../../../src/history/history.ts";
+import type { Model, ModelCall } from "../../../src/history/model.ts";
 
 interface Store {
   readonly values: Readonly<Record<string, string>>;

@@ -132,6 +132,5 @@ interface AnswerTypes {
   arrival: "arrival";
   sessions: "sessions";
   members: "members";
-  snapshot: "snapshot";
   ask: "answered";
 }

@@ -5,8 +5,7 @@ import type { NodeId, Protocol, Tagged, Vocabulary } from "../../../core/protoco
 import { type Delay, simulation } from "../../../sim/index.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
-import { type OralMessages, oralMessages } from "./byzantine-generals.ts";
-import type { GeneralsOptions } from "./generals.ts";
+import { type GeneralsOptions, type OralMessages, oralMessages } from "./byzantine-generals.ts";
 import { type SignedMessages, signedMessages } from "./signed-messages.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);
@@ -128,7 +127,6 @@ describe("oral messages", () => {
     expect(() => run(oralMessages({ commander: 9 }), 3)).toThrow(
       "expected generals.commander to be among 0, 1, 2, got 9",
     );
-    expect(() => oralMessages({ roundMs: 0 })).toThrow("expected generals.roundMs to be a finite number > 0, got 0");
   });
 });
 

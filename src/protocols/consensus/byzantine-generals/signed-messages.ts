@@ -14,7 +14,7 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
 import { isGenuine, type Signed, sign, signed } from "../../../core/signatures.ts";
-import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./generals.ts";
+import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./byzantine-generals.ts";
 
 /** `path`: who has passed the order on, the commander first and the signer last. */
 interface Statement {

@@ -1,4 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { agreed, proposal, walked } from "../../../../test/protocols/logs/explored.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { random } from "../../../core/random.ts";
@@ -8,7 +12,6 @@ import { logLine } from "../../../trace/log.ts";
 import { replicated } from "../family/systems.ts";
 import { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./cheap-paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): CheapPaxos["command"] => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },
@@ -205,11 +208,36 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
   });
 });
 
-describe("cheap-paxos: options", () => {
-  it.each<[Partial<CheapPaxosOptions>, string]>([
-    [{ window: 0 }, "expected cheap-paxos.window to be a whole number > 0, got 0"],
-    [{ voters: [1] } as never, "expected cheap-paxos.voters to be absent, got [1]"],
-  ])("refuses %j", (options, sentence) => {
-    expect(() => cheapPaxos(options)).toThrow(sentence);
+/** Both main nodes propose; 2 is the auxiliary. */
+const model = (more: Partial<ExploreOptions<CheapPaxos>> = {}): ExploreOptions<CheapPaxos> => ({
+  protocol: cheapPaxos({ window: 2, announces: false }),
+  properties: [agreed([0, 1])],
+  nodes: [0, 1, 2],
+  network: "fifo",
+  timers: "never",
+  begin: "idle",
+  asks: (node) => (node === 2 ? [] : [proposal(node)]),
+  ...more,
+});
+const faults = { crashes: 1, recoveries: 1, losses: 1 } as const;
+
+describe("cheap-paxos: every run of two proposers", () => {
+  it("keeps agreement, integrity and validity, with a crash, a recovery and a loss as well", () => {
+    expect(reaching(explore(model()), "decided")).toMatchObject({ verdict: "holds", states: 68 });
+    const found = reaching(explore(model(faults)), "decided", "replay accepted");
+    expect(found).toMatchObject({ verdict: "holds", states: 1_584 });
+  });
+
+  /** Auxiliaries are asked once a main node has been silent. What runs with a third time-out do is cut off. */
+  it("the same with two time-outs while nothing is on its way: members change, and auxiliaries help", {
+    tags: ["long"],
+  }, () => {
+    const found = explore(model({ ...faults, timers: "quiet", maxTimeouts: 2 }));
+    expect([found.verdict, found.property, found.states]).toEqual(["unknown", null, 353_446]);
+    reaching(found, "decided", "reconfigured", "halted", "replay accepted");
+  });
+
+  it("the same in random, PCT and swarm runs, with time-outs at any time", { tags: ["long"] }, () => {
+    walked(model({ ...faults, timers: "free", maxTimeouts: 8 }), "led", "decided", "reconfigured", "replay accepted");
   });
 });

@@ -16,7 +16,7 @@ import { majority } from "../../../core/quorums.ts";
 import { nodeIds, type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import { MAX_MEMBERS } from "../family/replicated-log.ts";
 import { type MultiPaxos, multiPaxosWith } from "../multi-paxos/multi-paxos.ts";
-import { paceOptions, requirePace, settings } from "../multi-paxos/options.ts";
+import { paceOptions, requirePace, settings } from "../multi-paxos/vocabulary.ts";
 
 /** It chooses its members itself. */
 export type CheapPaxos = Omit<MultiPaxos, "command"> & {

@@ -5,8 +5,8 @@
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf, real, text } from "../../../core/shape.ts";
 import { flag, type OptionsOf, option, optionTable } from "../../options.ts";
+import { type MachineKind, machineKinds, stateMachines } from "./machine.ts";
 import { operationShape, resultShape } from "./replicated-log.ts";
-import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
 
 export type LogClient = {
   state: {

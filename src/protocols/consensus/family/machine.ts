@@ -3,12 +3,89 @@
  * can forget. It journals nothing: after a restart the log tells it everything anew.
  * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
  */
+import type { Chunk } from "../../../core/chunk.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, oneOf } from "../../../core/shape.ts";
-import { flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
-import { type Command, commandShape, operationShape, snapshotShape } from "./replicated-log.ts";
-import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
+import { count, flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
+import { type Command, commandShape, operationShape, snapshotOf, snapshotShape, textOf } from "./replicated-log.ts";
+
+// The deterministic state machines that a replicated log can drive: a map, a counter and a log. Data is plain, operations are text.
+
+export const machineKinds = ["log", "map", "counter"] as const;
+export type MachineKind = (typeof machineKinds)[number];
+
+export interface StateMachine<D extends object> {
+  empty(): D;
+  /** Changes the data in place. What it does not understand changes nothing, and the result says so. */
+  apply(data: D, operation: string): string;
+  /** Whether it changes nothing, so that a node may answer from its own data once it knows that they are up to date. */
+  isRead(operation: string): boolean;
+  /** What the workload asks for, one after the other. */
+  sample(client: number, sequence: number): string;
+}
+
+const words = (operation: string): string[] => operation.split(" ");
+const READ = 100;
+const UNKNOWN = "unknown operation";
+
+/** `append TEXT` answers with its place from 1, `read` with the last hundred texts, separated by commas. */
+const log: StateMachine<{ entries: string[] }> = {
+  empty: () => ({ entries: [] }),
+  apply(data, operation) {
+    const [verb, ...text] = words(operation);
+    if (verb === "append") return String(data.entries.push(text.join(" ")));
+    return verb === "read" ? data.entries.slice(-READ).join(",") : UNKNOWN;
+  },
+  isRead: (operation) => operation === "read",
+  sample: (client, sequence) => `append ${client}.${sequence}`,
+};
+
+/** `put KEY VALUE` and `delete KEY` answer with what was there, `get KEY` with what is, `cas KEY OLD NEW` with `yes` or `no`; nothing is "". */
+const map: StateMachine<{ values: Record<string, string> }> = {
+  empty: () => ({ values: {} }),
+  apply({ values }, operation) {
+    const [verb, key = "", ...rest] = words(operation);
+    const before = Object.hasOwn(values, key) ? (values[key] as string) : "";
+    // What is put has to be an own key of the object, whatever its name.
+    const put = (value: string): void => {
+      Object.defineProperty(values, key, { value, enumerable: true, configurable: true, writable: true });
+    };
+    if (verb === "get") return before;
+    if (verb === "put") {
+      put(rest.join(" "));
+      return before;
+    }
+    if (verb === "delete") {
+      delete values[key];
+      return before;
+    }
+    if (verb !== "cas") return UNKNOWN;
+    const [old = "", ...next] = rest;
+    if (before !== old) return "no";
+    put(next.join(" "));
+    return "yes";
+  },
+  isRead: (operation) => words(operation)[0] === "get",
+  sample: (client, sequence) => `put k${sequence % 3} ${client}.${sequence}`,
+};
+
+/** `add NUMBER` and `get` answer with the sum. */
+const counter: StateMachine<{ sum: number }> = {
+  empty: () => ({ sum: 0 }),
+  apply(data, operation) {
+    const [verb, by = ""] = words(operation);
+    if (verb !== "get" && verb !== "add") return UNKNOWN;
+    if (verb === "add" && Number.isSafeInteger(data.sum + Number(by))) data.sum += Number(by);
+    return String(data.sum);
+  },
+  isRead: (operation) => operation === "get",
+  sample: () => "add 1",
+};
+
+// Each knows its own data; who drives one only keeps them.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export const stateMachines: Readonly<Record<MachineKind, StateMachine<any>>> = { log, map, counter };
 
 export type Machine = {
   state: {
@@ -24,7 +101,7 @@ export type Machine = {
   };
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
-    | { type: "installed"; index: number; snapshot: string }
+    | { type: "installed"; index: number; snapshot: Chunk[] }
     /** From a log that says itself when snapshots are taken: this index is the last that is in it. */
     | { type: "save"; index: number }
     /** From the client, once the log has said that this node's data are up to date. */
@@ -37,7 +114,7 @@ export type Machine = {
     /** To the log, where it tells clients of other nodes. */
     | { type: "replied"; client: NodeId; sequence: number; result: string; index: number }
     /** To the log. */
-    | { type: "saved"; index: number; snapshot: string };
+    | { type: "saved"; index: number; snapshot: Chunk[] };
 };
 
 interface Session {
@@ -48,6 +125,7 @@ interface Session {
 const machineOptions = optionTable("machine", {
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
   snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
+  snapshotBytes: count(65_536, "how many bytes of a snapshot one chunk holds"),
   repliesToAll: flag(false, "whether it also reports the results of commands of other nodes' clients"),
 });
 
@@ -57,14 +135,14 @@ type State = Machine["state"];
 type Ctx = Context<Machine>;
 
 export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
-  const { kind, snapshotEvery, repliesToAll } = machineOptions.settle(given);
+  const { kind, snapshotEvery, snapshotBytes, repliesToAll } = machineOptions.settle(given);
   const { empty, apply } = stateMachines[kind];
 
   /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */
   function save(state: State, ctx: Ctx): void {
     const { index, data, sessions, digest } = state;
     state.unsaved = 0;
-    ctx.emit({ type: "saved", index, snapshot: canonical({ data, sessions, digest }) });
+    ctx.emit({ type: "saved", index, snapshot: snapshotOf(canonical({ data, sessions, digest }), snapshotBytes) });
   }
 
   /** What a client has been waiting for is told where it is. */
@@ -94,7 +172,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
       },
       installed(state, { index, snapshot }, ctx) {
         if (index <= state.index) return; // It has had all of it.
-        Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0 });
+        Object.assign(state, JSON.parse(textOf(snapshot)), { index, unsaved: 0 });
         for (const client of Object.keys(state.sessions)) answer(state, Number(client), ctx);
       },
       save(state, { index }, ctx) {

@@ -1,5 +1,19 @@
 /** How replicated logs are shown: their messages, and what keeps coming while nothing is the matter. */
-import type { DeclaredPresentation } from "../../presentations.ts";
+import type { DeclaredPresentation } from "../../headlines.ts";
+import { positioned, present } from "../../presentation.ts";
+import type { Paxos } from "../paxos/paxos.ts";
+import type { TwoPhaseCommit } from "../two-phase-commit/vocabulary.ts";
+
+// How consensus stands: to whose ballot an acceptor has promised itself, and who coordinates.
+
+export const byPromises = positioned<Paxos["state"]>(({ promised }) => present({ grantedTo: promised?.node }));
+
+export const aroundCoordinator = positioned<TwoPhaseCommit["state"]>(({ coordinator, parts }, node) => {
+  const all = Object.entries(parts).map(([by, part]) => ({ by: Number(by), status: part.status }));
+  const doubts = all.filter(({ by, status }) => status === "in doubt" && by !== node).map(({ by }) => by);
+  const named = coordinator.phase === "idle" ? all.at(-1)?.by : node;
+  return present({ towards: named, waitsFor: doubts });
+});
 
 /** Of logs with ballots and slots. */
 export const ballotLog: DeclaredPresentation = {

@@ -3,8 +3,9 @@
  * machine (`machine.ts`) applies them, a client (`client.ts`) asks for them; neither knows which algorithm is between.
  * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
  */
+import { Chunk } from "../../../core/chunk.ts";
 import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
-import { list, natural, type Shapes, struct, text } from "../../../core/shape.ts";
+import { chunk, list, natural, type Shapes, struct, text } from "../../../core/shape.ts";
 
 /**
  * What a client wants done. It numbers its commands 1, 2, 3 … and has one under way at a time, so a machine that is given one
@@ -19,6 +20,10 @@ export interface Command {
 }
 
 const MAX_OPERATION_BYTES = 65_536;
+export const MAX_CHUNK_BYTES = 1_048_576;
+/** A snapshot has at most 16 GiB. */
+export const MAX_CHUNKS = 16_384;
+/** The limit of algorithms that hold snapshots as text. */
 export const MAX_SNAPSHOT_BYTES = 16_777_216;
 export const MAX_MEMBERS = 1_000;
 
@@ -35,7 +40,7 @@ export interface ReplicatedLog extends Vocabulary {
   command: /** At any node. It may be lost, or decided more than once: who wants it proposes it again until it is decided. */
     | { type: "propose"; command: Command }
     /** From the state machine: this snapshot stands for all up to the index, and the log may forget that. */
-    | { type: "compact"; index: number; snapshot: string }
+    | { type: "compact"; index: number; snapshot: Chunk[] }
     /** Where the log has reads of its own: asks when a read of this number is up to date. It may be lost, too. */
     | { type: "read"; read: number }
     /** Where members may change: these are to be the members. Whoever wants it asks until it is in effect. */
@@ -50,7 +55,7 @@ export interface ReplicatedLog extends Vocabulary {
    */
     | { type: "decided"; index: number; command: Command }
     /** This snapshot stands for all up to the index: after a restart, or since this node had fallen behind. */
-    | { type: "installed"; index: number; snapshot: string }
+    | { type: "installed"; index: number; snapshot: Chunk[] }
     /** All that had been decided before the read was asked for has been told to this node by now. */
     | { type: "readable"; read: number }
     /** Who leads in this node's eyes, where somebody does. */
@@ -70,9 +75,9 @@ export interface ReplicatedLog extends Vocabulary {
 }
 
 export const operationShape = text(MAX_OPERATION_BYTES);
-/** What a state machine answers: at most all that it holds. */
-export const resultShape = text(MAX_SNAPSHOT_BYTES);
-export const snapshotShape = text(MAX_SNAPSHOT_BYTES);
+export const resultShape = text(16_777_216);
+/** A snapshot is a list of chunks, so that no node has to hold, send or journal all of it at once. */
+export const snapshotShape = list(chunk(MAX_CHUNK_BYTES), MAX_CHUNKS);
 export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
 export const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };
 
@@ -87,3 +92,23 @@ export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {
 };
 
 export const isSameCommand = (a: Command, b: Command): boolean => a.client === b.client && a.sequence === b.sequence;
+
+/** A snapshot with this text, in chunks of at most `maxBytes`. */
+export function snapshotOf(content: string, maxBytes = MAX_CHUNK_BYTES): Chunk[] {
+  const { bytes } = Chunk.of(content);
+  const chunks: Chunk[] = [];
+  for (let at = 0; at === 0 || at < bytes.length; at += maxBytes)
+    chunks.push(new Chunk(bytes.slice(at, at + maxBytes)));
+  return chunks;
+}
+
+/** All of a snapshot, as text. */
+export function textOf(snapshot: readonly Chunk[]): string {
+  const bytes = new Uint8Array(snapshot.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of snapshot) {
+    bytes.set(part.bytes, at);
+    at += part.length;
+  }
+  return new Chunk(bytes).text;
+}

@@ -12,7 +12,7 @@
  *           accepted more, 1 delay more. One journal record of each acceptor for each vote.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { logCommandShapes } from "../family/replicated-log.ts";
+import { type Command, isSameCommand, logCommandShapes } from "../family/replicated-log.ts";
 import {
   adopt,
   firstBallot,
@@ -25,18 +25,83 @@ import {
   roles,
   stepDown,
 } from "../parts/ballots.ts";
-import { mayVote, promise, vote } from "./acceptor.ts";
-import { compact, emitAll, install, learnAll, teach } from "./catch-up.ts";
-import { recover } from "./collision-recovery.ts";
-import { campaign, leadIfPromised, notePromise, unhang, watch } from "./coordinator.ts";
-import { advance, hear, highestSeen } from "./learner.ts";
-import { type Ctx, type FastPaxosOptions, type Settings, settled } from "./options.ts";
-import { agreement } from "./properties.ts";
-import { placeProposals, propose, take } from "./proposer.ts";
-import { type FastPaxos, isSameValue, messageShapes, recordShapes, type State } from "./vocabulary.ts";
+import {
+  advance,
+  campaign,
+  compact,
+  emitAll,
+  hear,
+  highestSeen,
+  install,
+  isBeyond,
+  leadIfPromised,
+  learnAll,
+  mayVote,
+  notePromise,
+  pickCommand,
+  promise,
+  recover,
+  teach,
+  unhang,
+  vote,
+  watch,
+} from "./roles.ts";
+import {
+  agreement,
+  type Ctx,
+  type FastPaxos,
+  type FastPaxosOptions,
+  isSameValue,
+  messageShapes,
+  type Proposal,
+  recordShapes,
+  type Settings,
+  type State,
+  settled,
+  step,
+} from "./vocabulary.ts";
 
-export type { FastPaxosOptions } from "./options.ts";
-export type { FastPaxos } from "./vocabulary.ts";
+// The proposer: sends its command straight to the acceptors, for the next instance that it takes to be free. Who loses one tries the next.
+
+function propose(state: State, command: Command, ctx: Ctx, settings: Settings): void {
+  const known = state.proposals.find((mine) => isSameCommand(mine.command, command));
+  if (known !== undefined) return send(state, known, ctx, settings); // Messages have been lost.
+  if (state.proposals.length >= settings.maxProposals) return; // The client asks again.
+  state.proposals.push({ command, instance: null });
+  placeProposals(state, ctx, settings);
+}
+
+/** Gives an instance to each command that has none, or whose instance another one has got. */
+function placeProposals(state: State, ctx: Ctx, settings: Settings): void {
+  while (!state.isRestored) {
+    const open = state.proposals.find((mine) => isUnplaced(state, mine));
+    const instance = highestSeen(state) + 1;
+    if (open === undefined || isBeyond(state, instance, settings)) return;
+    open.instance = instance;
+    send(state, open, ctx, settings);
+  }
+}
+
+function isUnplaced({ upTo, chosen }: State, { command, instance }: Proposal): boolean {
+  if (instance === null || instance <= upTo) return true;
+  const value = chosen[instance];
+  return value !== undefined && !isSameValue(value, command);
+}
+
+function send(state: State, { command, instance }: Proposal, ctx: Ctx, settings: Settings): void {
+  if (instance === null) return;
+  ctx.broadcast({ type: "propose", instance, command });
+  take(state, instance, command, ctx, settings);
+}
+
+/** Phase 2b of a fast round: the first command that arrives for an instance gets the vote, if the coordinator has sent "any". */
+function take(state: State, instance: number, command: Command, ctx: Ctx, settings: Settings): void {
+  if (state.open === null) return pickCommand(state, command, ctx, settings);
+  const cast = { instance, round: { ...state.promised, step: step.fast }, value: command };
+  if (instance >= state.open && mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
+}
+
+export type { FastPaxos, FastPaxosOptions } from "./vocabulary.ts";
 
 function initialState(self: NodeId, peers: readonly NodeId[]): State {
   const joined = [self, ...peers].sort((a, b) => a - b);

@@ -1,6 +1,8 @@
 /** The words of Fast Paxos: rounds, votes, what an acceptor, a learner and a coordinator hold, and the messages between them. */
-import type { NodeId } from "../../../core/protocol.ts";
-import { list, natural, nullable, type Shapes, struct } from "../../../core/shape.ts";
+import type { Chunk } from "../../../core/chunk.ts";
+import type { Context, NodeId, Property } from "../../../core/protocol.ts";
+import { list, natural, nullable, oneOf, type Shapes, struct } from "../../../core/shape.ts";
+import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import {
   type Command,
   commandShape,
@@ -8,7 +10,54 @@ import {
   type ReplicatedLog,
   snapshotShape,
 } from "../family/replicated-log.ts";
-import { type Ballot, type Balloting, ballotShape, type Round, roundShape } from "../parts/ballots.ts";
+import {
+  type Ballot,
+  type Balloting,
+  ballotShape,
+  isEarlier,
+  isSameRound,
+  type Round,
+  roundShape,
+} from "../parts/ballots.ts";
+import { type QuorumChoice, type QuorumSizes, quorumSizes } from "../parts/quorum-systems.ts";
+
+const MAX_WINDOW = 1_000;
+
+const fastPaxosOptions = optionTable("fast-paxos", {
+  quorums: option<QuorumChoice>(oneOf("majority", "equal"), "majority", "how quorums are sized; equal at all nodes"),
+  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: as `quorums` says"),
+  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: as `quorums` says"),
+  recovery: option(
+    oneOf("coordinated", "uncoordinated"),
+    "coordinated",
+    "how a collision ends, equal at all nodes: by the coordinator, two message delays later, or by the acceptors, one delay later",
+  ),
+  patienceMs: positive(
+    1_000,
+    "a node becomes coordinator after this time without a message from one, up to twice as long",
+  ),
+  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
+  window: count(100, "how many instances may be undecided at a time", { max: MAX_WINDOW }),
+  instances: whole(0, "the log ends after this many instances: 1 is the paper's single decree; 0: it does not end"),
+  maxProposals: count(
+    1_000,
+    "how many commands of its own a node keeps until they are decided; further ones are dropped",
+  ),
+});
+
+export type FastPaxosOptions = OptionsOf<typeof fastPaxosOptions>;
+
+export interface Settings extends FastPaxosOptions {
+  quorumsOf(nodes: number): QuorumSizes;
+}
+
+export type Ctx = Context<FastPaxos>;
+
+export function settled(given: Partial<FastPaxosOptions> | undefined): Settings {
+  const options = fastPaxosOptions.settle(given);
+  const { quorums, classicQuorum: classic, fastQuorum: fast } = options;
+  return { ...options, quorumsOf: quorumSizes(quorums, { classic, fast }) };
+}
 
 /**
  * The rounds that each ballot has, in their order. `picked`: the coordinator asks for one value. `fast`: it has sent "any", and
@@ -32,7 +81,7 @@ export interface CastVote extends Vote {
 }
 
 /** What a learner has heard of one instance: votes of the highest ballot that it knows of, by step and acceptor. */
-export interface Heard {
+interface Heard {
   ballot: Ballot;
   votes: Record<Step, Record<NodeId, Value>>;
 }
@@ -42,7 +91,7 @@ export interface Promised {
   votes: CastVote[];
 }
 
-export type Coordinator =
+type Coordinator =
   | { is: "none" }
   | { is: "preparing"; promises: Record<NodeId, Promised> }
   /** `next`: the instance that it picks a command for next. `joined`: who has promised. `watched`: how far it was when it began to wait. */
@@ -64,7 +113,7 @@ export type FastPaxos = {
     chosen: Record<number, Value>;
     /** All up to here is chosen, and emitted: after the snapshot it is the log. */
     upTo: number;
-    snapshot: { index: number; snapshot: string } | null;
+    snapshot: { index: number; snapshot: Chunk[] } | null;
     log: Value[];
     proposals: Proposal[];
     coordinator: Coordinator;
@@ -84,7 +133,7 @@ export type FastPaxos = {
     | { type: "heartbeat"; ballot: Ballot; any: number | null; upTo: number }
     | { type: "catchUp"; from: number }
     | { type: "chosen"; from: number; values: Value[] }
-    | { type: "snapshot"; index: number; snapshot: string };
+    | { type: "snapshot"; index: number; snapshot: Chunk[] };
   timer: "patience" | "heartbeat" | "recover";
   command: Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>;
   event: Extract<ReplicatedLog["event"], { type: "decided" | "installed" | "led" }>;
@@ -92,7 +141,7 @@ export type FastPaxos = {
     | { type: "promised"; ballot: Ballot }
     | ({ type: "voted" } & CastVote)
     | { type: "chosen"; instance: number; value: Value }
-    | { type: "snapshot"; index: number; snapshot: string };
+    | { type: "snapshot"; index: number; snapshot: Chunk[] };
 };
 
 export type State = FastPaxos["state"];
@@ -102,7 +151,6 @@ export const isFast = ({ step: at }: Pick<Round, "step">): boolean => at === ste
 
 export const isSameValue = (a: Value, b: Value): boolean => (a === null || b === null ? a === b : isSameCommand(a, b));
 
-export const MAX_WINDOW = 1_000;
 /** Chosen values in one message to a node that has fallen behind. */
 export const BATCH = 100;
 
@@ -128,4 +176,88 @@ export const recordShapes: Shapes<FastPaxos["record"]> = {
   voted: castVote,
   chosen: { instance: natural, value: valueShape },
   snapshot: { index: natural, snapshot: snapshotShape },
+};
+
+// "Picking a Value in Phase 2a": the rule by which a coordinator, or an acceptor that recovers by itself, finds what may have been
+// chosen in an earlier round. The paper's variables stand beside it.
+
+/** `free`: no value has been or might yet be chosen in an earlier round, so any that was proposed will do. */
+export type Picked = { is: "value"; value: Value } | { is: "free" };
+
+/**
+ * @param promises of the acceptors of Q, a quorum of the round that is begun: vr(a) and vv(a); null if a has not voted.
+ * @param nodes how many acceptors there are.
+ */
+export function pick(promises: readonly (Vote | null)[], nodes: number, quorums: QuorumSizes): Picked {
+  const voted = promises.filter((vote) => vote !== null);
+  const [first] = voted;
+  if (first === undefined) return { is: "free" }; // k = 0.
+  const k = voted.reduce((highest, { round }) => (isEarlier(highest, round) ? round : highest), first.round);
+  const inK = voted.filter(({ round }) => isSameRound(round, k));
+  const V = distinct(inK.map(({ value }) => value));
+  if (V.length === 1) return { is: "value", value: V[0] as Value };
+  // O4(v): some k-quorum R might have chosen v, since all acceptors of R ∩ Q have voted for v in k. Those outside Q may have, too.
+  const outside = nodes - promises.length;
+  const size = isFast(k) ? quorums.fast : quorums.classic;
+  const O4 = (v: Value): boolean => inK.filter(({ value }) => isSameValue(value, v)).length + outside >= size;
+  const v = V.filter(O4);
+  return v.length > 0 ? { is: "value", value: v[0] as Value } : { is: "free" };
+}
+
+const distinct = (values: readonly Value[]): Value[] =>
+  values.filter((value, at) => values.findIndex((other) => isSameValue(other, value)) === at);
+
+/** Where it is free, everybody takes the same of what has been voted for: the command of the lowest client. */
+export function lowest(values: readonly Value[]): Value {
+  const [first = null, ...others] = values;
+  return others.reduce((least, value) => (precedes(value, least) ? value : least), first);
+}
+
+function precedes(a: Value, b: Value): boolean {
+  if (a === null || b === null) return b === null && a !== null;
+  return a.client < b.client || (a.client === b.client && a.sequence < b.sequence);
+}
+
+/** Of the last instances that a node was told of, whose command they hold; "two" if it was told of two. */
+type Told = Readonly<Record<number, string>>;
+
+const REMEMBERED = 32;
+
+const textOf = (value: Value): string => (value === null ? "no command" : `${value.client}.${value.sequence}`);
+
+/** Values that a running node has learned. A node emits no event for an instance without a command, so events alone miss it. */
+function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, value: string]> {
+  const first = Math.max(0, log.length - REMEMBERED);
+  for (let at = first; at < log.length; at++) yield [upTo - log.length + 1 + at, textOf(log[at] as Value)];
+  for (const [instance, value] of Object.entries(chosen)) yield [Number(instance), textOf(value)];
+}
+
+export const agreement: Property<FastPaxos> = {
+  name: "agreement",
+  claim: "in no instance two nodes, those that have crashed since among them, learn different values",
+  when: "always",
+  history: {
+    empty: {},
+    after(before, event) {
+      if (event.type !== "decided") return before;
+      const { index, command } = event;
+      const value = textOf(command);
+      const known = (before as Told)[index];
+      if (known !== undefined) return known === value ? before : { ...(before as Told), [index]: "two" };
+      return Object.fromEntries(Object.entries({ ...(before as Told), [index]: value }).slice(-REMEMBERED));
+    },
+  },
+  holds({ nodes, alive, history, state }) {
+    const values = new Map<number, string>();
+    const differs = ([instance, value]: [number, string]): boolean => {
+      const known = values.get(instance) ?? value;
+      values.set(instance, known);
+      return value === "two" || value !== known;
+    };
+    for (const node of nodes)
+      for (const [instance, value] of Object.entries(history<Told>(node)))
+        if (differs([Number(instance), value])) return false;
+    for (const node of alive) for (const each of learnedBy(state(node))) if (differs(each)) return false;
+    return true;
+  },
 };

@@ -27,18 +27,41 @@ import {
   roles,
   stepDown,
 } from "../parts/ballots.ts";
-import { accept, mayAccept, promise } from "./acceptor.ts";
-import { agreement, checkpoints } from "./agreement.ts";
-import { compact, emitAll, install, learnTaught, replayFinished, replaySnapshot, teach } from "./checkpoints.ts";
-import { campaign, notePromise, proceed, unhang } from "./coordinator.ts";
-import { contains } from "./histories.ts";
-import { isCheckpoint } from "./interference.ts";
-import { hear, isDone, keep, progress } from "./learner.ts";
-import { type GeneralizedPaxosOptions, type Settings, settled } from "./options.ts";
-import { type GeneralizedPaxos, messageShapes, recordShapes, type State } from "./vocabulary.ts";
+import {
+  accept,
+  campaign,
+  compact,
+  emitAll,
+  hear,
+  install,
+  isDone,
+  keep,
+  learnTaught,
+  mayAccept,
+  notePromise,
+  proceed,
+  progress,
+  promise,
+  replayFinished,
+  replaySnapshot,
+  teach,
+  unhang,
+} from "./roles.ts";
+import {
+  agreement,
+  checkpoints,
+  contains,
+  type GeneralizedPaxos,
+  type GeneralizedPaxosOptions,
+  isCheckpoint,
+  messageShapes,
+  recordShapes,
+  type Settings,
+  type State,
+  settled,
+} from "./vocabulary.ts";
 
-export type { GeneralizedPaxosOptions } from "./options.ts";
-export type { GeneralizedPaxos } from "./vocabulary.ts";
+export type { GeneralizedPaxos, GeneralizedPaxosOptions } from "./vocabulary.ts";
 
 function initialState(self: NodeId, peers: readonly NodeId[]): State {
   const joined = [self, ...peers].sort((a, b) => a - b);

@@ -1,16 +1,118 @@
 /** The words of Generalized Paxos: votes for histories, eras between checkpoints, and the messages about them. */
-
+import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
-import type { NodeId } from "../../../core/protocol.ts";
-import { boolean, list, natural, nullable, perNode, type Shapes, struct } from "../../../core/shape.ts";
+import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
+import { boolean, list, natural, nullable, oneOf, perNode, type Shapes, struct } from "../../../core/shape.ts";
+import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import {
   type Command,
   commandShape,
+  isSameCommand,
   MAX_MEMBERS,
   type ReplicatedLog,
   snapshotShape,
 } from "../family/replicated-log.ts";
-import { type Ballot, type Balloting, ballotShape, type Round, roundShape } from "../parts/ballots.ts";
+import {
+  type Ballot,
+  type Balloting,
+  ballotShape,
+  isEarlier,
+  isSameRound,
+  type Round,
+  roundShape,
+} from "../parts/ballots.ts";
+import { type QuorumSizes, quorumSizes } from "../parts/quorum-systems.ts";
+
+// Which commands interfere: two that do not, commute, and nodes may apply them in either order. It has to be true of the state machine.
+
+const relations = ["all", "by-key", "none"] as const;
+/** `by-key`: commands that name the same key, such as those of the map; reads of it do not interfere with each other. */
+type Relation = (typeof relations)[number];
+
+type Interferes = (a: Command, b: Command) => boolean;
+
+/** Commands of clients count from 1. A checkpoint interferes with everything. */
+export const isCheckpoint = ({ sequence }: Command): boolean => sequence === 0;
+
+const words = ({ operation }: Command): string[] => operation.split(" ", 2);
+
+function onSameKey(a: Command, b: Command): boolean {
+  const [[ofA, keyA], [ofB, keyB]] = [words(a), words(b)];
+  return keyA === keyB && !(ofA === "get" && ofB === "get");
+}
+
+const declared: Readonly<Record<Relation, Interferes>> = { all: () => true, "by-key": onSameKey, none: () => false };
+
+const interference =
+  (relation: Relation): Interferes =>
+  (a, b) =>
+    isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);
+
+// Command histories, the paper's c-structs: sequences of commands, where two are equal that differ in the order of commuting commands
+// alone. What a command depends on is its cone: those before it with which it interferes, and theirs.
+
+export type History = readonly Command[];
+
+export const contains = (history: History, command: Command): boolean =>
+  history.some((each) => isSameCommand(each, command));
+
+/** The least prefix (⊑) of the history that has the command at this place. */
+function cone(history: History, place: number, interferes: Interferes): Command[] {
+  const found: Command[] = [history[place] as Command];
+  for (let before = place - 1; before >= 0; before--) {
+    const command = history[before] as Command;
+    if (found.some((later) => interferes(command, later))) found.unshift(command);
+  }
+  return found;
+}
+
+/** Whether they have the same commands, and those that interfere in the same order. */
+function isEqual(a: History, b: History, interferes: Interferes): boolean {
+  if (a.length !== b.length) return false;
+  const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
+  return places.every(
+    (place, at) =>
+      place >= 0 &&
+      places.every(
+        (other, before) => before >= at || other < place || !interferes(a[before] as Command, a[at] as Command),
+      ),
+  );
+}
+
+/** The history with those that it has not appended, in their order. */
+const extended = (history: History, commands: History): Command[] => [
+  ...history,
+  ...commands.filter((command) => !contains(history, command)),
+];
+
+/** How many commands all of them begin with, in one order. */
+function sharedStart([first = [], ...others]: readonly History[]): number {
+  const isShared = (command: Command, place: number): boolean =>
+    others.every((history) => history[place] !== undefined && isSameCommand(history[place], command));
+  const end = first.findIndex((command, place) => !isShared(command, place));
+  return end < 0 ? first.length : end;
+}
+
+/**
+ * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone. The sets have to
+ * meet in pairs, so that what they have in common is compatible.
+ */
+export function common(histories: readonly History[], count: number, interferes: Interferes): Command[] {
+  if (histories.length < count) return [];
+  const start = sharedStart(histories); // What is before a command in all of them is the same, and so is its cone.
+  let found = histories[0]?.slice(0, start) ?? [];
+  for (const history of histories)
+    for (const [place, command] of history.entries()) {
+      if (place < start || contains(found, command)) continue;
+      const own = cone(history, place, interferes);
+      const equal = histories.filter((other) => {
+        const at = other.findIndex((each) => isSameCommand(each, command));
+        return at >= 0 && isEqual(own, cone(other, at, interferes), interferes);
+      });
+      if (equal.length >= count) found = extended(found, own);
+    }
+  return found;
+}
 
 /** Rounds of a ballot with an odd step are fast: acceptors append what proposers send them. In step 0 the coordinator alone appends. */
 export const CLASSIC = 0;
@@ -35,7 +137,7 @@ export interface Promised {
 
 export interface Snapshot {
   index: number;
-  snapshot: string;
+  snapshot: Chunk[];
   /** The era in which it was taken, the place before that, and what it holds of that era. */
   era: number;
   base: number;
@@ -44,7 +146,7 @@ export interface Snapshot {
   latest: PerNode<number>;
 }
 
-export type Coordinator =
+type Coordinator =
   | { is: "none" }
   | { is: "preparing"; promises: Record<NodeId, Promised> }
   | { is: "leading"; joined: NodeId[]; watched: number | null };
@@ -120,3 +222,179 @@ export const recordShapes: Shapes<GeneralizedPaxos["record"]> = {
   finished: { commands: historyShape },
   snapshot,
 };
+
+const MAX_CHECKPOINT_EVERY = 1_000;
+
+const generalizedPaxosOptions = optionTable("generalized-paxos", {
+  interference: option<Relation>(
+    oneOf(...relations),
+    "all",
+    "which commands do not commute, equal at all nodes and true of the state machine: `by-key` for the map",
+  ),
+  checkpointEvery: count(
+    32,
+    "the number of commands after which the coordinator asks for a checkpoint, and histories start again",
+    {
+      max: MAX_CHECKPOINT_EVERY,
+    },
+  ),
+  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: a majority"),
+  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: ⌈3N/4⌉"),
+  patienceMs: positive(
+    1_000,
+    "a node becomes coordinator after this time without a message from one, up to twice as long",
+  ),
+  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
+  recoverMs: positive(
+    300,
+    "the coordinator recovers a command that is not decided for this time, with a higher ballot",
+  ),
+  maxPending: count(1_000, "how many commands an acceptor keeps until it may append them; further ones are dropped"),
+});
+
+export type GeneralizedPaxosOptions = OptionsOf<typeof generalizedPaxosOptions>;
+
+export interface Settings extends GeneralizedPaxosOptions {
+  quorumsOf(nodes: number): QuorumSizes;
+  readonly interferes: Interferes;
+}
+
+export type Ctx = Context<GeneralizedPaxos>;
+
+export function settled(given: Partial<GeneralizedPaxosOptions> | undefined): Settings {
+  const options = generalizedPaxosOptions.settle(given);
+  const { classicQuorum: classic, fastQuorum: fast } = options;
+  return {
+    ...options,
+    quorumsOf: quorumSizes("majority", { classic, fast }),
+    interferes: interference(options.interference),
+  };
+}
+
+// What may have been chosen in earlier rounds: the paper's ProvedSafe. Whatever a coordinator asks for has to extend it.
+
+/**
+ * @param promises of the acceptors of Q: what they have voted for last; null if they have not voted.
+ * @param nodes how many acceptors there are.
+ */
+export function provedSafe(
+  promises: readonly (Vote | null)[],
+  nodes: number,
+  quorums: QuorumSizes,
+  interferes: Interferes,
+): History {
+  const voted = promises.filter((vote) => vote !== null);
+  const [first] = voted;
+  if (first === undefined) return [];
+  const k = voted.reduce((highest, { round }) => (isEarlier(highest, round) ? round : highest), first.round);
+  const inK = voted.filter(({ round }) => isSameRound(round, k)).map(({ history }) => history);
+  // A k-quorum R has at least so many acceptors in Q. What they have in common, R may have chosen.
+  const least = (isFast(k) ? quorums.fast : quorums.classic) + promises.length - nodes;
+  // No k-quorum can have voted as a whole: nothing was chosen in k, and all that was before stands in each of its histories.
+  if (inK.length < least) return inK[0] as History;
+  return common(inK, least, interferes);
+}
+
+// What the order of Generalized Paxos promises: not one order for all commands, but one for those that interfere.
+
+/** Of a node's last commands. */
+const REMEMBERED = 32;
+
+/** What a node was told in its last life and in this one: after a restart it may learn anew, in another order. */
+interface Told {
+  readonly before: History;
+  readonly now: History;
+  /** The place that it was told of last: places grow within a life. */
+  readonly index: number;
+}
+
+const nothing: Told = { before: [], now: [], index: 0 };
+
+function after(told: Told, { type, command, index = 0 }: { type: string; command?: Command; index?: number }): Told {
+  if (type === "installed") return { before: told.now, now: [], index };
+  if (type !== "decided" || command === undefined) return told;
+  if (index <= told.index) return { before: told.now, now: [command], index };
+  return { ...told, now: [...told.now, command].slice(-REMEMBERED), index };
+}
+
+/** Whether those that both have and that interfere stand in the same order. */
+function agree(a: History, b: History, interferes: Interferes): boolean {
+  const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
+  return places.every(
+    (place, at) =>
+      place < 0 ||
+      places.every(
+        (other, before) =>
+          before >= at || other < place || other < 0 || !interferes(a[before] as Command, a[at] as Command),
+      ),
+  );
+}
+
+function allAgree(orders: readonly History[], interferes: Interferes): boolean {
+  return orders.every((a, at) => orders.every((b, other) => other <= at || agree(a, b, interferes)));
+}
+
+const ordersOf = ({ nodes, history }: Pick<World<object>, "nodes" | "history">): History[] =>
+  nodes.flatMap((node: NodeId) => {
+    const { before, now } = history<Told>(node);
+    return before.length === 0 ? [now] : [before, now];
+  });
+
+export const agreement = (interferes: Interferes): Property<GeneralizedPaxos> => ({
+  name: "agreement",
+  claim: "all nodes, those that have crashed since among them, learn the commands that interfere in the same order",
+  when: "always",
+  history: { empty: nothing, after: (told, event) => after(told as Told, event) },
+  holds: (world) => allAgree(ordersOf(world), interferes),
+});
+
+export const checkpoints: Property<GeneralizedPaxos> = {
+  name: "checkpoints",
+  claim: "nodes that are past the same checkpoint have learnt as many commands before it",
+  when: "always",
+  holds({ alive, state }) {
+    const bases = new Map<number, number>();
+    return alive.every((node) => {
+      const { era, base } = state(node);
+      const known = bases.get(era) ?? base;
+      bases.set(era, known);
+      return known === base;
+    });
+  },
+};
+
+type States = { machine: { sessions: Record<NodeId, { sequence: number }> }; log: GeneralizedPaxos["state"] };
+type Happened = { type: string; body: { type: string; command?: Command; sequence?: number; index?: number } };
+type Acknowledged = { readonly sequence: number; readonly index: number };
+
+/** What stands in the place of one order for all, and of what follows from it for places. */
+export const clientOrders: readonly Property<never>[] = [
+  {
+    name: "agreement",
+    claim: "all nodes, those that have crashed since among them, learn the commands on each key in the same order",
+    when: "always",
+    history: {
+      empty: nothing,
+      after: (told: Told, { type, body }: Happened) => (type === "log" ? after(told, body) : told),
+    },
+    holds: (world: World<States>) => allAgree(ordersOf(world), interference("by-key")),
+  },
+  {
+    name: "durability",
+    claim: "what a client was told is applied, every node has applied that is past the checkpoint after it",
+    when: "always",
+    history: {
+      empty: { sequence: 0, index: 0 },
+      after: (before: Acknowledged, { type, body }: Happened): Acknowledged =>
+        type === "client" && body.type === "acknowledged"
+          ? { sequence: body.sequence ?? 0, index: body.index ?? 0 }
+          : before,
+    },
+    holds: ({ alive, nodes, state, history }: World<States>) =>
+      nodes.every((client) => {
+        const { sequence, index } = history<Acknowledged>(client);
+        const hasIt = (node: NodeId): boolean => (state(node).machine.sessions[client]?.sequence ?? 0) >= sequence;
+        return sequence === 0 || alive.every((node) => state(node).log.base < index || hasIt(node));
+      }),
+  },
+] as unknown as readonly Property<never>[];

@@ -16,10 +16,8 @@
  */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import type { Signed } from "../../../core/signatures.ts";
-import { sign } from "../../../core/signatures.ts";
-import { declarations } from "./declarations.ts";
-import { strange, type Table, verdictOn } from "./proofs.ts";
+import { type Signed, sign } from "../../../core/signatures.ts";
+import { declarations, strange, type Table, verdictOn } from "./proofs.ts";
 import {
   type Commitment,
   type Complaint,

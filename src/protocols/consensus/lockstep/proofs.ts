@@ -2,11 +2,25 @@
  * Proofs of cheating. All who know the players and can verify their signatures come to the same verdict: the players themselves, and
  * `coterie verify-proof`. Nothing else is believed.
  */
-import type { NodeId, Signatures } from "../../../core/protocol.ts";
+import type { PerNode } from "../../../core/per-node.ts";
+import type { NodeId, Property, Protocol, Signatures, World } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import type { Shape } from "../../../core/shape.ts";
-import { isGenuine, type Signed } from "../../../core/signatures.ts";
-import { commitmentShape, complaintShape, hashOf, openingShape, type Proof } from "./vocabulary.ts";
+import { isGenuine, type Signed, sign } from "../../../core/signatures.ts";
+import { contexts, withContext } from "../../contexts.ts";
+import {
+  type Commitment,
+  type Ctx,
+  commitmentShape,
+  complaintShape,
+  hashOf,
+  type Lockstep,
+  type LockstepOptions,
+  openingShape,
+  type Proof,
+  type State,
+  shapes,
+} from "./vocabulary.ts";
 
 /** Who plays what, and how signatures are verified. */
 export interface Table {
@@ -92,3 +106,187 @@ export function strange<T extends { game: string }>(
   if (statement.value.game !== game) return `it is of the game ${JSON.stringify(statement.value.game)}`;
   return isGenuine({ signatures }, shape, statement) ? null : `player ${statement.by} has not signed it`;
 }
+
+// Players that cheat, one for each way that there is: for tests, and to see them caught. They sign for themselves alone, as anybody
+// can. What they remember is no part of their state, so they are not for the checker.
+
+export const cheats = ["look-ahead", "wrong-reveal", "silence", "equivocation", "replay"] as const;
+export type Cheat = (typeof cheats)[number];
+
+type Message = Lockstep["message"];
+/** What it has committed to in its first turn. */
+type Memory = { first: string | null };
+
+/** The same player, who cheats. @param instead another action than the one that it has committed to */
+export function cheating(
+  protocol: Protocol<Lockstep>,
+  how: Cheat,
+  instead: (action: string) => string,
+): Protocol<Lockstep> {
+  const change = (ctx: Ctx): Partial<Ctx> => {
+    const memory: Memory = { first: null };
+    const send = (to: NodeId, message: Message): void => {
+      const altered = ways[how](message, to, ctx, memory, instead);
+      if (altered !== null) ctx.send(to, altered);
+    };
+    return {
+      send,
+      broadcast: (message) => {
+        for (const peer of ctx.peers) send(peer, message);
+      },
+    };
+  };
+  return withContext(protocol, contexts(change as never)) as Protocol<Lockstep>;
+}
+
+type Way = (
+  message: Message,
+  to: NodeId,
+  ctx: Ctx,
+  memory: Memory,
+  instead: (action: string) => string,
+) => Message | null;
+
+const ways: Readonly<Record<Cheat, Way>> = {
+  /** Waits with its commitment for the actions of the others. */
+  "look-ahead": (message) => (message.type === "commit" || message.type === "echo" ? null : message),
+  "wrong-reveal": (message, _to, ctx, _memory, instead) => {
+    if (message.type !== "reveal" || message.statement.by !== ctx.self) return message;
+    const { value } = message.statement;
+    const statement = sign(ctx, openingShape, { ...value, action: instead(value.action) });
+    return { type: "reveal", statement };
+  },
+  silence: (message) => (message.type === "reveal" ? null : message),
+  equivocation: (message, to, ctx) => {
+    if (message.type !== "commit" || message.statement.by !== ctx.self || to === ctx.peers[0]) return message;
+    return { type: "commit", statement: another(message.statement, ctx) };
+  },
+  replay: (message, _to, ctx, memory) => {
+    if (message.type !== "commit" || message.statement.by !== ctx.self) return message;
+    const { value } = message.statement;
+    memory.first ??= value.hash;
+    return { type: "commit", statement: sign(ctx, commitmentShape, { ...value, hash: memory.first }) };
+  },
+};
+
+function another({ by, value }: Signed<Commitment>, ctx: Ctx): Signed<Commitment> {
+  const { game, turn } = value;
+  const hash = hashOf({ by, value: { game, turn, nonce: "another", action: "another" } });
+  return sign(ctx, commitmentShape, { game, turn, hash });
+}
+
+/** Of the last turns: what a player made of each. */
+type Ends = Readonly<Record<number, readonly string[]>>;
+const REMEMBERED = 4;
+const GIVEN_UP = "given up";
+
+const history = {
+  empty: {} as Ends,
+  after(before: Ends, event: Lockstep["event"]): Ends {
+    if (event.type === "cheated") return before;
+    const end = event.type === "decided" ? event.value : GIVEN_UP;
+    const ends = { ...before, [event.turn]: [...(before[event.turn] ?? []), end] };
+    return Object.fromEntries(Object.entries(ends).slice(-REMEMBERED));
+  },
+};
+
+/** What it holds of that turn; null if it knows that turn no more, or not yet. */
+function commitmentsOf(state: State, turn: number): PerNode<Signed<Commitment>> | null {
+  if (turn === state.turn) return state.commitments;
+  if (turn === state.turn + 1) return state.early;
+  return turn === state.turn - 1 ? state.past.commitments : null;
+}
+
+function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
+  /** Whether the other holds no other commitments than the one that has revealed its action; with echoes, all of them. */
+  function isBound(own: State, other: State): boolean {
+    const known = commitmentsOf(other, own.turn);
+    if (known === null) return true;
+    return Object.entries(own.commitments).every(([player, { value }]) => {
+      const held = known[Number(player)];
+      return held === undefined ? !echoes : held.value.hash === value.hash;
+    });
+  }
+  return [
+    {
+      name: "no look-ahead",
+      claim: "once a player has revealed its action, no other action can be committed to before anybody",
+      when: "always",
+      holds: ({ alive, state }: World<State>) =>
+        alive.every((node) => {
+          const own = state(node);
+          const hasRevealed = own.openings[node] !== undefined;
+          return !hasRevealed || alive.every((other) => isBound(own, state(other)));
+        }),
+    },
+    {
+      name: "agreement",
+      claim: "players that settle a turn have the same actions",
+      when: "always",
+      history,
+      holds: ({ nodes, history: of }: World<State>) => {
+        const settled = new Map<string, string>();
+        return nodes.every((node) =>
+          Object.entries(of<Ends>(node)).every(([turn, ends]) =>
+            ends
+              .filter((end) => end !== GIVEN_UP)
+              .every((end) => {
+                const before = settled.get(turn) ?? end;
+                settled.set(turn, before);
+                return before === end;
+              }),
+          ),
+        );
+      },
+    },
+    {
+      name: "deadlines",
+      claim: "nobody settles a turn twice, or after it has given it up",
+      when: "always",
+      history,
+      holds: ({ nodes, history: of }: World<State>) =>
+        nodes.every((node) => Object.values(of<Ends>(node)).every((ends) => ends.length <= 1)),
+    },
+    {
+      name: "accuracy",
+      claim: "no honest player that is up is convicted",
+      when: "always",
+      holds: ({ alive, state }: World<State>) =>
+        alive.every((node) => alive.every((other: NodeId) => state(node).convicted[other] === undefined)),
+    },
+    {
+      name: "accountability",
+      claim: "play stops only with a proof, or with a complaint that somebody has signed",
+      when: "quiescent",
+      pendingTimers: ["due"],
+      holds: ({ alive, state }: World<State>) =>
+        alive.every((node) => {
+          const { phase, convicted, stopped } = state(node);
+          return phase !== "over" || Object.keys(convicted).length + Object.keys(stopped).length > 0;
+        }),
+    },
+    {
+      name: "termination",
+      claim: "every turn that a player has begun is settled or given up",
+      when: "quiescent",
+      pendingTimers: ["due"],
+      holds: ({ alive, state }: World<State>) => alive.every((node) => ["waiting", "over"].includes(state(node).phase)),
+    },
+  ] as Property<Lockstep>[];
+}
+
+type Declared = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";
+
+export const declarations = (options: LockstepOptions): Pick<Protocol<Lockstep>, Declared> => ({
+  shapes,
+  source: "Baughman & Levine, INFOCOM 2001, §4",
+  assumes: [
+    "players that play begin each turn together",
+    "what is due arrives within half of its deadline, if need be when it is asked for again",
+    "unforgeable signatures",
+    options.echoes ? "a minority of liars" : "nobody commits to two actions; where a minority may lie, echoes",
+  ],
+  properties: lockstepProperties(options),
+  costs: [{ when: "a turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],
+  view: ({ phase, turn }) => ({ role: phase, term: turn }),
+});

@@ -1,20 +1,53 @@
 /** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
-import type { Context } from "../../../core/protocol.ts";
-import type { Members } from "../family/replicated-log.ts";
-import { configurationAt, isAuxiliary } from "./configurations.ts";
-import { fragments } from "./fragments.ts";
-import type { Settings } from "./options.ts";
+
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { MAX_SNAPSHOT_BYTES, type Members, snapshotOf } from "../family/replicated-log.ts";
 import {
   type Ballot,
+  configurationAt,
+  isAuxiliary,
   isBelow,
   isSame,
+  type Leader,
   type MultiPaxos,
   type Proposal,
+  type Settings,
+  type SlotProposal,
   type Snapshot,
   type State,
 } from "./vocabulary.ts";
 
-type Ctx = Context<MultiPaxos>;
+// What is too long for one message or record, in fragments that are not.
+
+/** In UTF-16 units, of which each takes three bytes at most: several such fragments stay below any frame. */
+const FRAGMENT_CHARS = 65_536;
+/** In UTF-8. */
+export const MAX_FRAGMENT_BYTES = 3 * FRAGMENT_CHARS;
+
+/** What comes at this offset. A pair of surrogates is not torn, since each half alone is no text. */
+function fragmentAt(text: string, offset: number): string {
+  const end = offset + FRAGMENT_CHARS;
+  const last = text.charCodeAt(end - 1);
+  const isTorn = end < text.length && last >= 0xd8_00 && last < 0xdc_00;
+  return text.slice(offset, isTorn ? end - 1 : end);
+}
+
+function fragments(text: string): string[] {
+  const found: string[] = [];
+  for (let offset = 0; offset < text.length; offset += (found.at(-1) as string).length)
+    found.push(fragmentAt(text, offset));
+  return found;
+}
+
+/** The first of these, as many as make a fragment, and at least one. */
+export function batch<T>(items: readonly T[], chars: (item: T) => number): T[] {
+  let sum = 0;
+  const end = items.findIndex((item, at) => {
+    sum += chars(item);
+    return at > 0 && sum > FRAGMENT_CHARS;
+  });
+  return end === -1 ? [...items] : items.slice(0, end);
+}
 
 /** Durable before the answer that depends on it. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
@@ -31,7 +64,7 @@ export function accept(state: State, slot: number, proposal: Proposal, ctx: Ctx)
 }
 
 /** What another knows to be decided takes the place of whatever was accepted here. */
-export function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
+function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: slot });
 }
@@ -84,7 +117,7 @@ function tellMembers({ voters, learners }: Members, ctx: Ctx): void {
 
 /** To the state machine, and who the members are after it. */
 export function tellSnapshot(state: State, { index, text }: Snapshot, ctx: Ctx): void {
-  ctx.emit({ type: "installed", index, snapshot: text });
+  ctx.emit({ type: "installed", index, snapshot: snapshotOf(text) });
   tellMembers(configurationAt(state, index + 1), ctx);
 }
 
@@ -105,7 +138,7 @@ export function cut(state: State, index: number, text: string, settings: Setting
 }
 
 /** Another's snapshot, of more than this node knows. */
-export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
+function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   state.snapshot = snapshot;
   state.configurations = [...snapshot.configurations];
   state.decided = snapshot.index;
@@ -140,4 +173,136 @@ function rewrite(state: State, ctx: Ctx): void {
           ...fragments(snapshot.text).map((text) => ({ type: "snapshotText", text }) as const),
         ];
   ctx.compact([...saved, { type: "promised", ballot: promised }, ...accepted]);
+}
+
+// A node that has missed what was decided asks for it, a fragment at a time: slots from the log, or the snapshot where the log is cut.
+
+type Message<K extends MultiPaxos["message"]["type"]> = Extract<MultiPaxos["message"], { type: K }>;
+
+/** At least as long as a proposal is in a message. */
+export const charsOf = ({ value }: SlotProposal): number =>
+  64 +
+  (value.type === "command" ? value.command.operation.length : 0) +
+  (value.type === "members" ? 16 * (value.voters.length + value.learners.length) : 0);
+
+export function askToCatchUp(state: State, from: NodeId, ctx: Ctx): void {
+  if (isAuxiliary(state, ctx.self)) return;
+  const { decided, incoming } = state;
+  const { index, text } = incoming ?? { index: 0, text: "" };
+  ctx.send(from, { type: "catchUp", decided, index, offset: text.length });
+}
+
+export function answerCatchUp(
+  state: State,
+  to: NodeId,
+  { decided, index, offset }: Message<"catchUp">,
+  ctx: Ctx,
+): void {
+  if (decided >= state.decided) return; // It knows as much.
+  if (state.log[decided + 1] !== undefined) return sendEntries(state, to, decided, ctx);
+  const { snapshot } = state;
+  if (snapshot === null || snapshot.index <= decided) return; // An auxiliary that has forgotten.
+  const at = index === snapshot.index && offset <= snapshot.text.length ? offset : 0;
+  const text = fragmentAt(snapshot.text, at);
+  const isLast = at + text.length === snapshot.text.length;
+  const { configurations } = snapshot;
+  ctx.send(to, { type: "chunk", index: snapshot.index, offset: at, text, isLast, configurations });
+}
+
+function sendEntries(state: State, to: NodeId, after: number, ctx: Ctx): void {
+  const decided: SlotProposal[] = [];
+  for (let slot = after + 1; slot <= state.decided && decided.length < MAX_ENTRIES; slot++) {
+    const proposal = state.log[slot];
+    if (proposal === undefined) break;
+    decided.push({ slot, ...proposal });
+  }
+  ctx.send(to, { type: "learn", decided: state.decided, entries: batch(decided, charsOf) });
+}
+
+/** In one message. */
+export const MAX_ENTRIES = 512;
+
+/** Those that come next; what is known already is skipped, and what would leave a gap. */
+export function takeEntries(state: State, from: NodeId, message: Message<"learn">, settings: Settings, ctx: Ctx): void {
+  const before = state.decided;
+  for (const { slot, ballot, value } of message.entries) {
+    if (slot !== state.decided + 1) continue;
+    learn(state, slot, { ballot, value }, ctx);
+    decideUpTo(state, slot, settings);
+  }
+  tell(state, before, ctx);
+  const isNews = state.decided > before || message.entries.length === 0; // Otherwise it comes late, or twice.
+  if (isNews && state.decided < message.decided) askToCatchUp(state, from, ctx);
+}
+
+export function takeChunk(state: State, from: NodeId, message: Message<"chunk">, ctx: Ctx): void {
+  const { index, offset, text, isLast, configurations } = message;
+  if (index <= state.decided || configurations.length === 0) return; // Known by now.
+  const before = offset === 0 ? "" : state.incoming?.index === index ? state.incoming.text : null;
+  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return; // Twice, or of another snapshot.
+  state.incoming = { index, text: before + text };
+  if (!isLast) return askToCatchUp(state, from, ctx);
+  const whole = state.incoming.text;
+  state.incoming = null;
+  install(state, { index, text: whole, configurations }, ctx);
+}
+
+// Whether a node leads, follows or stands for election, and to whom it is bound.
+
+export type Ctx = Context<MultiPaxos>;
+
+/** Promises nobody else until then: so long a leader that has its confirmation may count on it. */
+export function bind(state: State, { boundsMs }: Settings, ctx: Ctx): void {
+  state.isBound = true;
+  ctx.cancelTimer("election");
+  ctx.setTimer("bound", boundsMs);
+}
+
+/** Hears from who leads with this ballot, or one above it. */
+export function follow(state: State, leader: NodeId, ballot: Ballot, settings: Settings, ctx: Ctx): void {
+  if (state.role.is === "follower" && state.leader === leader) return;
+  leave(state, ctx);
+  bind(state, settings, ctx);
+  see(state, leader, ballot.round, ctx);
+  for (const command of state.waiting.splice(0)) ctx.send(leader, { type: "forward", command });
+}
+
+/** No longer a candidate, or a leader. */
+export function leave(state: State, ctx: Ctx): void {
+  if (state.role.is === "follower") return;
+  for (const timer of ["election", "heartbeat", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
+  state.role = { is: "follower" };
+}
+
+/** Makes known who leads, where that is news. */
+export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx): void {
+  if (state.leader === leader) return;
+  state.leader = leader;
+  ctx.emit({ type: "led", leader, term });
+}
+
+/**
+ * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
+ * nobody take over, this node stands again when it would have had to anyway.
+ */
+export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  see(state, null, state.promised.round, ctx);
+  bind(state, settings, ctx);
+  ctx.send(to, { type: "takeOver", ballot });
+}
+
+/** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */
+export function stepDown(state: State, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  see(state, null, state.promised.round, ctx);
+  ctx.setTimer("election", settings.backOff);
+}
+
+/** Phase 1b, at a node that may have stood itself. */
+export function yieldTo(state: State, ballot: Ballot, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  promise(state, ballot, ctx);
+  if (state.leader !== ballot.node) see(state, null, ballot.round, ctx);
+  bind(state, settings, ctx);
 }

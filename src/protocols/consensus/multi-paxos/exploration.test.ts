@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { safeThenLive } from "../../../../test/protocols/log-adversity.ts";
 import { agreed, proposal, walked } from "../../../../test/protocols/logs/explored.ts";
 import { inTwoBallots } from "../../../../test/protocols/multi-paxos-models.ts";
 import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
@@ -56,4 +58,26 @@ describe("multi-paxos: from states that take long to reach", () => {
     });
     expect(reaching(found, "led", "decided").property?.name).toBeUndefined();
   });
+});
+
+// Multi-Paxos through anything that can happen to a network and its nodes, drawn at random.
+
+const log = {
+  options: fc.record({
+    window: fc.constantFrom(1, 2, 16),
+    keep: fc.constantFrom(0, 2),
+    announces: fc.boolean(),
+    leaseMs: fc.constantFrom(150, 400),
+  }),
+  leasing: (drift: number) => ({ reads: "lease", drift }),
+  make: (options: object) => multiPaxos(options) as never,
+  durable: ({ promised, log, snapshot }: MultiPaxos["state"]) => structuredClone({ promised, log, snapshot }),
+  decidedAt: ({ decided }: MultiPaxos["state"]) => decided,
+};
+
+describe("multi-paxos in adversity", () => {
+  it("is safe, reads included, and has a leader and decides what is proposed once faults cease", () =>
+    safeThenLive(log, 40));
+
+  it("the same, many runs", { tags: ["larger"] }, () => safeThenLive(log, 300));
 });

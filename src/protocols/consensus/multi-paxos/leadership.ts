@@ -1,15 +1,101 @@
-/** What a leader does beside proposing: heartbeats, its lease, reads, and main nodes that have failed or are back. */
-import type { Context, NodeId } from "../../../core/protocol.ts";
+/** A leader: it proposes (phase 2), sends heartbeats, keeps its lease, answers reads and replaces main nodes that have failed. */
+import type { NodeId } from "../../../core/protocol.ts";
 import { leaseTimer } from "../../leases.ts";
-import { asked, currentConfiguration, hasMajority, membersAhead } from "./configurations.ts";
-import { serveReads } from "./decisions.ts";
-import { replaceFailed } from "./main-nodes.ts";
-import type { Settings } from "./options.ts";
-import { lastFound, progress, resend } from "./phase-two.ts";
-import { leave, see } from "./standing.ts";
-import type { Candidate, Leader, MultiPaxos, Read, State } from "./vocabulary.ts";
+import { type Command, isSameCommand, type Members } from "../family/replicated-log.ts";
+import { accept, type Ctx, decideUpTo, leave, see, serveReads, stepDown, tell } from "./decisions.ts";
+import {
+  asked,
+  type Candidate,
+  configurationAt,
+  currentConfiguration,
+  hasMajority,
+  isAuxiliary,
+  isSame,
+  isSameMembers,
+  type Leader,
+  membersAhead,
+  pendingConfiguration,
+  type Read,
+  type Settings,
+  type State,
+  type Value,
+  votersAhead,
+} from "./vocabulary.ts";
 
-type Ctx = Context<MultiPaxos>;
+// Main nodes and auxiliaries. A quorum is a majority of the voters, and the main nodes among them are just that many: so while
+// all main nodes answer, auxiliaries are not asked at all. When one is silent they are, for as long as it takes to decide on members
+// without it: the other main nodes, and as many auxiliaries less as make the other main nodes a majority again.
+// Lamport & Massa, "Cheap Paxos", DSN 2004, §3 and §4.
+
+/** These main nodes with one auxiliary less, and the others as learners, so that they are heard of when they are back. */
+function membersWith(mains: readonly NodeId[], allMains: readonly NodeId[], auxiliaries: readonly NodeId[]): Members {
+  const voters = [...mains, ...auxiliaries.slice(0, mains.length - 1)];
+  return {
+    voters: voters.sort((a, b) => a - b),
+    learners: allMains.filter((node) => !mains.includes(node)),
+  };
+}
+
+/** At a leader, with each heartbeat: engages auxiliaries while a main node is silent, and has the members changed. */
+function replaceFailed(state: State, role: Leader, { suspectAfter, window }: Settings, ctx: Ctx): void {
+  const { auxiliaries } = state;
+  if (auxiliaries.length === 0 || suspectAfter === 0) return;
+  const isMain = (node: NodeId): boolean => !isAuxiliary(state, node);
+  const { voters, learners } = currentConfiguration(state);
+  const mains = voters.filter(isMain);
+  const hasFailed = (node: NodeId): boolean => node !== ctx.self && (role.followers[node]?.silent ?? 0) > suspectAfter;
+  const isBack = (node: NodeId): boolean => {
+    const { silent, decided } = role.followers[node] ?? { silent: suspectAfter, decided: 0 };
+    return silent <= 1 && decided + window >= state.decided;
+  };
+  const wanted = [...mains.filter((node) => !hasFailed(node)), ...learners.filter(isBack)].sort((a, b) => a - b);
+  const members = membersWith(
+    wanted,
+    [...mains, ...learners].sort((a, b) => a - b),
+    auxiliaries,
+  );
+  const isSettled = pendingConfiguration(state) === null && isSameMembers(members, { voters, learners });
+  const isAlone = wanted.length === 0; // It is no member any more, and the last one is silent: nobody is left to replace that one.
+  role.wanted = isSettled || isAlone ? null : members;
+  if (mains.some(hasFailed)) engage(state, role, mains, ctx);
+  else if (isSettled) release(state, role, mains, ctx);
+}
+
+/** From now on they are asked too: for all that is not decided, at once. */
+function engage(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  forgetKnown(state, role, mains, ctx);
+  if (role.isEngaged) return;
+  role.isEngaged = true;
+  for (let slot = state.decided + 1; slot < role.next; slot++) askAgain(state, role, slot, ctx);
+}
+
+/** No more than what they hold is left to do: once all main nodes know that, they forget it. */
+function release(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  if (role.isEngaged) role.auxiliariesHold = role.next - 1;
+  role.isEngaged = false;
+  if (role.auxiliariesHold === 0 || knownToAll(state, role, mains, ctx.self) < role.auxiliariesHold) return;
+  forgetKnown(state, role, mains, ctx);
+  role.auxiliariesHold = 0;
+}
+
+/** Up to where all these main nodes know what is decided: whichever of them are left, that is not lost. */
+const knownToAll = (state: State, { followers }: Leader, mains: readonly NodeId[], self: NodeId): number =>
+  Math.min(...mains.map((node) => (node === self ? state.decided : (followers[node]?.decided ?? 0))));
+
+function forgetKnown(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
+  const index = knownToAll(state, role, mains, ctx.self);
+  if (index === 0) return;
+  for (const to of state.auxiliaries) ctx.send(to, { type: "forget", ballot: role.ballot, index });
+}
+
+/** It has been away, and holds what it might have been told to forget. */
+export function answerToAuxiliary(state: State, auxiliary: NodeId, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader" || role.isEngaged) return;
+  const mains = currentConfiguration(state).voters.filter((node) => !isAuxiliary(state, node));
+  const index = knownToAll(state, role, mains, ctx.self);
+  ctx.send(auxiliary, { type: "forget", ballot: role.ballot, index });
+}
 
 /** The candidate takes over: all that it has found is proposed with its ballot, and gaps between are closed. */
 export function lead(state: State, candidate: Candidate, settings: Settings, ctx: Ctx): void {
@@ -137,4 +223,134 @@ function answerRead(state: State, { node, read, index }: Read, ctx: Ctx): void {
   if (node !== ctx.self) return ctx.send(node, { type: "readAt", read, index });
   state.reads.push({ read, index });
   serveReads(state, ctx);
+}
+
+// Phase 2: a leader has values accepted slot by slot, several at a time, and learns in order what a majority has accepted.
+
+/** Puts a command in the queue, unless it is there or in a slot already, or there is no room. */
+export function enqueue(state: State, command: Command, { maxWaiting }: Settings): void {
+  const isThere = state.waiting.some((waiting) => isSameCommand(waiting, command)) || isInFlight(state, command);
+  if (!isThere && state.waiting.length < maxWaiting) state.waiting.push(command);
+}
+
+function isInFlight({ role, log, decided }: State, command: Command): boolean {
+  if (role.is !== "leader") return false;
+  for (let slot = decided + 1; slot < role.next; slot++) {
+    const value = log[slot]?.value;
+    if (value?.type === "command" && isSameCommand(value.command, command)) return true;
+  }
+  return false;
+}
+
+/** Decides what a majority has accepted, proposes what there is room for, and says what has come of it. */
+export function progress(state: State, settings: Settings, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader") return;
+  do {
+    decide(state, role, settings, ctx);
+  } while (propose(state, role, settings, ctx));
+  if (state.decided > role.announced && settings.announces) announce(state, role, ctx);
+  if (isOut(state, role, ctx.self)) stepDown(state, settings, ctx);
+}
+
+/** A leader that is no voter any more leads until a majority of the voters know that they are. */
+function isOut(state: State, { followers }: Leader, self: NodeId): boolean {
+  const configuration = currentConfiguration(state);
+  const knows = (voter: NodeId): boolean => (followers[voter]?.decided ?? 0) >= configuration.from - 1;
+  return !configuration.voters.includes(self) && hasMajority(configuration, configuration.voters.filter(knows));
+}
+
+function decide(state: State, role: Leader, settings: Settings, ctx: Ctx): void {
+  const before = state.decided;
+  const known = state.configurations.length;
+  const isChosen = (slot: number): boolean => hasMajority(configurationAt(state, slot), role.votes[slot] ?? []);
+  while (isChosen(state.decided + 1)) {
+    decideUpTo(state, state.decided + 1, settings);
+    delete role.votes[state.decided];
+    delete role.found[state.decided];
+  }
+  if (state.decided > before) tell(state, before, ctx);
+  if (state.configurations.length > known) prepareAhead(state, role, ctx);
+}
+
+/** New voters promise this ballot before there is anything for them to accept. */
+function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
+  const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1, released: null } as const;
+  for (const voter of asked(state, role, votersAhead(state), ctx.self))
+    if (!role.promises.includes(voter)) ctx.send(voter, message);
+}
+
+/** Phase 2a for the next slot. False where there is nothing to propose, or no room in the window. */
+function propose(state: State, role: Leader, { window }: Settings, ctx: Ctx): boolean {
+  const slot = role.next;
+  const configuration = configurationAt(state, slot);
+  if (slot > state.decided + window || !hasMajority(configuration, role.promises)) return false;
+  const value = nextValue(state, role, slot);
+  if (value === null) return false;
+  role.next += 1;
+  role.announced = state.decided;
+  const { ballot } = role;
+  accept(state, slot, { ballot, value }, ctx); // The leader is an acceptor too.
+  role.votes[slot] = [ctx.self];
+  const receivers = asked(state, role, configuration.voters, ctx.self);
+  for (const to of receivers) ctx.send(to, { type: "accept", ballot, slot, value, decided: state.decided });
+  return true;
+}
+
+/**
+ * What the promises have told of comes first: any of it may have been chosen. A gap below has not, and a no-op closes it.
+ * Then members, then commands; and no-ops for as long as members wait to come into effect.
+ */
+function nextValue(state: State, role: Leader, slot: number): Value | null {
+  const found = role.found[slot];
+  if (found !== undefined) return found.value;
+  if (slot < lastFound(role)) return { type: "noop" };
+  const { wanted } = role;
+  const pending = pendingConfiguration(state);
+  if (wanted !== null && pending === null && !isReconfiguring(state, role)) {
+    role.wanted = null;
+    if (!isSameMembers(wanted, currentConfiguration(state))) return { type: "members", ...wanted };
+  }
+  const command = state.waiting.shift();
+  if (command !== undefined) return { type: "command", command };
+  return pending !== null && slot < pending.from ? { type: "noop" } : null;
+}
+
+/** The highest slot of which a promise has told, and that is not decided; 0: none. */
+const lastFound = ({ found }: Leader): number => Math.max(0, ...Object.keys(found).map(Number));
+
+/** Whether members are proposed in a slot that is not decided. */
+function isReconfiguring({ log, decided }: State, { next }: Leader): boolean {
+  for (let slot = decided + 1; slot < next; slot++) if (log[slot]?.value.type === "members") return true;
+  return false;
+}
+
+function announce(state: State, role: Leader, ctx: Ctx): void {
+  role.announced = state.decided;
+  const { ballot } = role;
+  for (const to of asked(state, role, membersAhead(state), ctx.self))
+    ctx.send(to, { type: "decided", ballot, decided: state.decided });
+}
+
+/** Phase 2b has come back. */
+export function noteAccepted(role: Leader, from: NodeId, slot: number): void {
+  const votes = role.votes[slot];
+  if (votes !== undefined && !votes.includes(from)) votes.push(from);
+}
+
+/** Voters that have not accepted what was proposed before the last heartbeat are asked again: it may be lost. */
+function resend(state: State, role: Leader, ctx: Ctx): void {
+  for (let slot = state.decided + 1; slot < role.resendBelow; slot++) askAgain(state, role, slot, ctx);
+  role.resendBelow = role.next;
+  const ahead = [currentConfiguration(state), pendingConfiguration(state) ?? currentConfiguration(state)];
+  if (!ahead.every((configuration) => hasMajority(configuration, role.promises))) prepareAhead(state, role, ctx);
+}
+
+/** In a slot that is not decided. */
+function askAgain(state: State, role: Leader, slot: number, ctx: Ctx): void {
+  const proposal = state.log[slot];
+  const votes = role.votes[slot];
+  if (proposal === undefined || votes === undefined || !isSame(proposal.ballot, role.ballot)) return;
+  for (const to of asked(state, role, configurationAt(state, slot).voters, ctx.self))
+    if (!votes.includes(to)) ctx.send(to, { type: "accept", slot, ...proposal, decided: state.decided });
 }

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { Command } from "../family/replicated-log.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import { mayAnswerByLease } from "./leadership.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 import type { Ballot, Proposal } from "./vocabulary.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): Extract<MultiPaxos["command"], { type: "propose" }> => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}.${sequence}` },
@@ -115,19 +116,19 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.crash(2);
     for (const sequence of range(2, 6)) sim.command(0, propose(sequence));
     sim.run(130);
-    sim.command(0, { type: "compact", index: 5, snapshot: "five" });
-    sim.command(1, { type: "compact", index: 5, snapshot: "five" });
+    sim.command(0, { type: "compact", index: 5, snapshot: snapshotOf("five") });
+    sim.command(1, { type: "compact", index: 5, snapshot: snapshotOf("five") });
     expect(Object.keys(sim.world.state(0).log)).toEqual(["6"]);
     lines.length = 0;
     sim.start(2);
     sim.run(700);
-    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
     expect(sim.events(2)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [] });
     expect(decided(2)).toEqual(["append 0.1", "append 0.6"]); // The first it had accepted before.
     await expect(`${until(lines, "index 6", 1).join("\n")}\n`).toMatchFileSnapshot("stories/catch-up.txt");
     sim.crash(2);
     sim.start(2);
-    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
   });
 
   it("a snapshot that is longer than a message goes in fragments, and none tears a pair of surrogates", () => {
@@ -136,7 +137,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.crash(2);
     sim.command(0, propose(2));
     sim.run(130);
-    sim.command(0, { type: "compact", index: 2, snapshot });
+    sim.command(0, { type: "compact", index: 2, snapshot: snapshotOf(snapshot) });
     sim.start(2);
     sim.run(1_000);
     expect(sim.messages.byType.chunk).toBe(4);
@@ -173,10 +174,10 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
     sim.run(400);
     const index = sim.world.state(0).decided;
-    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: "s" });
+    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: snapshotOf("s") });
     sim.start(4);
     sim.run(2_000);
-    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: "s" });
+    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: snapshotOf("s") });
     expect(sim.events(4)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [3, 4] });
     expect(sim.violations).toEqual([]);
   });
@@ -448,9 +449,7 @@ describe("multi-paxos: what it promises", () => {
   });
 
   it.each<[Partial<MultiPaxosOptions>, string]>([
-    [{ window: 0 }, "expected multi-paxos.window to be a whole number > 0, got 0"],
     [{ renewMs: 500 }, "expected multi-paxos.renewMs to be a number below leaseMs, which is 400, got 500"],
-    [{ quorum: 2 } as never, "expected multi-paxos.quorum to be absent, got 2"],
   ])("refuses the options %j", (options, sentence) => {
     expect(() => multiPaxos(options)).toThrow(sentence);
   });

@@ -12,33 +12,66 @@
  * Cost      2(N − 1) messages and two delays at the leader for a command: accept and accepted. N − 1 notices more, unless another
  *           proposal follows and tells what is decided. 2(N − 1) for a take-over, once: prepare and promise. 2(N − 1) a heartbeat.
  */
-import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
-import { answerCatchUp, askToCatchUp, takeChunk, takeEntries } from "./catch-up.ts";
-import { currentConfiguration, isAuxiliary, isMembership, pendingConfiguration, sorted } from "./configurations.ts";
-import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell, tellSnapshot } from "./decisions.ts";
-import { beat, followerOf, noteConfirm, read } from "./leadership.ts";
-import { answerToAuxiliary } from "./main-nodes.ts";
-import { type MultiPaxosOptions, type Settings, settled } from "./options.ts";
+import { textOf } from "../family/replicated-log.ts";
+import {
+  accept,
+  answerCatchUp,
+  askToCatchUp,
+  bind,
+  type Ctx,
+  cut,
+  decideUpTo,
+  follow,
+  forget,
+  handOver,
+  hear,
+  leave,
+  promise,
+  raise,
+  see,
+  serveReads,
+  stepDown,
+  takeChunk,
+  takeEntries,
+  tell,
+  tellSnapshot,
+  yieldTo,
+} from "./decisions.ts";
+import {
+  answerToAuxiliary,
+  beat,
+  enqueue,
+  followerOf,
+  noteAccepted,
+  noteConfirm,
+  progress,
+  read,
+} from "./leadership.ts";
 import { campaign, catchUpFirst, isBehind, leadIfPromised, notePromise, promiseTo, retry } from "./phase-one.ts";
-import { enqueue, noteAccepted, progress } from "./phase-two.ts";
 import { declarations } from "./properties.ts";
-import { bind, follow, handOver, leave, see, stepDown, yieldTo } from "./standing.ts";
 import {
   attemptOf,
   type Ballot,
+  currentConfiguration,
+  isAuxiliary,
   isForeign,
+  isMembership,
   isSame,
   isStale,
   type Leader,
   type MultiPaxos,
+  type MultiPaxosOptions,
+  pendingConfiguration,
+  type Settings,
   type State,
+  settled,
+  sorted,
 } from "./vocabulary.ts";
 
-export type { MultiPaxosOptions } from "./options.ts";
-export type { MultiPaxos } from "./vocabulary.ts";
-
-type Ctx = Context<MultiPaxos>;
+export type { MultiPaxos, MultiPaxosOptions } from "./vocabulary.ts";
 
 export const multiPaxos = (given?: Partial<MultiPaxosOptions>): Protocol<MultiPaxos> =>
   multiPaxosWith("multi-paxos", settled(given), () => []);
@@ -285,7 +318,7 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
     enqueue(state, command, settings);
     if (state.role.is === "follower" && !state.isBound && !state.isRestored) campaign(state, settings, ctx);
   },
-  compact: (state, { index, snapshot }, ctx) => cut(state, index, snapshot, settings, ctx),
+  compact: (state, { index, snapshot }, ctx) => cut(state, index, textOf(snapshot), settings, ctx),
   read(state, { read: number }, ctx) {
     if (state.role.is === "leader") return read(state, state.role, ctx.self, number, settings, ctx);
     if (state.leader !== null) ctx.send(state.leader, { type: "forwardRead", read: number });

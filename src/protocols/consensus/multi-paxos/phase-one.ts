@@ -1,24 +1,24 @@
 /** Phase 1: a candidate has its ballot promised by a majority, once for all slots, and takes over what it finds. */
-import type { Context, NodeId } from "../../../core/protocol.ts";
-import { askToCatchUp, charsOf } from "./catch-up.ts";
-import { asked, currentConfiguration, hasMajority, isAuxiliary, votersAhead } from "./configurations.ts";
-import { promise } from "./decisions.ts";
-import { batch } from "./fragments.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { askToCatchUp, batch, type Ctx, charsOf, leave, promise, see, stepDown } from "./decisions.ts";
 import { lead } from "./leadership.ts";
-import type { Settings } from "./options.ts";
-import { leave, see, stepDown } from "./standing.ts";
 import {
+  asked,
   type Ballot,
   type Candidate,
+  currentConfiguration,
+  hasMajority,
+  isAuxiliary,
   isBelow,
   type Leader,
   type MultiPaxos,
   type Proposal,
+  type Settings,
   type SlotProposal,
   type State,
+  votersAhead,
 } from "./vocabulary.ts";
 
-type Ctx = Context<MultiPaxos>;
 type Promised = Extract<MultiPaxos["message"], { type: "promise" }>;
 
 const mayStand = (state: State, self: NodeId): boolean =>

@@ -2,17 +2,19 @@
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
 import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
-import { MAX_ENTRIES } from "./catch-up.ts";
-import { configurationAt, currentConfiguration, isAuxiliary, isSameMembers } from "./configurations.ts";
-import { MAX_FRAGMENT_BYTES } from "./fragments.ts";
+import { MAX_ENTRIES, MAX_FRAGMENT_BYTES } from "./decisions.ts";
 import { mayAnswerByLease } from "./leadership.ts";
-import type { Settings } from "./options.ts";
 import {
   type Ballot,
   type Configuration,
+  configurationAt,
+  currentConfiguration,
+  isAuxiliary,
   isBelow,
+  isSameMembers,
   type MultiPaxos,
   type Proposal,
+  type Settings,
   type SlotProposal,
   type State,
   type Value,

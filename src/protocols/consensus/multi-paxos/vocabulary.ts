@@ -1,8 +1,99 @@
 /** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import type { LeaseTimer } from "../../leases.ts";
-import type { Command, Members, ReplicatedLog } from "../family/replicated-log.ts";
+import { majority } from "../../../core/quorums.ts";
+import { oneOf } from "../../../core/shape.ts";
+import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leases.ts";
+import {
+  count,
+  flag,
+  nodeIds,
+  type OptionsOf,
+  option,
+  optionTable,
+  positive,
+  type Refuse,
+  type ValuesOf,
+  whole,
+} from "../../options.ts";
+import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../family/replicated-log.ts";
+
+/** The options that Cheap Paxos has, too. */
+export const paceOptions = {
+  ...leaseOptions(400, 100),
+  answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
+  minBackOffMs: positive(10, "the least random wait before a node becomes a candidate"),
+  maxBackOffMs: positive(150, "the longest random wait before a node becomes a candidate"),
+  window: count(
+    16,
+    "how many slots beyond the decided ones may be proposed, and how many slots later a new membership takes effect",
+  ),
+  keep: whole(64, "how many decided slots are kept behind a snapshot, for nodes that lag a little"),
+  maxWaiting: count(
+    1_000,
+    "how many commands and reads wait at a node; further ones are dropped, and the client asks again",
+  ),
+  reads: option(
+    oneOf("confirmed", "lease"),
+    "confirmed",
+    "a leader asks a majority before each read, or relies on its lease and so on clocks",
+  ),
+  announces: flag(
+    true,
+    "whether a decision is sent at once if no further proposal would carry it, or with the next heartbeat",
+  ),
+};
+
+type PaceOptions = ValuesOf<typeof paceOptions>;
+
+/** @throws UsageError */
+export function requirePace(options: PaceOptions, refuse: Refuse<PaceOptions>): void {
+  requireLease(options, refuse);
+  const { minBackOffMs, maxBackOffMs } = options;
+  if (maxBackOffMs < minBackOffMs) refuse("maxBackOffMs", `a number >= minBackOffMs, which is ${minBackOffMs}`);
+}
+
+const multiPaxosOptions = optionTable(
+  "multi-paxos",
+  {
+    ...paceOptions,
+    voters: option(nodeIds(MAX_MEMBERS), [], "the nodes that vote at first; empty: all that are not learners"),
+    learners: option(nodeIds(MAX_MEMBERS), [], "the nodes that learn decisions and do not vote at first"),
+  },
+  requirePace,
+);
+
+export type MultiPaxosOptions = OptionsOf<typeof multiPaxosOptions>;
+
+/** The options, and what follows from them. */
+export interface Settings extends MultiPaxosOptions {
+  /** How long a node that promises or confirms is bound. */
+  readonly boundsMs: number;
+  readonly backOff: readonly [number, number];
+  /** An acceptor takes nothing that is so far beyond what it knows to be decided: first it catches up. */
+  readonly tail: number;
+  /** After so many heartbeats that it has not confirmed a main node counts as failed; 0: never. */
+  readonly suspectAfter: number;
+}
+
+/** As far as the window can be from what the slowest of a quorum knows, with a reconfiguration on top. */
+const TAIL_WINDOWS = 4;
+
+/** @throws UsageError */
+export function settled(given: Partial<MultiPaxosOptions> | undefined): Settings {
+  return settings(multiPaxosOptions.settle(given), 0);
+}
+
+export function settings(options: MultiPaxosOptions, suspectAfter: number): Settings {
+  const { leaseMs, drift, minBackOffMs, maxBackOffMs, window } = options;
+  return {
+    ...options,
+    boundsMs: boundMs(leaseMs, drift),
+    backOff: [minBackOffMs, maxBackOffMs],
+    tail: TAIL_WINDOWS * window,
+    suspectAfter,
+  };
+}
 
 /** Unique, since the node is part of it and its round only grows. */
 export interface Ballot {
@@ -47,7 +138,7 @@ export interface Read {
 }
 
 /** Phase 1 of a ballot: once, for all slots that its proposer does not know to be decided. */
-export interface Attempt {
+interface Attempt {
   ballot: Ballot;
   /** Who has promised, itself included. */
   promises: NodeId[];
@@ -69,7 +160,7 @@ export interface Candidate extends Attempt {
 }
 
 /** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
-export interface Follower {
+interface Follower {
   silent: number;
   decided: number;
 }
@@ -97,7 +188,7 @@ export interface Leader extends Attempt {
   auxiliariesHold: number;
 }
 
-export type Role = { is: "follower" } | Candidate | Leader;
+type Role = { is: "follower" } | Candidate | Leader;
 
 export type MultiPaxos = {
   state: {
@@ -191,3 +282,56 @@ export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== f
 /** The attempt of this ballot, if this node is at it. */
 export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
   role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
+
+// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
+// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
+// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
+
+export function configurationAt({ configurations }: State, slot: number): Configuration {
+  return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
+}
+
+/** Of the first slot that is not decided. */
+export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
+
+/** Decided, and not in effect yet. */
+export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
+  configurations.findLast(({ from }) => from > decided + 1) ?? null;
+
+/** The quorums of a slot: any two meet. */
+export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
+  voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
+
+export const isSameMembers = (a: Members, b: Members): boolean =>
+  JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
+
+/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
+export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
+  const all = [...voters, ...learners];
+  return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
+}
+
+export const sorted = ({ voters, learners }: Members): Members => ({
+  voters: [...voters].sort((a, b) => a - b),
+  learners: [...learners].sort((a, b) => a - b),
+});
+
+export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
+
+/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
+export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
+  nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
+
+/** Voters of the slots that are not decided. */
+export function votersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(currentConfiguration(state).voters, pending?.voters ?? []);
+}
+
+/** Everybody who is to hear from a leader. */
+export function membersAhead(state: State): NodeId[] {
+  const pending = pendingConfiguration(state);
+  return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);
+}
+
+const union = (...sets: readonly (readonly NodeId[])[]): NodeId[] => [...new Set(sets.flat())].sort((a, b) => a - b);

@@ -11,11 +11,184 @@
  *           accepted, since every acceptor tells every learner. 2 round trips until the proposer has decided. Where acceptors
  *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
  */
-import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { type PaxosOptions, paxosOptions, requireRoles } from "./options.ts";
-import { declarations } from "./properties.ts";
-import { roles } from "./roles.ts";
-import { type Ballot, type Ctx, isBelow, isSame, type Paxos, type Proposal, type State, shapes } from "./vocabulary.ts";
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { list, natural, nullable, oneOf, type Shapes, struct, text } from "../../../core/shape.ts";
+import { flag, type OptionsOf, option, optionTable, positive } from "../../options.ts";
+import { decisionProperties } from "../parts/decisions.ts";
+import { isQuorum, type Quorums, quorumsProblem, quorumsShape } from "../parts/quorum-systems.ts";
+
+/** The number of a proposal: unique, since the node is part of it and its round only grows. */
+export interface Ballot {
+  round: number;
+  node: NodeId;
+}
+
+export interface Proposal {
+  ballot: Ballot;
+  value: string;
+}
+
+export type Paxos = {
+  /** Unless the options say otherwise, every node is a proposer, an acceptor and a learner. */
+  state: {
+    proposer: Proposer;
+    /** The highest round that this node knows of. */
+    round: number;
+    /** The acceptor ignores all ballots below this one. */
+    promised: Ballot | null;
+    /** What the acceptor has accepted last. */
+    accepted: Proposal | null;
+    /** The learner: what each acceptor has accepted last, as far as it knows. */
+    learnt: Record<NodeId, Proposal>;
+    decided: string | null;
+    /** Of a proposer that has decided: learners that may not know it, and how often they were reminded. */
+    silent: NodeId[];
+    reminders: number;
+  };
+  message:
+    | { type: "prepare"; ballot: Ballot }
+    | { type: "promise"; ballot: Ballot; accepted: Proposal | null }
+    | { type: "accept"; proposal: Proposal }
+    | { type: "accepted"; proposal: Proposal }
+    | { type: "nack"; ballot: Ballot; promised: Ballot }
+    /** To a learner, or to a node that asks for what is decided already. */
+    | { type: "decided"; value: string }
+    /** Of a learner that is told what it knows. */
+    | { type: "learnt" };
+  timer: "retry" | "learn";
+  command: { type: "propose"; value: string };
+  event: { type: "decided"; value: string };
+  record:
+    | { type: "promised"; ballot: Ballot }
+    | { type: "accepted"; proposal: Proposal }
+    | { type: "decided"; value: string };
+};
+
+/** `value` is the node's own; what it may ask the acceptors to accept is another if one of them has accepted before. */
+type Proposer =
+  | { is: "idle" }
+  | { is: "preparing"; value: string; ballot: Ballot; promises: Record<NodeId, Proposal | null> }
+  | { is: "proposing"; value: string; ballot: Ballot }
+  | { is: "backing off"; value: string };
+
+type State = Paxos["state"];
+type Ctx = Context<Paxos>;
+
+const ballotShape = struct<Ballot>({ round: natural, node: natural });
+const valueShape = text(65_536);
+const proposalShape = struct<Proposal>({ ballot: ballotShape, value: valueShape });
+
+const shapes: {
+  readonly message: Shapes<Paxos["message"]>;
+  readonly command: Shapes<Paxos["command"]>;
+  readonly record: Shapes<Paxos["record"]>;
+} = {
+  message: {
+    prepare: { ballot: ballotShape },
+    promise: { ballot: ballotShape, accepted: nullable(proposalShape) },
+    accept: { proposal: proposalShape },
+    accepted: { proposal: proposalShape },
+    nack: { ballot: ballotShape, promised: ballotShape },
+    decided: { value: valueShape },
+    learnt: {},
+  },
+  command: { propose: { value: valueShape } },
+  record: {
+    promised: { ballot: ballotShape },
+    accepted: { proposal: proposalShape },
+    decided: { value: valueShape },
+  },
+};
+
+const isBelow = (a: Ballot, b: Ballot): boolean => a.round < b.round || (a.round === b.round && a.node < b.node);
+const isSame = (a: Ballot, b: Ballot): boolean => a.round === b.round && a.node === b.node;
+
+const nodes = nullable(list(natural, 1_000));
+
+const paxosOptions = optionTable("paxos", {
+  patienceMs: positive(
+    1_000,
+    "a proposer tries again with a higher ballot after this time without a quorum, up to twice as long",
+  ),
+  minBackOffMs: positive(10, "the least random wait of a proposer after a nack"),
+  maxBackOffMs: positive(
+    200,
+    "the longest random wait of a proposer after a nack, so that duelling proposers miss each other",
+  ),
+  backsOff: flag(true, "whether it waits; otherwise two proposers may refuse each other forever"),
+  learnMs: positive(
+    2_000,
+    "an acceptor proposes an accepted value itself if it has not learned the decision after this time; a proposer that has decided first reminds the others after it",
+  ),
+  proposers: option(nodes, null, "the nodes that propose; `null`: all"),
+  acceptors: option(nodes, null, "the nodes that accept; `null`: all"),
+  learners: option(nodes, null, "the nodes that learn; `null`: all"),
+  quorums: option<Quorums>(quorumsShape, { type: "majority" }, "the quorums of the acceptors"),
+  acceptorsTell: option(
+    oneOf("learners", "proposer"),
+    "learners",
+    "where acceptors send their votes: to every learner, or to the proposer, which then informs the learners as the distinguished one",
+  ),
+});
+
+export type PaxosOptions = OptionsOf<typeof paxosOptions>;
+
+/** Before the first step: every role has its nodes, and any two quorums of the acceptors meet. @throws UsageError */
+function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
+  const members = nodes.toSorted((a, b) => a - b);
+  for (const role of ["proposers", "acceptors", "learners"] as const) {
+    const named = options[role];
+    if (named === null) continue;
+    const stray = named.find((node) => !members.includes(node));
+    if (stray !== undefined || named.length === 0)
+      throw new UsageError("bad-option", unexpected(`paxos.${role}`, `some of the nodes ${members.join(", ")}`, named));
+  }
+  const problem = quorumsProblem(options.quorums, options.acceptors ?? members);
+  if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to meet: ${problem}`);
+}
+
+// Who proposes, accepts and learns, and whose answers are enough.
+
+function roles(options: PaxosOptions) {
+  const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
+  const has = (role: "proposers" | "acceptors" | "learners", node: NodeId): boolean =>
+    options[role] === null || options[role].includes(node);
+  const isEnough = (answered: readonly NodeId[], ctx: Ctx): boolean =>
+    isQuorum(options.quorums, options.acceptors ?? everybody(ctx), answered);
+
+  function tell(role: "acceptors" | "learners", message: Paxos["message"], ctx: Ctx): void {
+    if (options[role] === null) return ctx.broadcast(message);
+    for (const node of options[role]) if (node !== ctx.self) ctx.send(node, message);
+  }
+
+  const otherLearners = (ctx: Ctx): NodeId[] =>
+    (options.learners ?? everybody(ctx)).filter((node) => node !== ctx.self);
+
+  return { has, isEnough, tell, otherLearners };
+}
+
+const properties: readonly Property<Paxos>[] = [
+  ...decisionProperties<Paxos>(),
+  {
+    name: "termination",
+    claim: "a node that has proposed has decided in the end",
+    when: "leadsTo",
+    given: ({ state }, node) => state(node).proposer.is !== "idle",
+    holds: ({ state }, node) => state(node).proposer.is === "idle",
+  },
+];
+
+const declarations: Pick<Protocol<Paxos>, "source" | "assumes" | "properties" | "view"> = {
+  source: "Lamport, ACM TOCS 1998; Paxos Made Simple, 2001",
+  assumes: ["crash-recovery nodes with a journal", "for liveness: a quorum alive, reliable links"],
+  properties,
+  view: ({ proposer, decided, round }) => ({
+    role: decided === null ? (proposer.is === "idle" ? "acceptor" : proposer.is) : "decided",
+    // Its own ballot's round, which others may have passed.
+    term: "ballot" in proposer ? proposer.ballot.round : round,
+  }),
+};
 
 /** A learner that stays silent is reminded so often, each time after twice as long. */
 const MAX_REMINDERS = 5;

@@ -1,13 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import type { Quorums } from "../parts/quorum-systems.ts";
-import type { PaxosOptions } from "./options.ts";
-import { paxos } from "./paxos.ts";
-import type { Paxos } from "./vocabulary.ts";
+import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
 
 function stage(nodes: number, options: Partial<PaxosOptions> = {}) {

@@ -1,29 +1,36 @@
 /** What is signed, under which name, and what a set of signed values proves. All that is signed is the canonical text of a shape (§4.6: equal values, equal bytes). */
-
-import type { PerNode } from "../../../core/per-node.ts";
+import { entriesIn, nodesIn, type PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, type Shape, struct, text } from "../../../core/shape.ts";
 import { isGenuine, type Signed, signed } from "../../../core/signatures.ts";
 import { DIGEST_CHARS, digest } from "../../digest.ts";
+import { include } from "../../node-set.ts";
+import { chunkAt } from "../family/chunks.ts";
 import { operationShape, resultShape } from "../family/replicated-log.ts";
-import { MAX_REPLICAS, MAX_WINDOW } from "./options.ts";
 import {
   type Assignment,
+  type Batch,
   type Certificate,
   type Checkpoint,
+  type Ctx,
+  isPrimary,
   isReplica,
   isSame,
+  MAX_CHUNK_CHARS,
+  MAX_REPLICAS,
+  MAX_WINDOW,
   type Pbft,
+  type PbftOptions,
   primaryOf,
   quorum,
   type Reply,
   type Request,
+  type Slot,
+  type State,
   type ViewChange,
+  weakQuorum,
 } from "./vocabulary.ts";
-
-type State = Pbft["state"];
-type Ctx = Context<Pbft>;
 
 export const digestShape = text(DIGEST_CHARS);
 const assignment = struct<Assignment>({ view: natural, sequence: natural, digest: digestShape });
@@ -98,3 +105,159 @@ export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate
 function isHeld(known: Signed<Assignment> | null | undefined, signed: Signed<Assignment>): boolean {
   return known?.by === signed.by && known.signature === signed.signature && isSame(known.value, signed.value);
 }
+
+// The log of a replica: what it knows of each sequence number between its watermarks, and the journal of that.
+
+/** Of each sequence number, the batches of so many views are kept. */
+const MAX_BATCHES = 4;
+
+/** Between the watermarks (§4.2): above the stable checkpoint, and not further than the window. */
+export const isInWindow = ({ stable }: State, sequence: number, { window }: PbftOptions): boolean =>
+  sequence > stable.sequence && sequence <= stable.sequence + window;
+
+export function slotAt(state: State, sequence: number): Slot {
+  state.slots[sequence] ??= {
+    prePrepare: null,
+    prepares: {},
+    commits: {},
+    prepared: null,
+    committed: null,
+    batches: [],
+  };
+  return state.slots[sequence];
+}
+
+/** Ascending. */
+export const slotsOf = ({ slots }: State): [sequence: number, slot: Slot][] => entriesIn(slots);
+
+export const batchOf = ({ batches }: Slot, digest: string): Batch | undefined =>
+  batches.find((batch) => batch.digest === digest);
+
+/** What a certificate, a pre-prepare or commits name has to stay. */
+const isNamed = ({ prePrepare, prepared, committed }: Slot, digest: string): boolean =>
+  [prePrepare?.value.digest, prepared?.prePrepare.value.digest, committed].includes(digest);
+
+export function keepBatch(slot: Slot, digest: string, requests: Signed<Request>[]): void {
+  if (batchOf(slot, digest) !== undefined) return;
+  slot.batches.push({ digest, requests });
+  while (slot.batches.length > MAX_BATCHES) {
+    const at = slot.batches.findIndex((batch) => !isNamed(slot, batch.digest));
+    if (at === -1) break; // No more than three are named.
+    slot.batches.splice(at, 1);
+  }
+}
+
+/** The digests that are agreed upon, or may be, of which the batch is not here. */
+export const wantedOf = (slot: Slot): string[] =>
+  [slot.prePrepare?.value.digest, slot.committed].filter(
+    (digest): digest is string => typeof digest === "string" && batchOf(slot, digest) === undefined,
+  );
+
+/** Sent again: its signature need not be verified again. */
+export const isHad = (votes: PerNode<Signed<Assignment>> | undefined, { by, value }: Signed<Assignment>): boolean => {
+  const known = votes?.[by];
+  return known !== undefined && isSame(known.value, value);
+};
+
+/**
+ * The latest that a replica has signed. Two for one view that differ show that it lies.
+ * @returns whether it is kept.
+ */
+export function keep(state: State, votes: PerNode<Signed<Assignment>>, vote: Signed<Assignment>, ctx: Ctx): boolean {
+  const known = votes[vote.by];
+  if (known !== undefined && known.value.view === vote.value.view && known.value.digest !== vote.value.digest) {
+    expose(state, vote, ctx);
+    return false;
+  }
+  if (known !== undefined && known.value.view >= vote.value.view) return false;
+  votes[vote.by] = vote;
+  return true;
+}
+
+/** Said once of each, however often it lies. */
+export function expose(state: State, { by: liar, value }: Signed<Assignment>, ctx: Ctx): void {
+  if (state.exposed.includes(liar)) return;
+  include(state.exposed, liar);
+  ctx.emit({ type: "exposed", liar, view: value.view, sequence: value.sequence });
+}
+
+/** Who has signed this assignment, ascending. */
+export const signersOf = (votes: PerNode<Signed<Assignment>>, { view, digest }: Assignment): NodeId[] =>
+  nodesIn(votes).filter((node) => {
+    const value = votes[node]?.value;
+    return value?.view === view && value.digest === digest;
+  });
+
+/** All that a replica has to know after a crash takes the place of all that it has journalled. */
+export function journal(state: State, ctx: Ctx): void {
+  const { view, isChanging, stable, newView } = state;
+  const { sequence, digest, executed, proof, text } = stable;
+  const records: Pbft["record"][] = [
+    { type: "view", view, isChanging },
+    { type: "stable", sequence, digest, executed, proof },
+  ];
+  for (let at = 0; at < text.length; ) {
+    const chunk = chunkAt(text, at, MAX_CHUNK_CHARS);
+    records.push({ type: "stableText", text: chunk });
+    at += chunk.length;
+  }
+  for (const [at, { batches, prepared, prePrepare }] of slotsOf(state)) {
+    for (const { requests } of batches) records.push({ type: "batch", sequence: at, requests });
+    if (prepared !== null) records.push({ type: "prepared", ...prepared });
+    if (prePrepare !== null) records.push({ type: "prePrepared", prePrepare });
+  }
+  if (newView !== null) records.push({ type: "newView", ...newView });
+  ctx.compact(records);
+}
+
+// Which timers run: for a request that is to be executed in time (§4.4), and for what this replica has to be sent again.
+
+/** Doubled each time that it was too short, up to the most. */
+export const lengthened = (ms: number, times: number, { maxViewChangeMs }: PbftOptions): number =>
+  Math.max(ms, Math.min(ms * 2 ** Math.min(times, 30), maxViewChangeMs));
+
+/** What has gone well shortens it again, slowly: so it comes to suit the load, and stays so while that lasts. */
+export const eased = (times: number): number => Math.max(0, times - 1 / 8);
+
+export const timeOutMs = (state: State, options: PbftOptions): number =>
+  lengthened(options.viewChangeMs, state.failures, options);
+
+/**
+ * At a backup the timer runs for one request, and when that is executed, for the oldest that is not: so a primary cannot serve
+ * some clients to keep others waiting.
+ */
+export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void {
+  if (state.isChanging) return;
+  const { awaited } = state;
+  const isOpen =
+    awaited !== null &&
+    state.pending.some(({ request }) => request.by === awaited.client && request.value.sequence === awaited.sequence);
+  if (isOpen) return;
+  if (awaited !== null) {
+    state.awaited = null;
+    ctx.cancelTimer("viewChange");
+  }
+  const oldest = state.pending[0]?.request;
+  if (oldest === undefined || isPrimary(state, ctx.self) || isLast(state, options)) return;
+  state.awaited = { client: oldest.by, sequence: oldest.value.sequence };
+  ctx.setTimer("viewChange", timeOutMs(state, options));
+}
+
+export const isLast = ({ view }: State, { lastView }: PbftOptions): boolean => lastView > 0 && view >= lastView;
+
+/** What is missing may only be late: the timer is left alone while batches are executed. */
+export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): void {
+  const { statusMs } = options;
+  if (statusMs === 0 || state.watched !== null || !isWaiting(state)) return;
+  state.watched = state.executed;
+  ctx.setTimer("status", lengthened(statusMs, state.failures, options));
+}
+
+/** For a new view, a batch that others know of, a state to catch up with. What one replica alone speaks of is nothing to wait for. */
+export const isWaiting = (state: State): boolean =>
+  state.isChanging ||
+  state.goal !== null ||
+  Object.entries(state.slots).some(([sequence, slot]) => Number(sequence) > state.executed && isKnown(state, slot));
+
+const isKnown = (state: State, { prePrepare, committed, prepares, commits }: Slot): boolean =>
+  prePrepare !== null || committed !== null || nodesIn({ ...prepares, ...commits }).length >= weakQuorum(state);

@@ -1,16 +1,9 @@
 /** Garbage collection (§4.3): 2f + 1 checkpoints that agree make a state stable; what led to it is forgotten, and the window moves on. */
 import { nodesIn } from "../../../core/per-node.ts";
 import { clone } from "../../../core/plain.ts";
-import type { Context } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
-import { checkpointShape, digestOfState, isOfReplica } from "./certificates.ts";
-import type { PbftOptions } from "./options.ts";
-import { journal } from "./slots.ts";
-import { eased } from "./time-outs.ts";
-import { type Checkpoint, INDICES, others, type Pbft, quorum } from "./vocabulary.ts";
-
-type State = Pbft["state"];
-type Ctx = Context<Pbft>;
+import { checkpointShape, digestOfState, eased, isOfReplica, journal } from "./certificates.ts";
+import { type Checkpoint, type Ctx, INDICES, others, type PbftOptions, quorum, type State } from "./vocabulary.ts";
 
 /** Of each replica, so many checkpoints are known: those of a window, and what is beyond it. */
 const MAX_CHECKPOINTS = 8;

@@ -16,37 +16,164 @@
  * There are no reads without an order (§5.1.3): they wait for 2f + 1 equal answers, and with a lying replica and one that is behind,
  * clients that wait for those hold up all others as well (Berger, Reiser & Bessani, SRDS 2021). A read is a command.
  */
+
+import { nodesIn } from "../../../core/per-node.ts";
 import { clone } from "../../../core/plain.ts";
-import type { CommandTable, Context, NodeId, Protocol, ReceiveTable, TimeoutTable } from "../../../core/protocol.ts";
+import type { CommandTable, NodeId, Protocol, ReceiveTable, TimeoutTable, View } from "../../../core/protocol.ts";
+import { boolean, list, natural, perNode, text } from "../../../core/shape.ts";
 import { mapped } from "../../contexts.ts";
-import { digestOf, digestOfState } from "./certificates.ts";
-import { askAll, noteReply, propose } from "./client.ts";
-import { declarations } from "./declarations.ts";
+import { logCommandShapes, resultShape, snapshotOf, textOf } from "../family/replicated-log.ts";
+import {
+  certificateFields,
+  checkpointShape,
+  commitShape,
+  digestOf,
+  digestOfState,
+  digestShape,
+  keepBatch,
+  prePrepareShape,
+  prepareShape,
+  proofShape,
+  replyShape,
+  requestShape,
+  signersOf,
+  slotAt,
+  slotsOf,
+  viewChangeShape,
+  watchProgress,
+} from "./certificates.ts";
 import { compact, receiveCheckpoint } from "./garbage-collection.ts";
 import {
+  askAll,
   assign,
   checkCommitted,
+  noteReply,
+  propose,
   receiveCommit,
   receivePrePrepare,
   receivePrepare,
   receiveRequest,
+  sendReply,
   takeBatch,
 } from "./normal-case-operation.ts";
-import { type PbftOptions, pbftOptions, requireReplicas } from "./options.ts";
 import { propertiesWith } from "./properties.ts";
-import { sendReply } from "./replies.ts";
-import { askAround, recall, receiveStatus, tellStatus } from "./retransmission.ts";
-import { keepBatch, slotAt, slotsOf } from "./slots.ts";
-import { receiveState, sendState } from "./state-transfer.ts";
-import { watchProgress } from "./time-outs.ts";
+import { askAround, MAX_WANTED, recall, receiveState, receiveStatus, sendState, tellStatus } from "./state-transfer.ts";
 import { changeTo, giveUp, receiveNewView, receiveViewChange } from "./view-changes.ts";
-import { INDICES, type Pbft, primaryOf } from "./vocabulary.ts";
+import {
+  type Ctx,
+  INDICES,
+  MAX_CHUNK_CHARS,
+  MAX_REPLICAS,
+  MAX_WINDOW,
+  type Pbft,
+  type PbftOptions,
+  pbftOptions,
+  primaryOf,
+  quorum,
+  requireReplicas,
+  type State,
+} from "./vocabulary.ts";
 
-export type { PbftOptions } from "./options.ts";
-export type { Pbft } from "./vocabulary.ts";
+type Declarations = Pick<Protocol<Pbft>, "shapes" | "source" | "assumes" | "costs" | "view">;
 
-type State = Pbft["state"];
-type Ctx = Context<Pbft>;
+const MAX_CLIENTS = 1_000;
+
+const requests = list(requestShape, INDICES);
+const executed = perNode(natural, MAX_CLIENTS);
+/** A character takes at most three bytes for each of its units. */
+const chunk = text(3 * MAX_CHUNK_CHARS);
+const newView = {
+  view: natural,
+  viewChanges: list(viewChangeShape, MAX_REPLICAS),
+  prePrepares: list(prePrepareShape, MAX_WINDOW),
+};
+
+const declarations: Declarations = {
+  shapes: {
+    message: {
+      request: { request: requestShape },
+      prePrepare: { prePrepare: prePrepareShape, requests },
+      prepare: { prepare: prepareShape },
+      commit: { commit: commitShape },
+      reply: { reply: replyShape },
+      checkpoint: { checkpoint: checkpointShape },
+      viewChange: { viewChange: viewChangeShape },
+      newView,
+      status: {
+        view: natural,
+        isChanging: boolean,
+        stable: natural,
+        executed: natural,
+        wanted: list(digestShape, MAX_WANTED),
+      },
+      batch: { sequence: natural, requests },
+      fetch: { sequence: natural, position: natural },
+      state: { sequence: natural, position: natural, executed, text: chunk, isLast: boolean },
+    },
+    command: {
+      propose: logCommandShapes.propose,
+      compact: logCommandShapes.compact,
+      reply: { client: natural, sequence: natural, result: resultShape, index: natural },
+    },
+    record: {
+      view: { view: natural, isChanging: boolean },
+      batch: { sequence: natural, requests },
+      prePrepared: { prePrepare: prePrepareShape },
+      prepared: certificateFields,
+      stable: { sequence: natural, digest: digestShape, executed, proof: proofShape },
+      stableText: { text: chunk },
+      newView,
+    },
+  },
+  source: "Castro & Liskov, OSDI 1999",
+  assumes: [
+    "at most f of N ≥ 3f + 1 replicas are faulty, in whatever way; crash-recovery of the others, with a journal",
+    "signatures that nobody can forge, and digests without collisions",
+    "for liveness: delays do not grow for ever as fast as the time-outs",
+  ],
+  costs: [
+    { when: "one batch, between replicas", messages: (n) => 2 * n * (n - 1) },
+    { when: "with the request of a client that is apart, and its replies", messages: (n) => 2 * n * (n - 1) + 1 + n },
+    { when: "a checkpoint, every K batches", messages: (n) => n * (n - 1) },
+  ],
+  view: (state, self) => ({
+    role: roleOf(state, self),
+    leader: state.isChanging ? null : primaryOf(state, state.view),
+    term: state.view,
+    log: { decided: state.executed, last: Math.max(state.executed, ...nodesIn(state.slots)) },
+    ...certificatesIn(state),
+  }),
+};
+
+function roleOf(state: State, self: NodeId): string {
+  if (!state.replicas.includes(self)) return "client";
+  if (state.isChanging) return "changing view";
+  return primaryOf(state, state.view) === self ? "primary" : "backup";
+}
+
+/** Of more the first are shown. */
+const SHOWN = 4;
+
+/**
+ * Who has signed what for the batches that are not executed yet, in the view in which it stands; where all are, for the last. The
+ * pre-prepare counts as its primary's word that it is prepared.
+ */
+function certificatesIn(state: State): Pick<View, "certificates"> {
+  const open = nodesIn(state.slots).filter((sequence) => sequence > state.executed);
+  const shown = open.length === 0 ? [state.executed] : open.slice(0, SHOWN);
+  const certificates = shown.flatMap((sequence) => {
+    const slot = state.slots[sequence];
+    if (slot === undefined || slot.prePrepare === null) return [];
+    const { by, value } = slot.prePrepare;
+    return [
+      { of: `prepared ${sequence}`, signed: [by, ...signersOf(slot.prepares, value)], needed: quorum(state) },
+      { of: `committed ${sequence}`, signed: signersOf(slot.commits, value), needed: quorum(state) },
+    ];
+  });
+  return certificates.length === 0 ? {} : { certificates };
+}
+
+export type { Pbft, PbftOptions } from "./vocabulary.ts";
 
 function initial(nodes: readonly NodeId[], options: PbftOptions): State {
   requireReplicas(options, nodes.length);
@@ -82,7 +209,8 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
   state.executed = stable.sequence;
   state.last = clone(stable.executed);
   state.assigned = Math.max(stable.sequence, ...Object.keys(slots).map(Number));
-  if (stable.sequence > 0) ctx.emit({ type: "installed", index: stable.sequence * INDICES, snapshot: stable.text });
+  if (stable.sequence > 0)
+    ctx.emit({ type: "installed", index: stable.sequence * INDICES, snapshot: snapshotOf(stable.text) });
   recall(state, ctx);
   for (const [sequence, { prepared }] of slotsOf(state))
     if (prepared !== null) checkCommitted(state, sequence, prepared.prePrepare.value, options, ctx);
@@ -133,7 +261,7 @@ export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
     }),
     command: goingOn<CommandTable<Pbft>>({
       propose: (state, { command }, ctx) => propose(state, command, options, ctx),
-      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, textOf(snapshot), ctx),
       reply: (state, { type: _reply, ...reply }, ctx) => sendReply(state, reply, ctx),
     }),
     replay: {

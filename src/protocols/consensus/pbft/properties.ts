@@ -1,11 +1,9 @@
 /** What PBFT guarantees of the correct replicas at all times. What crashed ones have executed counts, too. */
-
 import { entriesIn } from "../../../core/per-node.ts";
 import type { EventOf, Property, World } from "../../../core/protocol.ts";
 import type { Signed } from "../../../core/signatures.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
 import { areDistinct, NOTHING } from "./certificates.ts";
-import type { PbftOptions } from "./options.ts";
 import {
   type Assignment,
   type Certificate,
@@ -13,13 +11,14 @@ import {
   isSame,
   type NewView,
   type Pbft,
+  type PbftOptions,
   primaryOf,
   quorum,
   type Slot,
+  type State,
   type ViewChange,
 } from "./vocabulary.ts";
 
-type State = Pbft["state"];
 type Event = EventOf<Pbft>;
 
 /** Of what a replica has executed, the last so many commands. */

@@ -1,24 +1,42 @@
-/**
- * State transfer: who has fallen behind a stable checkpoint fetches the state that 2f + 1 vouch for, from one of them, piece by piece.
- * What it gets it checks against the digest that they have signed; if that is wrong, or nothing comes, it asks the next.
- */
+/** How a replica gets what it lacks: the state behind a stable checkpoint, and messages that were lost. */
+
 import { clone } from "../../../core/plain.ts";
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { sign } from "../../../core/signatures.ts";
 import { chunkAt } from "../family/chunks.ts";
-import { MAX_SNAPSHOT_BYTES } from "../family/replicated-log.ts";
-import { digestOfState } from "./certificates.ts";
+import { MAX_SNAPSHOT_BYTES, snapshotOf } from "../family/replicated-log.ts";
+import {
+  batchOf,
+  commitShape,
+  digestOfState,
+  isWaiting,
+  journal,
+  prepareShape,
+  slotsOf,
+  wantedOf,
+  watchProgress,
+} from "./certificates.ts";
 import { forgetUpTo } from "./garbage-collection.ts";
 import { execute, noteProgress } from "./normal-case-operation.ts";
-import type { PbftOptions } from "./options.ts";
-import { journal } from "./slots.ts";
-import { type Goal, INDICES, isReplica, type Pbft } from "./vocabulary.ts";
+import { ownViewChange } from "./view-changes.ts";
+import {
+  type Ctx,
+  type Goal,
+  INDICES,
+  isReplica,
+  others,
+  type Pbft,
+  type PbftOptions,
+  type State,
+} from "./vocabulary.ts";
 
-type State = Pbft["state"];
-type Ctx = Context<Pbft>;
+// State transfer: who has fallen behind a stable checkpoint fetches the state that 2f + 1 vouch for, from one of them, piece by piece.
+// What it gets it checks against the digest that they have signed; if that is wrong, or nothing comes, it asks the next.
+
 type Piece = Extract<Pbft["message"], { type: "state" }>;
 
 /** From the next one of those that vouch for it, from the beginning. */
-export function fetchState(state: State, ctx: Ctx): void {
+function fetchState(state: State, ctx: Ctx): void {
   const { goal } = state;
   if (goal === null) return;
   goal.source += 1;
@@ -49,7 +67,7 @@ export function sendState(
   ctx.send(from, { type: "state", sequence, position, executed: stable.executed, text, isLast });
 }
 
-export function sendProof({ stable }: State, to: NodeId, ctx: Ctx): void {
+function sendProof({ stable }: State, to: NodeId, ctx: Ctx): void {
   for (const checkpoint of stable.proof) ctx.send(to, { type: "checkpoint", checkpoint });
 }
 
@@ -77,9 +95,89 @@ function install(
   if (sequence > state.executed) {
     state.executed = sequence;
     state.last = clone(executed);
-    ctx.emit({ type: "installed", index: sequence * INDICES, snapshot: text });
+    ctx.emit({ type: "installed", index: sequence * INDICES, snapshot: snapshotOf(text) });
   }
   journal(state, ctx);
   noteProgress(state, options, ctx);
   execute(state, options, ctx);
+}
+
+// What was lost is sent again: a replica that waits for something and comes no further tells the others where it stands, and they
+// send it what they have beyond that. Nothing else repeats by itself. (The thesis, Castro 2001, §5.2.)
+
+type Status = Extract<Pbft["message"], { type: "status" }>;
+
+/** What one status is answered with at most: so many sequence numbers. */
+const MAX_RESENT = 8;
+/** Digests in one status. */
+export const MAX_WANTED = 16;
+
+/** The status timer has run out. */
+export function askAround(state: State, options: PbftOptions, ctx: Ctx): void {
+  const isStuck = state.watched === state.executed;
+  state.watched = null;
+  if (isStuck && isWaiting(state)) {
+    tellStatus(state, ctx);
+    if (state.goal !== null && state.goal.sequence > state.executed) fetchState(state, ctx);
+  }
+  if (state.goal !== null && state.goal.sequence <= state.executed) state.goal = null; // It has come there by itself.
+  watchProgress(state, options, ctx);
+}
+
+export function tellStatus(state: State, ctx: Ctx): void {
+  for (const replica of others(state, ctx)) ctx.send(replica, statusOf(state));
+}
+
+function statusOf(state: State): Status {
+  const { view, isChanging, stable, executed } = state;
+  const wanted = slotsOf(state)
+    .flatMap(([, slot]) => wantedOf(slot))
+    .slice(0, MAX_WANTED);
+  return { type: "status", view, isChanging, stable: stable.sequence, executed, wanted };
+}
+
+export function receiveStatus(state: State, from: NodeId, status: Status, ctx: Ctx): void {
+  if (!isReplica(state, ctx.self) || !isReplica(state, from)) return;
+  if (status.stable < state.stable.sequence) sendProof(state, from, ctx);
+  sendView(state, from, status, ctx);
+  const missed = slotsOf(state).filter(([sequence]) => sequence > status.executed);
+  for (const [sequence] of missed.slice(0, MAX_RESENT)) sendSlot(state, from, sequence, status, ctx);
+  // This replica is the one that has missed something.
+  if (status.view > state.view || (status.view === state.view && state.isChanging && !status.isChanging))
+    if (!status.isChanging) ctx.send(from, statusOf(state));
+}
+
+/** What shows that a view has begun, or that this replica has given one up. */
+function sendView(state: State, to: NodeId, status: Status, ctx: Ctx): void {
+  const isBehind = status.view < state.view || (status.view === state.view && status.isChanging);
+  if (!isBehind) return;
+  if (state.isChanging) ctx.send(to, { type: "viewChange", viewChange: ownViewChange(state, ctx) });
+  else if (state.newView !== null) ctx.send(to, { type: "newView", ...state.newView });
+}
+
+function sendSlot(state: State, to: NodeId, sequence: number, status: Status, ctx: Ctx): void {
+  const slot = state.slots[sequence];
+  if (slot === undefined) return;
+  const { prePrepare, prepares, commits } = slot;
+  for (const digest of status.wanted) {
+    const batch = batchOf(slot, digest);
+    if (batch !== undefined) ctx.send(to, { type: "batch", sequence, requests: batch.requests });
+  }
+  if (prePrepare !== null && !state.isChanging) {
+    const batch = batchOf(slot, prePrepare.value.digest);
+    if (batch !== undefined) ctx.send(to, { type: "prePrepare", prePrepare, requests: batch.requests });
+  }
+  const [prepare, commit] = [prepares[ctx.self], commits[ctx.self]];
+  if (prepare !== undefined) ctx.send(to, { type: "prepare", prepare });
+  if (commit !== undefined) ctx.send(to, { type: "commit", commit });
+}
+
+/** What this replica has signed before a crash, it signs again: its journal says what that was. */
+export function recall(state: State, ctx: Ctx): void {
+  for (const [, slot] of slotsOf(state)) {
+    const { prePrepare, prepared } = slot;
+    if (prePrepare !== null && prePrepare.by !== ctx.self)
+      slot.prepares[ctx.self] = sign(ctx, prepareShape, prePrepare.value);
+    if (prepared !== null) slot.commits[ctx.self] = sign(ctx, commitShape, prepared.prePrepare.value);
+  }
 }

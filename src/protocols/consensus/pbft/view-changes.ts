@@ -1,37 +1,41 @@
 /** View changes (§4.4): backups that wait too long give up a view; its successor's primary takes over all that may have been committed. */
 import { entriesIn, nodesIn } from "../../../core/per-node.ts";
 import { canonical, equal } from "../../../core/plain.ts";
-import type { Context } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import {
   areDistinct,
+  batchOf,
+  isInWindow,
+  isLast,
   isOfReplica,
   isPreparedBy,
   isProof,
+  journal,
+  keepBatch,
   NOTHING,
   prePrepareShape,
+  slotAt,
+  slotsOf,
+  timeOutMs,
   viewChangeShape,
+  watchPending,
 } from "./certificates.ts";
 import { prove } from "./garbage-collection.ts";
 import { checkPrepared, execute, prepare } from "./normal-case-operation.ts";
-import type { PbftOptions } from "./options.ts";
-import { batchOf, isInWindow, journal, keepBatch, slotAt, slotsOf } from "./slots.ts";
-import { isLast, timeOutMs, watchPending } from "./time-outs.ts";
 import {
   type Assignment,
+  type Ctx,
   isPrimary,
   isReplica,
   type NewView,
   others,
-  type Pbft,
+  type PbftOptions,
   primaryOf,
   quorum,
+  type State,
   type ViewChange,
   weakQuorum,
 } from "./vocabulary.ts";
-
-type State = Pbft["state"];
-type Ctx = Context<Pbft>;
 
 /** The timer has run out: for a request, or for the new view. */
 export function giveUp(state: State, options: PbftOptions, ctx: Ctx): void {

@@ -1,9 +1,68 @@
 /** The words of PBFT: its state, what is signed, sent, journalled and said, and what can be told from a state. */
+import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { PerNode } from "../../../core/per-node.ts";
-import type { NodeId } from "../../../core/protocol.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
 import { byzantineQuorum, toleratedByzantine } from "../../../core/quorums.ts";
+import { real } from "../../../core/shape.ts";
 import type { Signed } from "../../../core/signatures.ts";
+import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import type { Command, ReplicatedLog } from "../family/replicated-log.ts";
+
+/** What a message may hold, whatever the options: the bounds of its shape. */
+export const MAX_REPLICAS = 128;
+export const MAX_WINDOW = 1_024;
+export const MAX_CHUNK_CHARS = 262_144;
+
+/** What commands of one batch have as their indices: each sequence number has room for so many. */
+export const INDICES = 1_024;
+
+export const pbftOptions = optionTable(
+  "pbft",
+  {
+    clients: whole(0, "how many nodes, those with the highest ids, are clients only; the others are replicas"),
+    viewChangeMs: positive(
+      500,
+      "how long a backup waits for a request to be executed (§4.4); doubled by each view change, and halved after eight stable checkpoints",
+    ),
+    maxViewChangeMs: positive(8_000, "the longest such wait"),
+    retransmitMs: option(
+      real,
+      300,
+      "a client that has no answer after this time asks all replicas (§4.1); doubled each time, and halved after eight answers in time; 0: on command only",
+    ),
+    statusMs: option(
+      real,
+      150,
+      "a replica that is waiting reports its state this often, to get what it lacks; lengthened as `viewChangeMs` is; 0: never",
+    ),
+    checkpointEvery: count(16, "a checkpoint is taken after this many batches (§4.3, K)"),
+    window: count(
+      32,
+      "how far the high watermark is above the stable checkpoint (§4.3, L); a multiple of `checkpointEvery`",
+    ),
+    maxBatch: count(64, "how many requests a batch holds", { max: INDICES }),
+    maxBatchChars: count(131_072, "how many characters a batch holds"),
+    maxInFlight: count(4, "how many batches are under way at a time, all except the first of them full"),
+    maxChunkChars: count(65_536, "how many characters of a state one message holds", { max: MAX_CHUNK_CHARS }),
+    lastView: whole(0, "the last view that is started, so that explorations end; 0: there is none"),
+  },
+  ({ checkpointEvery, window, viewChangeMs, maxViewChangeMs }, refuse) => {
+    if (window % checkpointEvery !== 0 || window < 2 * checkpointEvery || window > MAX_WINDOW)
+      refuse("window", `a multiple of checkpointEvery, from ${2 * checkpointEvery} to ${MAX_WINDOW}`);
+    if (maxViewChangeMs < viewChangeMs) refuse("maxViewChangeMs", `a number >= viewChangeMs, which is ${viewChangeMs}`);
+  },
+);
+
+export type PbftOptions = OptionsOf<typeof pbftOptions>;
+
+/** @throws UsageError if no node is a replica. */
+export function requireReplicas({ clients }: PbftOptions, nodes: number): void {
+  if (clients >= nodes || nodes - clients > MAX_REPLICAS)
+    throw new UsageError(
+      "bad-option",
+      unexpected("pbft.clients", `a number that leaves 1 to ${MAX_REPLICAS} of ${nodes} nodes as replicas`, clients),
+    );
+}
 
 /** ⟨REQUEST, o, t, c⟩: the signer is c; its commands are numbered, and that number is t. */
 export interface Request {
@@ -73,7 +132,7 @@ export interface Batch {
 }
 
 /** The state after the first `sequence` batches. */
-export interface Snapshot {
+interface Snapshot {
   sequence: number;
   digest: string;
   /** Of each client, the last command of which is in it. */
@@ -165,7 +224,8 @@ export type Pbft = {
     | ({ type: "newView" } & NewView);
 };
 
-type State = Pbft["state"];
+export type State = Pbft["state"];
+export type Ctx = Context<Pbft>;
 
 /** The primary of view v is replica v mod N (§4). */
 export const primaryOf = ({ replicas }: State, view: number): NodeId => replicas[view % replicas.length] as NodeId;
@@ -180,8 +240,6 @@ export const quorum = ({ replicas }: State): number => byzantineQuorum(replicas.
 /** f + 1: one of them at least is correct. */
 export const weakQuorum = ({ replicas }: State): number => toleratedByzantine(replicas.length) + 1;
 
-/** What commands of one batch have as their indices: each sequence number has room for so many. */
-export const INDICES = 1_024;
 export const commandOf = ({ by, value }: Signed<Request>): Command => ({ client: by, ...value });
 
 export const isSame = (a: Assignment, b: Assignment): boolean =>

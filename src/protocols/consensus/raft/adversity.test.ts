@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { safeThenLive } from "../../../../test/protocols/log-adversity.ts";
+import { canonical } from "../../../core/plain.ts";
 import { type Raft, raft } from "./raft.ts";
 
 const log = {
@@ -10,7 +11,6 @@ const log = {
     checkQuorum: fc.boolean(),
     maxBatchEntries: fc.constantFrom(1, 3, 64),
     maxInFlight: fc.constantFrom(1, 8),
-    maxChunkChars: fc.constantFrom(1, 3, 1_000),
     keptEntries: fc.constantFrom(0, 2),
     minElectionMs: fc.constantFrom(100, 300),
     maxUncommittedChars: fc.constantFrom(20, 4_194_304),
@@ -18,7 +18,7 @@ const log = {
   leasing: (drift: number) => ({ leaseReads: true, checkQuorum: true, drift }),
   make: (options: object) => raft(options) as never,
   durable: ({ term, votedFor, log, snapshot, configuration }: Raft["state"]) =>
-    structuredClone({ term, votedFor, log, snapshot, configuration: { ...configuration, index: 0 } }),
+    canonical({ term, votedFor, log, snapshot, configuration: { ...configuration, index: 0 } }),
   decidedAt: ({ commitIndex }: Raft["state"]) => commitIndex,
 };
 

@@ -1,10 +1,12 @@
 /** New voters have the log before they count, or are refused. */
+
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
+import { snapshotOf, textOf } from "../family/replicated-log.ts";
 import { boundedRaft } from "./bounded.ts";
 import type { RaftOptions } from "./options.ts";
 import { safetyWith } from "./properties.ts";
@@ -122,12 +124,12 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
   });
 
   it("a new voter may have to be sent the snapshot", () => {
-    const stage = staged(20, { keptEntries: 0, maxChunkChars: 2 });
-    stage.sim.command(0, { type: "compact", index: 21, snapshot: "all of the twenty" });
+    const stage = staged(20, { keptEntries: 0 });
+    stage.sim.command(0, { type: "compact", index: 21, snapshot: snapshotOf("all of the twenty", 2) });
     change(stage, 0, 0, 1, 2, 3);
     stage.settle();
     expect([refusals(stage, 0), votersOf(stage, 3)]).toEqual([[], [0, 1, 2, 3]]);
-    expect(stage.sim.world.state(3).snapshot.text).toBe("all of the twenty");
+    expect(textOf(stage.sim.world.state(3).snapshot.chunks)).toBe("all of the twenty");
   });
 
   it("with its leader the catching up ends, and the next leader is asked again", () => {

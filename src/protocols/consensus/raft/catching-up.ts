@@ -49,7 +49,7 @@ function beginCatchUpRound(state: State, role: Leader, catchUp: CatchUp, options
 const progressOf = ({ followers }: Leader, { newcomers }: CatchUp): number =>
   newcomers.reduce((sum, node) => {
     const follower = followers[node];
-    return sum + (follower?.match ?? 0) + (follower?.sending.is === "snapshot" ? follower.sending.position : 0);
+    return sum + (follower?.match ?? 0) + (follower?.sending.is === "snapshot" ? follower.sending.received : 0);
   }, 0);
 
 /** Called when a newcomer may have all that the round is about. */

@@ -1,9 +1,11 @@
 /** What is known to go wrong with Raft, and does not here: reads, leases, bounds, members, snapshots; figure 7. */
+
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import type { RaftOptions } from "./options.ts";
 import { type Raft, raft } from "./raft.ts";
 
@@ -237,13 +239,13 @@ describe("raft: a node that was down while the members changed", () => {
     sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
     sim.run(sim.now + 500);
     const index = sim.world.state(0).commitIndex;
-    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: "s" });
+    for (const node of [0, 1, 2, 3]) sim.command(node, { type: "compact", index, snapshot: snapshotOf("s") });
     sim.command(0, { type: "transfer", to: 1 }); // The snapshot's term is over by now.
     sim.run(sim.now + 500);
     sim.start(4);
     sim.run(sim.now + 1_000);
     expect(sim.world.state(4)).toMatchObject({ term: 2, snapshot: { index, term: 1 } });
-    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: "s" });
+    expect(sim.events(4)).toContainEqual({ type: "installed", index, snapshot: snapshotOf("s") });
     expect(sim.world.state(4).configuration).toEqual({ voters: [0, 1, 2], learners: [3, 4], outgoing: null, index });
     expect(sim.violations).toEqual([]);
   });

@@ -1,9 +1,16 @@
 /** What Raft says of itself: the shapes of what it sends and journals, its claims (figure 3), its costs, its picture. */
 import type { Protocol } from "../../../core/protocol.ts";
-import { boolean, list, natural, nullable, oneOf, struct, text, variants } from "../../../core/shape.ts";
-import { commandShape, logCommandShapes, MAX_MEMBERS, type Refusal } from "../family/replicated-log.ts";
+import { boolean, chunk, list, natural, nullable, oneOf, struct, variants } from "../../../core/shape.ts";
+import {
+  commandShape,
+  logCommandShapes,
+  MAX_CHUNK_BYTES,
+  MAX_MEMBERS,
+  type Refusal,
+  snapshotShape,
+} from "../family/replicated-log.ts";
 import { lastIndex } from "./log.ts";
-import { MAX_BATCH_ENTRIES, MAX_CHUNK_CHARS } from "./options.ts";
+import { MAX_BATCH_ENTRIES } from "./options.ts";
 import { properties } from "./properties.ts";
 import { type Configuration, type Entry, type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
 
@@ -20,8 +27,6 @@ const entries = list(
   MAX_BATCH_ENTRIES,
 );
 const { compact: _compact, reply: _reply, ...forwarded } = logCommandShapes;
-/** A character takes at most three bytes for each of its units. */
-const chunk = text(3 * MAX_CHUNK_CHARS);
 
 export const declarations: Declarations = {
   shapes: {
@@ -47,11 +52,11 @@ export const declarations: Declarations = {
         index: natural,
         lastTerm: natural,
         configuration,
-        position: natural,
-        text: chunk,
+        part: natural,
+        chunk: chunk(MAX_CHUNK_BYTES),
         isLast: boolean,
       },
-      chunkReceived: { term: natural, index: natural, position: natural },
+      chunkReceived: { term: natural, index: natural, received: natural },
       timeoutNow: { term: natural },
       forward: { request: variants<Forwarded>(forwarded) },
       readIndex: { read: natural, index: natural },
@@ -62,8 +67,15 @@ export const declarations: Declarations = {
       voted: { term: natural, votedFor: nullable(natural) },
       appended: { entries },
       truncated: { lastIndex: natural },
-      snapshot: { index: natural, term: natural, configuration, offset: natural, offsetTerm: natural },
-      snapshotText: { text: chunk },
+      snapshot: {
+        index: natural,
+        term: natural,
+        configuration,
+        offset: natural,
+        offsetTerm: natural,
+        chunks: snapshotShape,
+      },
+      received: { chunk: chunk(MAX_CHUNK_BYTES) },
     },
   },
   source: "Ongaro & Ousterhout, USENIX ATC 2014; Ongaro's thesis, Stanford 2014",

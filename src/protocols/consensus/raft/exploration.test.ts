@@ -1,10 +1,12 @@
 /** Raft in every run within bounds, time-outs at any time; and in random runs of the whole. */
+
 import { describe, expect, it } from "vitest";
 import { asInFigure8, overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
 import { expectStates, reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
+import { snapshotOf } from "../family/replicated-log.ts";
 import { boundedRaft } from "./bounded.ts";
 import { safety } from "./properties.ts";
 import { type Raft, raft } from "./raft.ts";
@@ -244,7 +246,7 @@ describe("raft: where one leader follows another", () => {
   });
 
   it("a snapshot takes the place of entries that conflict with it", () => {
-    const asked: Asks = { 0: [{ type: "compact", index: 2, snapshot: "s" }, propose(0)] };
+    const asked: Asks = { 0: [{ type: "compact", index: 2, snapshot: snapshotOf("s") }, propose(0)] };
     const found = reaching(following(asked, overAConflict(boundedRaft({ keptEntries: 0 }))), "installed", "decided");
     expect(found.property?.name).toBeUndefined();
   });
@@ -295,7 +297,7 @@ describe("raft: what breaks without its assumption", () => {
 
 describe("raft: random runs of the whole, with all faults", () => {
   const asked: Asks = {
-    0: [propose(0), change, { type: "compact", index: 2, snapshot: "s" }],
+    0: [propose(0), change, { type: "compact", index: 2, snapshot: snapshotOf("s") }],
     1: [propose(1), { type: "read", read: 1 }, { type: "transfer", to: 0 }],
     2: [propose(2), { type: "reconfigure", voters: [0, 1, 2], learners: [] }],
   };

@@ -77,7 +77,7 @@ function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: C
 export function replicate(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
   const { log } = state;
   if (follower.sending.is === "snapshot") return; // It goes on when a chunk has been received.
-  if (follower.next <= log.offset) return sendChunk(state, to, follower, options, ctx);
+  if (follower.next <= log.offset) return sendChunk(state, to, follower, ctx);
   while (follower.next <= lastIndex(log) && isOpen(follower, options)) {
     const entries = batchFrom(log, follower.next, options.maxBatchEntries, options.maxBatchChars);
     sendEntries(state, to, follower, entries, ctx);
@@ -166,7 +166,7 @@ const isAnswered = ({ match, next, sending }: Follower, { previousIndex }: Rejec
 /** What was on its way when the last heartbeat was sent and has not been heard of has been lost: it is sent again. */
 export function sendAgain(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
   follower.isOverdue = false;
-  if (follower.sending.is === "snapshot") return sendChunk(state, to, follower, options, ctx);
+  if (follower.sending.is === "snapshot") return sendChunk(state, to, follower, ctx);
   if (follower.sending.is === "pipelining") follower.next = follower.match + 1;
   follower.sending = { is: "probing", isAwaiting: false };
   replicate(state, to, follower, options, ctx);

@@ -6,7 +6,6 @@ import { MAX_MEMBERS } from "../family/replicated-log.ts";
 
 /** What a message may hold, whatever the options: the bounds of its shape. */
 export const MAX_BATCH_ENTRIES = 1_024;
-export const MAX_CHUNK_CHARS = 262_144;
 
 const prioritiesShape: Shape<readonly { node: NodeId; behind: number }[]> = list(
   struct<{ node: NodeId; behind: number }>({ node: natural, behind: natural }),
@@ -62,7 +61,6 @@ export const raftOptions = optionTable(
     maxUncommitted: count(1_024, "how many entries may be uncommitted; a leader drops further proposals"),
     maxUncommittedChars: count(4_194_304, "how many characters of entries may be uncommitted"),
     maxWaiting: whole(64, "how many commands wait at a node that knows no leader, and how many reads at any node"),
-    maxChunkChars: count(65_536, "how many characters of a snapshot one message holds (§7)", { max: MAX_CHUNK_CHARS }),
     keptEntries: whole(
       64,
       "how many entries before the end of a snapshot stay in the log, for followers that lag a little",

@@ -82,7 +82,8 @@ function initial(nodes: NodeId[], options: RaftOptions): State {
     term: 0,
     votedFor: null,
     log: { offset: 0, offsetTerm: 0, entries: [] },
-    snapshot: { index: 0, term: 0, configuration: { voters, learners, outgoing: null }, text: "" },
+    snapshot: { index: 0, term: 0, configuration: { voters, learners, outgoing: null }, chunks: [] },
+    hasReceived: false,
     commitIndex: 0,
     configuration: { voters, learners, outgoing: null, index: 0 },
     role: { is: "follower", leader: null, hasHeard: false, incoming: null },
@@ -161,7 +162,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       chunkReceived(state, from, message, ctx) {
         answered(state, from, (_role, follower) => {
           follower.isOverdue = false;
-          noteChunk(state, from, follower, message, options, ctx);
+          noteChunk(state, from, follower, message, ctx);
         });
       },
       timeoutNow(state, from, _message, ctx) {
@@ -210,14 +211,14 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       },
       appended: (state, { entries }) => take(state, entries),
       truncated: (state, record) => cut(state, record.lastIndex),
-      snapshot(state, { index, term, configuration, offset, offsetTerm }) {
-        state.snapshot = { index, term, configuration, text: "" };
+      snapshot(state, { index, term, configuration, offset, offsetTerm, chunks }) {
+        state.snapshot = { index, term, configuration, chunks };
         state.log = { offset, offsetTerm, entries: [] };
         state.configuration = { ...configuration, index };
         state.commitIndex = index;
       },
-      snapshotText(state, { text }) {
-        state.snapshot.text += text;
+      received(state) {
+        state.hasReceived = true; // It comes anew.
       },
     },
     ...declarations,

@@ -1,6 +1,8 @@
 /** Rules of terms, and the promise that a node gives its leader by answering: what ends it, and what does not. */
+
 import { describe, expect, it } from "vitest";
 import { raftStage } from "../../../../test/protocols/raft-stage.ts";
+import { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Effect, type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
@@ -58,7 +60,7 @@ const ofALaterTerm: Raft["message"][] = [
   { type: "appended", term: 2, matchIndex: 0 },
   { type: "rejected", term: 2, previousIndex: 0, conflictTerm: null, conflictIndex: 1 },
   { type: "heartbeatAnswered", term: 2, round: 1 },
-  { type: "chunkReceived", term: 2, index: 1, position: 0 },
+  { type: "chunkReceived", term: 2, index: 1, received: 0 },
   { type: "timeoutNow", term: 2 },
 ];
 
@@ -89,7 +91,7 @@ describe("raft: the promise to a leader, by answering its heartbeat", () => {
   it("survives a snapshot and a change of members from the leader", () => {
     const follower = new Follower();
     const configuration = { voters: [0, 1], learners: [2], outgoing: null };
-    const chunk = { index: 5, lastTerm: 1, configuration, position: 0, text: "s", isLast: true };
+    const chunk = { index: 5, lastTerm: 1, configuration, part: 0, chunk: Chunk.of("s"), isLast: true };
     follower.receive(0, { type: "installSnapshot", term: 1, ...chunk });
     expect(follower.state.snapshot.index).toBe(5);
     follower.receive(2, { type: "preVote", term: 2, isGranted: false });
@@ -125,11 +127,11 @@ describe("raft: messages of an earlier term", () => {
         index: 5,
         lastTerm: 1,
         configuration: { voters: [0], learners: [], outgoing: null },
-        position: 0,
-        text: "s",
+        part: 0,
+        chunk: Chunk.of("s"),
         isLast: true,
       },
-      [{ type: "chunkReceived", term: 3, index: 5, position: 0 }],
+      [{ type: "chunkReceived", term: 3, index: 5, received: 0 }],
     ],
     [{ type: "committed", term: 1, commitIndex: 4 }, []],
     [{ type: "timeoutNow", term: 1 }, []],
@@ -160,7 +162,7 @@ describe("raft: a node that leads a second time", () => {
     { type: "appended", term: 1, matchIndex: 2 },
     { type: "rejected", term: 1, previousIndex: 0, conflictTerm: null, conflictIndex: 0 },
     { type: "heartbeatAnswered", term: 1, round: 1 },
-    { type: "chunkReceived", term: 1, index: 1, position: 0 },
+    { type: "chunkReceived", term: 1, index: 1, received: 0 },
     { type: "preVote", term: 1, isGranted: false },
     { type: "vote", term: 1, isGranted: true },
   ];

@@ -71,7 +71,7 @@ function rejectStale({ term }: State, to: NodeId, message: Termed, ctx: Ctx): vo
     case "heartbeat":
       return ctx.send(to, { type: "heartbeatAnswered", term, round: message.round });
     case "installSnapshot":
-      return ctx.send(to, { type: "chunkReceived", term, index: message.index, position: 0 });
+      return ctx.send(to, { type: "chunkReceived", term, index: message.index, received: 0 });
     default: // Answers, and messages that are not answered.
   }
 }

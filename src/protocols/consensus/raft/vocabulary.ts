@@ -1,5 +1,5 @@
 /** The words of Raft: its state, what is sent, journalled and said, and what can be told from a state. */
-
+import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { LeaseTimer } from "../../leases.ts";
@@ -28,10 +28,10 @@ export interface Snapshot {
   index: number;
   term: number;
   configuration: Configuration;
-  text: string;
+  chunks: Chunk[];
 }
 
-/** A snapshot of which all up to here has come. */
+/** A snapshot that is being received: its first chunks. */
 export type Incoming = Omit<Snapshot, "configuration">;
 
 /** A read that was asked for at a node, and the commit index from which on it is up to date. */
@@ -59,8 +59,8 @@ export type Sending =
   | { is: "probing"; isAwaiting: boolean }
   /** The last index of each message on its way. */
   | { is: "pipelining"; inFlight: number[] }
-  /** §7. Of the snapshot up to `index` it has had `position` characters. */
-  | { is: "snapshot"; index: number; position: number };
+  /** §7. `received` chunks of the snapshot up to `index`. */
+  | { is: "snapshot"; index: number; received: number };
 
 export interface Leader {
   is: "leader";
@@ -120,6 +120,8 @@ export type Raft = {
     votedFor: NodeId | null;
     log: Log;
     snapshot: Snapshot;
+    /** The journal contains chunks of a snapshot that was not received completely. */
+    hasReceived: boolean;
     commitIndex: number;
     /** The last one in the log, committed or not, and where it stands. */
     configuration: Configuration & { index: number };
@@ -166,11 +168,12 @@ export type Raft = {
         index: number;
         lastTerm: number;
         configuration: Configuration;
-        position: number;
-        text: string;
+        /** The number of the chunk, from 0. */
+        part: number;
+        chunk: Chunk;
         isLast: boolean;
       }
-    | { type: "chunkReceived"; term: number; index: number; position: number }
+    | { type: "chunkReceived"; term: number; index: number; received: number }
     | { type: "timeoutNow"; term: number }
     /** What was given to a node that does not lead, to the node that does. */
     | { type: "forward"; request: Forwarded }
@@ -192,9 +195,10 @@ export type Raft = {
         configuration: Configuration;
         offset: number;
         offsetTerm: number;
+        chunks: Chunk[];
       }
-    /** What comes next of its text. */
-    | { type: "snapshotText"; text: string };
+    /** A chunk of a snapshot that the leader is sending. */
+    | { type: "received"; chunk: Chunk };
 };
 
 export type Forwarded =

@@ -14,19 +14,160 @@
  *     participant                   prepared                         finished
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
-import { coordinator, reserve } from "./coordinator.ts";
-import { participant } from "./participant.ts";
-import { declarations } from "./properties.ts";
 import {
   type Ctx,
+  type Decision,
+  declarations,
   isBefore,
   isSame,
+  type Part,
+  type State,
   shapes,
   type Transaction,
   type TwoPhaseCommit,
   type TwoPhaseCommitOptions,
   twoPhaseCommitOptions,
 } from "./vocabulary.ts";
+
+// The coordinator's steps: it asks for votes, and either commits, or aborts and forgets.
+
+/** So many numbers of transactions are journalled at once. */
+const RESERVED_AT_ONCE = 100;
+
+function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
+  /** Phase 1. The coordinator's own yes needs no record: its commit will be one. */
+  function beginNext(state: State, ctx: Ctx): void {
+    if (state.coordinator.phase !== "idle" || state.wanted === 0) return;
+    state.wanted -= 1;
+    const transaction = { coordinator: ctx.self, number: nextNumber(state, ctx) };
+    ctx.emit({ type: "voted", transaction, vote: state.isWilling ? "yes" : "no" });
+    if (!state.isWilling) {
+      ctx.emit({ type: "decided", transaction, value: "abort" }); // Nobody has heard of it.
+      return beginNext(state, ctx);
+    }
+    state.coordinator = { phase: "voting", transaction, missing: [...ctx.peers] };
+    ctx.broadcast({ type: "voteRequest", transaction });
+    ctx.setTimer("votes", votesMs);
+    if (ctx.peers.length === 0) commit(state, transaction, ctx);
+  }
+
+  function nextNumber(state: State, ctx: Ctx): number {
+    if (state.number === state.reserved) {
+      state.reserved += RESERVED_AT_ONCE;
+      ctx.persist({ type: "reserved", upTo: state.reserved });
+    }
+    state.number += 1;
+    return state.number;
+  }
+
+  /** Phase 2: the record is the commit. Whatever crashes from here on, everybody will hear of it. */
+  function commit(state: State, transaction: Transaction, ctx: Ctx): void {
+    ctx.cancelTimer("votes");
+    ctx.persist({ type: "committed", transaction, participants: [...ctx.peers] });
+    state.coordinator = { phase: "committed", transaction, missing: [...ctx.peers] };
+    ctx.emit({ type: "decided", transaction, value: "commit" });
+    tellCommit(state, ctx);
+  }
+
+  function tellCommit(state: State, ctx: Ctx): void {
+    if (state.coordinator.phase !== "committed") return;
+    const { transaction, missing } = state.coordinator;
+    if (missing.length === 0) return end(state, ctx);
+    for (const node of missing) ctx.send(node, { type: "decision", transaction, decision: "commit" });
+    ctx.setTimer("acknowledgements", acknowledgementsMs);
+  }
+
+  function end(state: State, ctx: Ctx): void {
+    ctx.cancelTimer("acknowledgements");
+    ctx.persist({ type: "ended" });
+    state.coordinator = { phase: "idle" };
+    beginNext(state, ctx);
+  }
+
+  /** Presumed abort: it journals nothing and forgets. Who asks later for what it does not remember hears "abort". */
+  function abort(state: State, transaction: Transaction, refused: NodeId | null, ctx: Ctx): void {
+    ctx.cancelTimer("votes");
+    state.coordinator = { phase: "idle" };
+    for (const node of ctx.peers)
+      if (node !== refused) ctx.send(node, { type: "decision", transaction, decision: "abort" });
+    ctx.emit({ type: "decided", transaction, value: "abort" });
+    beginNext(state, ctx);
+  }
+
+  return { beginNext, commit, tellCommit, end, abort };
+}
+
+/** Which of them it has used before the crash it does not know. */
+function reserve(state: State, upTo: number): void {
+  state.number = upTo;
+  state.reserved = upTo;
+}
+
+// The participant's steps: while it has not voted it may abort by itself; in doubt it can only ask.
+
+/** After so many transactions a participant writes its journal anew. */
+const SUMMARY_AFTER = 256;
+
+function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
+  /** The participant's last word on a transaction. */
+  function finish(state: State, transaction: Transaction, decision: Decision, ctx: Ctx): void {
+    state.parts[transaction.coordinator] = { transaction, status: decision };
+    if (transaction.number % SUMMARY_AFTER === 0) ctx.compact([summaryOf(state)]);
+    else ctx.persist({ type: "finished", transaction, decision });
+    ctx.emit({ type: "decided", transaction, value: decision });
+    if (inDoubt(state).length === 0) ctx.cancelTimer("decision");
+  }
+
+  /**
+   * A coordinator goes on to its next transaction once the last one was aborted, or acknowledged by everybody. So a participant
+   * that is still in doubt about the last one knows that it was aborted.
+   */
+  function abortBefore(state: State, transaction: Transaction, ctx: Ctx): void {
+    const part = state.parts[transaction.coordinator];
+    if (part?.status === "in doubt" && isBefore(part.transaction, transaction))
+      finish(state, part.transaction, "abort", ctx);
+  }
+
+  /** It has not voted on it, so it may abort by itself; if it is asked to vote later, it has voted no. */
+  function voteNo(state: State, transaction: Transaction, ctx: Ctx): void {
+    ctx.emit({ type: "voted", transaction, vote: "no" });
+    finish(state, transaction, "abort", ctx);
+  }
+
+  function ask(state: State, ctx: Ctx): void {
+    const open = inDoubt(state);
+    for (const { transaction } of open)
+      for (const node of isCooperative ? ctx.peers : [transaction.coordinator])
+        ctx.send(node, { type: "inquiry", transaction });
+    if (open.length > 0) ctx.setTimer("decision", decisionMs);
+  }
+
+  /** What a node can tell one that is in doubt; null: it does not know. */
+  function answer(state: State, transaction: Transaction, ctx: Ctx): Decision | null {
+    const { coordinator } = state;
+    if (transaction.coordinator === ctx.self) {
+      if (coordinator.phase === "idle" || !isSame(coordinator.transaction, transaction)) return "abort"; // Presumed.
+      return coordinator.phase === "committed" ? "commit" : null;
+    }
+    abortBefore(state, transaction, ctx);
+    const part = state.parts[transaction.coordinator];
+    if (part === undefined || isBefore(part.transaction, transaction)) voteNo(state, transaction, ctx);
+    else if (isSame(part.transaction, transaction)) return part.status === "in doubt" ? null : part.status;
+    return "abort"; // This node is further on, and the one that asks is in doubt: see `abortBefore`.
+  }
+
+  return { finish, abortBefore, voteNo, ask, answer };
+}
+
+const inDoubt = ({ parts }: State): Part[] => Object.values(parts).filter(({ status }) => status === "in doubt");
+
+const summaryOf = ({ reserved, parts, coordinator }: State): TwoPhaseCommit["record"] => ({
+  type: "summary",
+  upTo: reserved,
+  parts,
+  committed:
+    coordinator.phase === "committed" ? { transaction: coordinator.transaction, missing: coordinator.missing } : null,
+});
 
 /** More than so many do not wait. */
 const MAX_WANTED = 1_000;

@@ -1,51 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { bounds, type ElectionSetting, electionStage } from "../../../../test/protocols/election-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { counterexample } from "../../../check/counterexample.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
-import type { NodeId, Property, Vocabulary } from "../../../core/protocol.ts";
-import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import type { Property, Vocabulary } from "../../../core/protocol.ts";
 import type { TraceEntry } from "../../../trace/entry.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type Bully, type BullyOptions, bully } from "./bully.ts";
 
-/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
-const bounds = { maxDelayMs: 10, processMs: 5 };
-
-interface Setting {
-  nodes: number;
-  crashed?: readonly NodeId[];
-  delayMs?: number | readonly [number, number];
-  seed?: number;
-  options?: Partial<BullyOptions>;
-}
-
-interface Stage {
-  sim: Simulation<Bully>;
-  story: string[];
-  leaders(): Record<NodeId, NodeId | null>;
-}
-
 /** Nodes that have been running idly; some of them have crashed. */
-function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting): Stage {
-  const story: string[] = [];
-  const sim = simulation<Bully>({
-    protocol: bully({ ...bounds, ...options }),
-    nodes: Array.from({ length: nodes }, (_, i) => i),
-    seed,
-    delayMs,
-    trace: (entry) => story.push(logLine(entry)),
-  });
-  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
-  story.length = 0;
-  const leaders = () => Object.fromEntries(sim.world.alive.map((node) => [node, sim.world.state(node).leader]));
-  return { sim, story, leaders };
-}
+const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<BullyOptions> }) =>
+  electionStage(bully({ ...bounds, ...options }), setting);
 
 /** The highest led, and has just crashed. */
-function widowed(nodes: number): Stage {
+function widowed(nodes: number) {
   const staged = stage({ nodes });
   staged.sim.command(nodes - 1, { type: "call" });
   staged.sim.run();
@@ -53,32 +24,30 @@ function widowed(nodes: number): Stage {
   return staged;
 }
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-
 describe("bully: the worked examples of the catalogue", () => {
   it("(a) of 8 nodes 7 has crashed and 4 notices: 6 announces itself", async () => {
-    const { sim, story, leaders } = stage({ nodes: 8, crashed: [7] });
+    const { sim, told, leaders } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, { type: "call" });
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 6).map((node) => [node, 6])));
     expect(sim.messages.byType).toEqual({ election: 6, answer: 3, coordinator: 6 });
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-a-highest-crashed.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/bully-a-highest-crashed.txt");
   });
 
   it("(b) the same, but 6 crashes after answering 5: 5 waits, times out and elects itself", async () => {
-    const { sim, story, leaders } = stage({ nodes: 8, crashed: [7] });
+    const { sim, told, leaders } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, { type: "call" });
     sim.run(21); // 4 asked at 0, 5 asked at 10, 6 answered at 20 at the latest.
     sim.crash(6);
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 5).map((node) => [node, 5])));
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-b-next-crashes-too.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/bully-b-next-crashes-too.txt");
   });
 
   it("(c) a recovered 7 takes over from a working 6", async () => {
-    const { sim, story, leaders } = widowed(8);
+    const { sim, story, told, leaders } = widowed(8);
     sim.command(6, { type: "suspect", node: 7 });
     sim.run();
     expect(leaders()[0]).toBe(6);
@@ -86,7 +55,7 @@ describe("bully: the worked examples of the catalogue", () => {
     sim.start(7);
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 7).map((node) => [node, 7])));
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-c-recovery.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/bully-c-recovery.txt");
   });
 });
 
@@ -192,15 +161,6 @@ describe("bully: what it refuses", () => {
     const { sim } = stage({ nodes: 3 });
     sim.command(0, { type: "suspect", node: 77 });
     expect(sim.world.state(0).suspected).toEqual([]);
-  });
-
-  it.each<[Partial<BullyOptions>, string]>([
-    [{ maxDelayMs: -5 }, "expected bully.maxDelayMs to be a finite number > 0, got -5"],
-    [{ processMs: Number.NaN }, "expected bully.processMs to be a finite number, got NaN"],
-    [{ patience: 3 } as never, "expected bully.patience to be absent, got 3"],
-    [{ ranks: [] } as never, "expected bully.ranks to be absent, got []"],
-  ])("refuses the options %j", (options, sentence) => {
-    expect(() => bully(options)).toThrow(sentence);
   });
 });
 

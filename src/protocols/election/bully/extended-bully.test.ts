@@ -1,51 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { bounds, type ElectionSetting, electionStage } from "../../../../test/protocols/election-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
-import type { NodeId } from "../../../core/protocol.ts";
-import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { logLine } from "../../../trace/log.ts";
-import { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./extended-bully.ts";
-
-/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
-const bounds = { maxDelayMs: 10, processMs: 5 };
-
-interface Setting {
-  nodes: number;
-  crashed?: readonly NodeId[];
-  delayMs?: number | readonly [number, number];
-  seed?: number;
-  options?: Partial<ExtendedBullyOptions>;
-}
-
-interface Stage {
-  sim: Simulation<ExtendedBully>;
-  story: string[];
-  leaders(): Record<NodeId, NodeId | null>;
-}
+import { type ExtendedBullyOptions, extendedBully } from "./extended-bully.ts";
 
 /** Nodes that have been running idly; some of them have crashed. */
-function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting): Stage {
-  const story: string[] = [];
-  const sim = simulation<ExtendedBully>({
-    protocol: extendedBully({ ...bounds, ...options }),
-    nodes: Array.from({ length: nodes }, (_, i) => i),
-    seed,
-    delayMs,
-    trace: (entry) => story.push(logLine(entry)),
-  });
-  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
-  story.length = 0;
-  const leaders = () => Object.fromEntries(sim.world.alive.map((node) => [node, sim.world.state(node).leader]));
-  return { sim, story, leaders };
-}
-
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<ExtendedBullyOptions> }) =>
+  electionStage(extendedBully({ ...bounds, ...options }), setting);
 
 describe("extended bully: resignation and rank", () => {
   it("a leader that resigns is succeeded by the next, and knows it", async () => {
-    const { sim, story, leaders } = stage({ nodes: 4 });
+    const { sim, story, told, leaders } = stage({ nodes: 4 });
     sim.command(3, { type: "call" });
     sim.run();
     story.length = 0;
@@ -53,7 +21,7 @@ describe("extended bully: resignation and rank", () => {
     sim.run();
     expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-resignation.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/bully-resignation.txt");
     sim.command(3, { type: "stand" });
     sim.run();
     expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });

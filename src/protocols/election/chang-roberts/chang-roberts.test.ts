@@ -1,25 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
-import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
+import { electionStage, everyElection, rings } from "../../../../test/protocols/election-stage.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
+import type { Exploration, ExploreOptions } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import { simulation } from "../../../sim/simulation.ts";
 import { type ChangRoberts, changRoberts } from "./chang-roberts.ts";
-
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-
-function permutations(items: readonly number[]): number[][] {
-  if (items.length === 0) return [[]];
-  return items.flatMap((item, i) => permutations(items.toSpliced(i, 1)).map((rest) => [item, ...rest]));
-}
-
-/** Every ring of N nodes. A ring has no beginning, so the highest may as well stand first. */
-const rings = (nodes: number): number[][] => permutations(range(0, nodes - 2)).map((rest) => [nodes - 1, ...rest]);
 
 /** How many messages an election takes that these callers call at once, and that all follow the highest. */
 function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
-  const sim = simulation<ChangRoberts>({ protocol: changRoberts({ ring }), nodes: ring, seed: 1, delayMs: 10 });
-  for (const node of ring) sim.wake(node);
+  const { sim } = electionStage(changRoberts({ ring }), { nodes: ring });
   for (const node of callers) sim.command(node, { type: "call" });
   sim.run();
   expect(sim.verdict()).toEqual([]);
@@ -47,18 +35,7 @@ describe("chang-roberts, the paper's: what it costs", () => {
 
 /** Each node calls once, whenever it likes. */
 const everyRun = (ring: readonly NodeId[], options: Partial<ExploreOptions<ChangRoberts>> = {}) =>
-  reaching(
-    explore<ChangRoberts>({
-      protocol: changRoberts({ ring }),
-      nodes: ring.toSorted((a, b) => a - b),
-      network: "fifo",
-      timers: "free",
-      begin: "idle",
-      asks: () => [{ type: "call" }],
-      ...options,
-    }),
-    "elected",
-  );
+  everyElection(changRoberts({ ring }), ring, options);
 
 const shown = ({ verdict, property, path }: Exploration<ChangRoberts>) => [verdict, property?.name, path.length];
 
@@ -89,9 +66,5 @@ describe("chang-roberts, the paper's: what it refuses", () => {
     expect(() => changRoberts({ ring: [0, 1, 1] }).init(1, [0])).toThrow(
       "expected chang-roberts.ring to be every node once",
     );
-  });
-
-  it("options that it has not", () => {
-    expect(() => changRoberts({ ranks: [] } as never)).toThrow("expected chang-roberts.ranks to be absent");
   });
 });

@@ -14,7 +14,7 @@
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
+import { ringOption, ringOrder } from "../parts/ranks.ts";
 
 export type ChangRoberts = {
   state: {
@@ -100,14 +100,7 @@ export const changRobertsCosts = [
   { when: "all call, ids ascend clockwise", messages: (nodes: number) => 3 * nodes - 1 },
 ];
 
-const properties: Property<ChangRoberts>[] = [
-  {
-    name: "E1 safety",
-    claim: "a node that has elected somebody has elected the highest",
-    when: "always",
-    holds: ({ nodes, alive, state }) =>
-      alive.every((node) => state(node).elected === null || state(node).elected === nodes.at(-1)),
-  },
+export const changRobertsLiveness: Property<ChangRoberts>[] = [
   {
     name: "E2 liveness",
     claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
@@ -125,4 +118,15 @@ const properties: Property<ChangRoberts>[] = [
     given: ({ state }, node) => state(node).part === "participant",
     holds: ({ state }, node) => state(node).part === "non-participant",
   },
+];
+
+const properties: Property<ChangRoberts>[] = [
+  {
+    name: "E1 safety",
+    claim: "a node that has elected somebody has elected the highest",
+    when: "always",
+    holds: ({ nodes, alive, state }) =>
+      alive.every((node) => state(node).elected === null || state(node).elected === nodes.at(-1)),
+  },
+  ...changRobertsLiveness,
 ];

@@ -1,43 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type ElectionSetting, electionStage, rings } from "../../../../test/protocols/election-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { logLine } from "../../../trace/log.ts";
 import {
   type ExtendedChangRoberts,
   type ExtendedChangRobertsOptions,
   extendedChangRoberts,
 } from "./extended-chang-roberts.ts";
 
-interface Setting {
-  ring: readonly NodeId[];
-  delayMs?: number | readonly [number, number];
-  seed?: number;
-  trace?: string[];
+interface Setting extends Omit<ElectionSetting, "nodes"> {
+  readonly ring: readonly NodeId[];
 }
 
 /** Nodes on a ring that have been running idly. */
-function stage({ ring, delayMs = 10, seed = 1, trace }: Setting): Simulation<ExtendedChangRoberts> {
-  const sim = simulation<ExtendedChangRoberts>({
-    protocol: extendedChangRoberts({ ring }),
-    nodes: ring,
-    seed,
-    delayMs,
-    ...(trace === undefined ? {} : { trace: (entry) => trace.push(logLine(entry)) }),
-  });
-  for (const node of ring) sim.wake(node);
-  if (trace !== undefined) trace.length = 0;
-  return sim;
-}
+const stage = ({ ring, ...setting }: Setting) =>
+  electionStage(extendedChangRoberts({ ring }), { ...setting, nodes: ring });
 
 /** How many messages an election takes that these callers call at once. */
 function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
-  const sim = stage({ ring });
+  const { sim } = stage({ ring });
   for (const node of callers) sim.command(node, { type: "call" });
   sim.run();
   expect(sim.violations).toEqual([]);
@@ -47,27 +34,17 @@ function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
 
 const leaders = (sim: Simulation<ExtendedChangRoberts>) =>
   new Set(sim.world.alive.map((node) => sim.world.state(node).elected));
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 const harmonic = (nodes: number): number => range(1, nodes).reduce((sum, k) => sum + 1 / k, 0);
-
-function permutations(items: readonly number[]): number[][] {
-  if (items.length === 0) return [[]];
-  return items.flatMap((item, i) => permutations(items.toSpliced(i, 1)).map((rest) => [item, ...rest]));
-}
 
 function shuffled(nodes: number, source: { bits(): number }): number[] {
   const drawn = range(0, nodes - 1).map((node) => ({ node, at: source.bits() }));
   return drawn.sort((a, b) => a.at - b.at).map(({ node }) => node);
 }
 
-/** Every ring of N nodes. A ring has no beginning, so the highest may as well stand first. */
-const rings = (nodes: number): number[][] => permutations(range(0, nodes - 2)).map((rest) => [nodes - 1, ...rest]);
-
 describe("chang-roberts: the worked example of the catalogue", () => {
   it("on the ring 1, 15, 9, 4, 3, 17, 24 node 1 notices that 28 has crashed: 24 is elected", async () => {
-    const story: string[] = [];
-    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    const { sim, story } = stage({ ring: [1, 15, 9, 4, 3, 17, 24] });
     sim.command(1, { type: "call" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([24]));
@@ -77,8 +54,7 @@ describe("chang-roberts: the worked example of the catalogue", () => {
   });
 
   it("with several callers the lower ids are swallowed", async () => {
-    const story: string[] = [];
-    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    const { sim, story } = stage({ ring: [1, 15, 9, 4, 3, 17, 24] });
     for (const caller of [9, 4, 17]) sim.command(caller, { type: "call" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([24]));
@@ -147,7 +123,7 @@ describe("chang-roberts: what it guarantees", () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 8 }), calls, (seed, nodes, calling) => {
         const ring = shuffled(nodes, random(seed));
-        const sim = stage({ ring, seed, delayMs: [1, 40] });
+        const { sim } = stage({ ring, seed, delayMs: [1, 40] });
         for (const { place, at } of calling.sort((a, b) => a.at - b.at)) {
           sim.run(at);
           sim.command(ring[place % nodes] as NodeId, { type: "call" });
@@ -161,8 +137,7 @@ describe("chang-roberts: what it guarantees", () => {
   });
 
   it("a crash during the election leaves it unfinished: E2 is violated, participants wait for ever", async () => {
-    const story: string[] = [];
-    const sim = stage({ ring: [0, 1, 2, 3], trace: story });
+    const { sim, story } = stage({ ring: [0, 1, 2, 3] });
     sim.command(0, { type: "call" });
     sim.run(15);
     sim.crash(3);
@@ -177,7 +152,7 @@ describe("chang-roberts: what it guarantees", () => {
   });
 
   it("a call while an election goes on, and an announcement that has gone round, change nothing", () => {
-    const sim = stage({ ring: [0, 1, 2] });
+    const { sim } = stage({ ring: [0, 1, 2] });
     sim.command(0, { type: "call" });
     const before = JSON.stringify(sim.world.state(0));
     const { command, receive } = extendedChangRoberts();
@@ -215,7 +190,7 @@ describe("chang-roberts: what it guarantees", () => {
   });
 
   it("alone on the ring a node elects itself, without a message", () => {
-    const sim = stage({ ring: [5] });
+    const { sim } = stage({ ring: [5] });
     sim.command(5, { type: "call" });
     expect([leaders(sim), sim.messages.total]).toEqual([new Set([5]), 0]);
   });
@@ -246,7 +221,7 @@ describe("chang-roberts: what it guarantees", () => {
 /** How many messages it costs that the highest resigns, who leads, until the next one does. */
 function costOfResigning(ring: readonly NodeId[]): number {
   const [leader, successor] = ring.toSorted((a, b) => b - a) as [NodeId, NodeId];
-  const sim = stage({ ring });
+  const { sim } = stage({ ring });
   sim.command(leader, { type: "call" });
   sim.run();
   const before = sim.messages.total;
@@ -258,8 +233,7 @@ function costOfResigning(ring: readonly NodeId[]): number {
 
 describe("chang-roberts: the leader resigns", () => {
   it("on the ring 1, 15, 9, 4, 3, 17, 24 node 24 leads and resigns: 17 is elected, and 24 again when it stands", async () => {
-    const story: string[] = [];
-    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    const { sim, story } = stage({ ring: [1, 15, 9, 4, 3, 17, 24] });
     sim.command(1, { type: "call" });
     sim.run();
     story.length = 0;

@@ -13,9 +13,17 @@ import type { Context, NodeId, Property, Protocol, World } from "../../../core/p
 import { natural, real } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { highestOf, outranks, type Ranked, ranksOption, settledRank, standingRank } from "../parts/ranks.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
-import { changRobertsCosts } from "./chang-roberts.ts";
+import {
+  highestOf,
+  outranks,
+  type Ranked,
+  ranksOption,
+  ringOption,
+  ringOrder,
+  settledRank,
+  standingRank,
+} from "../parts/ranks.ts";
+import { changRobertsCosts, changRobertsLiveness } from "./chang-roberts.ts";
 
 export type ExtendedChangRoberts = {
   state: {
@@ -221,23 +229,7 @@ const properties: Property<ExtendedChangRoberts>[] = [
       return part.every((node) => state(node).elected === highest);
     },
   },
-  {
-    name: "E2 liveness",
-    claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
-    when: "quiescent",
-    holds({ alive, state }) {
-      const knowing = alive.filter((node) => state(node).elected !== null).length;
-      const hasEnded = alive.every((node) => state(node).part === "non-participant");
-      return hasEnded && (knowing === alive.length || knowing === 0);
-    },
-  },
-  {
-    name: "E2 termination",
-    claim: "every participant has elected somebody in the end",
-    when: "leadsTo",
-    given: ({ state }, node) => state(node).part === "participant",
-    holds: ({ state }, node) => state(node).part === "non-participant",
-  },
+  ...(changRobertsLiveness as unknown as Property<ExtendedChangRoberts>[]),
 ];
 
 /** Or is not alive, or has gone on to the next election, where it may stand with another rank. */

@@ -13,29 +13,180 @@
  * Cost      6(N − 1) messages for an undisturbed election: election, answer, requestVote, voteGranted, coordinator and
  *           confirm, N − 1 each; 2(N − 1) for a round of renewals.
  */
-import type { Context, Protocol } from "../../../core/protocol.ts";
+import type { Duration, NodeId, Protocol, TimerOf } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
+import { changedContext } from "../../contexts.ts";
+import { leaseTimer } from "../../leases.ts";
 import { exclude, include } from "../../node-set.ts";
-import { campaign, leave, wait } from "./campaign.ts";
-import { certify, giveUp, promise, release, renew } from "./leadership.ts";
-import { type EpochBullyOptions, epochBullyOptions, timing } from "./options.ts";
-import { declarations } from "./properties.ts";
 import {
+  type Ctx,
+  declarations,
   type EpochBully,
+  type EpochBullyOptions,
+  epochBullyOptions,
   isAbove,
   isAboveLeader,
   isBoundAgainst,
   isConfirmed,
   isOver,
+  isSame,
   leaderOf,
   mayLead,
+  type Pledge,
+  type State,
   type Term,
+  timing,
+  VOTE_TRIPS,
 } from "./vocabulary.ts";
 
-export type { EpochBully, Pledge } from "./vocabulary.ts";
+// What promises and leases bind a node of epoch-bully to: how it votes, leads for as long as its lease is renewed, and gives up.
 
-type State = EpochBully["state"];
-type Ctx = Context<EpochBully>;
+/** Durable before the vote leaves. */
+function promise(state: State, to: Pledge, ctx: Ctx): void {
+  if (isSame(state.promised, to)) return;
+  state.promised = to;
+  ctx.compact([{ type: "promised", ...to }]);
+}
+
+/** The node that the promise was made to has given it back. */
+function release(state: State, released: Pledge | null, ctx: Ctx): void {
+  if (released === null || (state.released !== null && released.epoch < state.released.epoch)) return;
+  state.released = released;
+  if (!state.isBound || !isSame(state.promised, released)) return;
+  state.isBound = false;
+  ctx.cancelTimer("bound");
+}
+
+/**
+ * A round that a majority has confirmed is followed by the next. One that it has not is sent again, and what it will
+ * be worth still counts from the first time.
+ */
+function renew(state: State, { leaseMs, renewMs }: EpochBullyOptions, ctx: Ctx): void {
+  const { phase, promised } = state;
+  if (phase.is !== "leading") return;
+  if (isConfirmed(state)) {
+    phase.round += 1;
+    phase.confirms = [];
+    ctx.setTimer(leaseTimer(phase.round), leaseMs);
+  }
+  ctx.setTimer("renew", renewMs);
+  ctx.broadcast({ type: "coordinator", epoch: promised.epoch, round: phase.round, rank: state.rank });
+  certify(state, ctx);
+}
+
+/** The certainty of this round takes the place of that of the round before. */
+function certify(state: State, ctx: Ctx): void {
+  const { phase, promised } = state;
+  if (phase.is !== "leading" || !isConfirmed(state)) return;
+  ctx.cancelTimer(leaseTimer(phase.round - 1));
+  ctx.emit({ type: "confirmed", epoch: promised.epoch }, leaseTimer(phase.round));
+}
+
+/** Neither leads nor will lead the epoch that it has promised itself, and says so: nodes that it has bound are free. */
+function giveUp(state: State, successor: NodeId | null, ctx: Ctx): void {
+  const { epoch } = state.promised;
+  if (state.phase.is === "leading") ctx.emit({ type: "deposed", epoch });
+  state.phase = { is: "following" };
+  state.released = { ...state.promised };
+  for (const timer of ["answer", "renew", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
+  ctx.broadcast({ type: "resign", epoch, successor });
+}
+
+// How a node of epoch-bully comes to lead: it asks whether a majority would have it, and then for their votes.
+
+/** Waits grow to this power of two at most. */
+const MOST_PATIENCE = 3;
+
+function campaign(options: EpochBullyOptions) {
+  const { leaseMs, answerMs, preVote } = options;
+  const { boundsMs, backOff } = timing(options);
+
+  /** Gives an election up after the time of this many round trips. */
+  function giveTime(state: State, trips: number, ctx: Ctx): void {
+    ctx.setTimer("answer", Math.min(leaseMs, trips * answerMs * 2 ** state.patience));
+  }
+
+  /** The pre-vote: bully's question to everybody. It changes nothing where it is asked. */
+  function startElection(state: State, ctx: Ctx): void {
+    if (!state.isCandidate || mayLead(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
+    const { epoch } = state.promised;
+    ctx.cancelTimer("call");
+    if (!preVote) return proceed(state, epoch, ctx);
+    const awaited = ctx.peers.filter((peer) => !state.suspected.includes(peer));
+    state.phase = { is: "preVoting", awaited, backers: [], promised: epoch };
+    giveTime(state, 1, ctx);
+    ctx.broadcast({ type: "election", promised: epoch, released: state.released, rank: state.rank });
+    concludeIfAnswered(state, ctx);
+  }
+
+  /** If nobody is awaited, nobody higher can object any more: there is no need to wait for the crashed. */
+  function concludeIfAnswered(state: State, ctx: Ctx): void {
+    if (state.phase.is === "preVoting" && state.phase.awaited.length === 0) conclude(state, ctx);
+  }
+
+  function conclude(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "preVoting") return;
+    if (phase.backers.length + 1 >= state.quorum) return proceed(state, phase.promised, ctx);
+    const heard = ctx.peers.length + 1 - phase.awaited.length;
+    if (heard < state.quorum) state.patience = Math.min(state.patience + 1, MOST_PATIENCE);
+    wait(state, ctx, state.isBound ? boundsMs : backOff);
+  }
+
+  /** A majority backs this node: it may ask for votes for an epoch above `highest`, once the leader has made way. */
+  function proceed(state: State, highest: number, ctx: Ctx): void {
+    if (!state.isBound) return requestVotes(state, highest, ctx);
+    state.phase = { is: "displacing", promised: highest };
+    giveTime(state, 1, ctx);
+    ctx.send(state.promised.to, { type: "displace", epoch: state.promised.epoch, rank: state.rank });
+  }
+
+  /** Its own promise is journalled before anybody is asked, so not even after a crash can it ask for an epoch twice. */
+  function requestVotes(state: State, highest: number, ctx: Ctx): void {
+    promise(state, { epoch: Math.max(highest, state.promised.epoch) + 1, to: ctx.self }, ctx);
+    state.phase = { is: "requestingVotes", votes: [] };
+    state.insists = false;
+    giveTime(state, VOTE_TRIPS, ctx);
+    ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever votes come.
+    ctx.broadcast({ type: "requestVote", epoch: state.promised.epoch, released: state.released });
+    becomeLeaderIfElected(state, ctx);
+  }
+
+  function becomeLeaderIfElected(state: State, ctx: Ctx): void {
+    if (state.phase.is !== "requestingVotes" || state.phase.votes.length + 1 < state.quorum) return;
+    const { epoch } = state.promised;
+    state.phase = { is: "leading", round: 0, confirms: state.phase.votes };
+    state.term = { epoch, leader: ctx.self, rank: state.rank };
+    state.insists = false;
+    state.patience = 0;
+    ctx.cancelTimer("answer");
+    ctx.emit({ type: "elected", leader: ctx.self, epoch });
+    ctx.emit({ type: "confirmed", epoch }, leaseTimer(0));
+    renew(state, options, ctx);
+  }
+
+  return { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected };
+}
+
+/** Leaves the election that it is in, if it is in one. */
+function leave(state: State, ctx: Ctx): void {
+  if (mayLead(state)) return giveUp(state, null, ctx);
+  state.phase = { is: "following" };
+  ctx.cancelTimer("answer");
+}
+
+/** Leaves it to others, and calls an election itself after this long, if it has to. */
+function wait(state: State, ctx: Ctx, duration: number | readonly [number, number]): void {
+  leave(state, ctx);
+  if (state.isCandidate) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
+}
+
+function stretched(duration: number | readonly [number, number], patience: number): number | readonly [number, number] {
+  const factor = 2 ** patience;
+  return typeof duration === "number" ? duration * factor : [duration[0], duration[1] * factor];
+}
+
+export type { EpochBully, Pledge } from "./vocabulary.ts";
 
 export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
   const options = epochBullyOptions.settle(given);
@@ -212,3 +363,37 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
     ...declarations(options.takesOver),
   };
 }
+
+// Epoch-bully in which every run ends, so that all of them can be looked at: a node that is to call an election asks
+// for votes at once, and neither calls again nor renews its lease. What safety rests on is all there: votes, the
+// journal, announcements, leases that run out, resignations. It claims only what holds however wrong the timers are.
+
+export function boundedEpochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
+  const { start, receive, timeout, command, properties, ...rest } = epochBully({ ...given, preVote: false });
+  return {
+    ...rest,
+    properties: properties.filter(({ name }) => name === "one leader per epoch" || name === "epochs grow"),
+    start: (state, ctx) => start?.(state, calm(ctx)),
+    receive: calmly(receive),
+    timeout: calmly(timeout),
+    command: calmly(command),
+  };
+}
+
+/** The same handlers, of which none arms the timers that go on for ever. The context is the last argument. */
+function calmly<T extends object>(handlers: T): T {
+  const entries = Object.entries(handlers as Record<string, (...args: unknown[]) => void>);
+  return Object.fromEntries(
+    entries.map(([name, handle]) => [
+      name,
+      (...args: unknown[]) => handle(...args.slice(0, -1), calm(args.at(-1) as Ctx)),
+    ]),
+  ) as T;
+}
+
+const calm = (ctx: Ctx): Ctx =>
+  changedContext(ctx, {
+    setTimer(timer: TimerOf<EpochBully>, duration: Duration) {
+      if (timer !== "call" && timer !== "renew") ctx.setTimer(timer, duration);
+    },
+  });

@@ -1,12 +1,16 @@
 /** Epoch-bully in every run within bounds, time-outs at any time. */
+
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, explore } from "../../../check/explore.ts";
-import type { SystemSpec } from "../../../check/suite.ts";
-import { systemFor } from "../../../check/suite.ts";
-import type { Tagged, Vocabulary } from "../../../core/protocol.ts";
-import { boundedEpochBully } from "./bounded.ts";
-import { type EpochBully, epochBully } from "./epoch-bully.ts";
+import { type SystemSpec, systemFor } from "../../../check/suite.ts";
+import type { CommandOf, EventOf, NodeId, Tagged, Vocabulary } from "../../../core/protocol.ts";
+import { type Random, random } from "../../../core/random.ts";
+import type { Delay } from "../../../sim/delay.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { boundedEpochBully, type EpochBully, epochBully } from "./epoch-bully.ts";
+import type { EpochBullyOptions } from "./vocabulary.ts";
 
 const exploring = (words: Partial<SystemSpec>): Exploration<Vocabulary> =>
   reaching(
@@ -133,3 +137,282 @@ describe("epoch-bully: every run", () => {
     ]);
   });
 });
+
+// How long epoch-bully is without a leader, in virtual time: what the docs page says is measured here, exactly.
+
+const all = [0, 1, 2, 3, 4];
+const QUIET_MS = 3_000;
+const PATIENCE_MS = 60_000;
+
+interface Setting {
+  delayMs: Delay;
+  seeds: number;
+  crashes: number;
+  /** How long after the next one leads the crashed one starts again, and that one crashes. */
+  restartMs: readonly [number, number];
+  crashMs: readonly [number, number];
+}
+
+const rested: Setting = {
+  delayMs: [0.1, 2],
+  seeds: 10,
+  crashes: 100,
+  restartMs: [300, 1_000],
+  crashMs: [QUIET_MS, QUIET_MS + 500],
+};
+/** The next leader crashes at once, as the one before it is about to come back. */
+const hunted: Setting = { ...rested, crashMs: [20, 80] };
+
+/** Milliseconds from the crash of a leader until the next one is elected, one number for each crash; least first. */
+function failovers({ delayMs, seeds, crashes, restartMs, crashMs }: Setting): number[] {
+  const runs = Array.from({ length: seeds }, (_, seed) => run(seed, random(seed).stream("deeds")));
+  return runs.flat().sort((a, b) => a - b);
+
+  function run(seed: number, draw: Random): number[] {
+    let epoch = 0;
+    const onEvent = (_at: number, _node: number, event: { type: string; epoch: number }): void => {
+      if (event.type === "elected") epoch = Math.max(epoch, event.epoch);
+    };
+    const sim = simulation<EpochBully>({ protocol: epochBully(), nodes: all, seed, delayMs, onEvent });
+    const starts = new Map(all.map((node) => [node, draw.between(0, 300)]));
+    const goOn = (untilMs: number, isDone = (): boolean => false): void => {
+      while (!isDone() && sim.now < untilMs) {
+        const [node, at] = [...starts].reduce((a, b) => (b[1] < a[1] ? b : a), [-1, untilMs] as [number, number]);
+        if (sim.step(at)) continue;
+        sim.run(at);
+        if (starts.delete(node)) sim.start(node);
+      }
+    };
+    const leading = (): number | undefined =>
+      sim.world.alive.find((node) => sim.world.state(node).phase.is === "leading");
+    goOn(QUIET_MS);
+    return Array.from({ length: crashes }, () => {
+      goOn(sim.now + PATIENCE_MS, () => leading() !== undefined);
+      const from = sim.now;
+      const last = epoch;
+      const leader = leading() as number;
+      sim.crash(leader);
+      goOn(from + PATIENCE_MS, () => epoch > last);
+      const tookMs = sim.now - from;
+      starts.set(leader, sim.now + draw.between(...restartMs));
+      goOn(sim.now + draw.between(...crashMs));
+      expect(sim.violations).toEqual([]);
+      return Math.round(tookMs);
+    });
+  }
+}
+
+/** Least, median, 99th percentile, most. */
+const spread = (took: readonly number[]): (number | undefined)[] =>
+  [0, 0.5, 0.99, 1].map((share) => took[Math.min(took.length - 1, Math.floor(took.length * share))]);
+
+describe("epoch-bully: how long there is no leader after a crash, in milliseconds", () => {
+  it("one crash at a time", () => {
+    expect(spread(failovers(rested))).toEqual([418, 481, 545, 657]);
+  });
+
+  it("the next leader crashes as the one before it comes back", () => {
+    expect(spread(failovers(hunted))).toEqual([427, 491, 686, 1_060]);
+  });
+
+  it("round trips take twice as long as a node waits for answers at first", () => {
+    const slow = { ...rested, delayMs: [0, 120], seeds: 4, crashes: 25 } as const;
+    expect(spread(failovers(slow))).toEqual([687, 857, 1_786, 1_786]);
+  });
+
+  it("no round trip is as short as a node waits for answers at first", () => {
+    const slower = { ...rested, delayMs: [40, 150], seeds: 4, crashes: 25 } as const;
+    expect(spread(failovers(slower))).toEqual([803, 1_009, 2_250, 2_250]);
+  });
+});
+
+// Epoch-bully through whatever may happen to a network and its nodes, drawn at random.
+
+const NODES = 5;
+const everyNode = Array.from({ length: NODES }, (_, node) => node);
+
+type Deed =
+  | { kind: "crash" | "start" | "pause" | "resume"; node: NodeId }
+  | { kind: "call" | "resign" | "stand"; node: NodeId }
+  | { kind: "suspect" | "restore"; node: NodeId; other: NodeId }
+  | { kind: "cut" | "mend"; node: NodeId; other: NodeId }
+  | { kind: "partition"; side: NodeId[] }
+  | { kind: "heal" }
+  | { kind: "rank"; node: NodeId; rank: number };
+
+const node = fc.nat(NODES - 1);
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constantFrom("crash" as const, "start" as const, "start" as const), node }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("pause" as const, "resume" as const), node }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom("call" as const, "resign" as const, "stand" as const), node }),
+  },
+  fc.record({ kind: fc.constantFrom("suspect" as const, "restore" as const), node, other: node }),
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("cut" as const, "mend" as const), node, other: node }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("partition" as const), side: fc.uniqueArray(node, { maxLength: 4 }) }),
+  },
+  fc.record({ kind: fc.constant("heal" as const) }),
+  fc.record({ kind: fc.constant("rank" as const), node, rank: fc.integer({ min: 0, max: 9 }) }),
+);
+
+const adversity = fc.record({
+  seed: fc.nat(),
+  maxDelayMs: fc.constantFrom(2, 20, 120, 500),
+  lossRate: fc.constantFrom(0, 0.05, 0.3),
+  duplicateRate: fc.constantFrom(0, 0.1),
+  order: fc.constantFrom("fifo" as const, "none" as const),
+  takesOver: fc.boolean(),
+  deeds: fc.array(fc.record({ afterMs: fc.constantFrom(0, 5, 40, 150, 500), deed }), { maxLength: 25 }),
+});
+type Adversity = typeof adversity extends fc.Arbitrary<infer A> ? A : never;
+
+interface Heard {
+  readonly node: NodeId;
+  readonly event: EventOf<EpochBully>;
+}
+
+function staged(
+  { seed, maxDelayMs, lossRate, duplicateRate, order, takesOver }: Omit<Adversity, "deeds">,
+  options: Partial<EpochBullyOptions> = {},
+): { sim: Simulation<EpochBully>; heard: Heard[] } {
+  const heard: Heard[] = [];
+  const sim = simulation<EpochBully>({
+    protocol: epochBully({ takesOver, ...options }),
+    nodes: everyNode,
+    seed,
+    delayMs: [0, maxDelayMs],
+    link: { lossRate, duplicateRate, order },
+    syncMs: 1,
+    onEvent: (_at, of, event) => heard.push({ node: of, event }),
+  });
+  for (const each of everyNode) sim.start(each);
+  return { sim, heard };
+}
+
+/** Does it, if it can be done. */
+function take(sim: Simulation<EpochBully>, paused: Set<NodeId>, each: Deed): void {
+  if (each.kind === "heal") return sim.heal();
+  if (each.kind === "partition") return sim.partition([each.side]);
+  const { node: at } = each;
+  const isAlive = sim.world.alive.includes(at);
+  switch (each.kind) {
+    case "cut":
+    case "mend":
+      return at === each.other ? undefined : sim[each.kind](at, each.other);
+    case "start":
+      return isAlive ? undefined : sim.start(at);
+    case "crash":
+      paused.delete(at);
+      return isAlive ? sim.crash(at, { journal: "synced" }) : undefined;
+    case "pause":
+      if (isAlive && !paused.has(at)) sim.pause(at);
+      return isAlive ? void paused.add(at) : undefined;
+    case "resume":
+      return paused.delete(at) ? sim.resume(at) : undefined;
+    default:
+      if (isAlive) sim.command(at, commandOf(each));
+  }
+}
+
+function commandOf(each: Extract<Deed, { kind: CommandOf<EpochBully>["type"] }>): CommandOf<EpochBully> {
+  switch (each.kind) {
+    case "suspect":
+    case "restore":
+      return { type: each.kind, node: each.other };
+    case "rank":
+      return { type: "rank", rank: each.rank };
+    default:
+      return { type: each.kind };
+  }
+}
+
+function go(sim: Simulation<EpochBully>, deeds: Adversity["deeds"]): Set<NodeId> {
+  const paused = new Set<NodeId>();
+  for (const { afterMs, deed: each } of deeds) {
+    sim.run(sim.now + afterMs);
+    take(sim, paused, each);
+  }
+  sim.run(sim.now + 300);
+  return paused;
+}
+
+/** Whom anybody has ever been told of as the leader of each epoch. */
+function leadersByEpoch(heard: readonly Heard[]): Map<number, Set<NodeId>> {
+  const leaders = new Map<number, Set<NodeId>>();
+  for (const { event } of heard)
+    if (event.type === "elected")
+      leaders.set(event.epoch, (leaders.get(event.epoch) ?? new Set<NodeId>()).add(event.leader));
+  return leaders;
+}
+
+const failed = (sim: Simulation<EpochBully>): string[] => sim.verdict().map(({ property }) => property);
+
+describe("epoch-bully in adversity", () => underAdversity(120));
+describe("epoch-bully in adversity: longer", { tags: ["larger"] }, () => underAdversity(1_200));
+
+function underAdversity(numRuns: number): void {
+  it("never has two leaders in an epoch, and nobody's epoch goes back", () => {
+    fc.assert(
+      fc.property(adversity, (given) => {
+        const { sim, heard } = staged(given);
+        go(sim, given.deeds);
+        for (const [, leaders] of leadersByEpoch(heard)) expect(leaders.size).toBe(1);
+        for (const each of everyNode) {
+          const epochs = heard.filter(({ node: of }) => of === each).map(({ event }) => event);
+          const elected = epochs.filter(({ type }) => type === "elected").map(({ epoch }) => epoch);
+          expect(elected).toEqual(elected.toSorted((a, b) => a - b)); // Again after a restart.
+        }
+        expect(
+          sim.violations.map(({ property }) => property).filter((name) => name !== "one leader at a time"),
+        ).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
+  it("has one leader at a time, whatever the delays, if nobody is paused", () => {
+    fc.assert(
+      fc.property(
+        adversity,
+        fc.array(fc.constantFrom(0.95, 1, 1.05), { minLength: NODES, maxLength: NODES }),
+        (given, rates) => {
+          const { sim } = staged(given);
+          for (const [each, rate] of rates.entries()) sim.clockRate(each, rate);
+          go(
+            sim,
+            given.deeds.filter(({ deed: { kind } }) => kind !== "pause"),
+          );
+          expect(sim.violations).toEqual([]);
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it("has one leader whom everyNode follow once faults cease: the highest, if it takes over", () => {
+    fc.assert(
+      fc.property(adversity, (given) => {
+        const { sim } = staged(given);
+        const paused = go(sim, given.deeds);
+        sim.heal();
+        for (const each of everyNode) {
+          if (paused.has(each)) sim.resume(each);
+          if (!sim.world.alive.includes(each)) sim.start(each);
+          for (const other of everyNode) {
+            if (each !== other) sim.setLink(each, other, { delay: [0, 20], lossRate: 0 });
+          }
+        }
+        for (const each of everyNode) sim.command(each, { type: "stand" });
+        sim.run(sim.now + 5_000);
+        expect(failed(sim).filter((name) => name !== "one leader at a time")).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+}

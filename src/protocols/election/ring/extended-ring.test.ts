@@ -1,42 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { bounds, type ElectionSetting, electionStage } from "../../../../test/protocols/election-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
-import { eachSize } from "../../../../test/protocols/sizes.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { step } from "../../../core/step.ts";
-import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { logLine } from "../../../trace/log.ts";
+import type { Simulation } from "../../../sim/simulation.ts";
 import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./extended-ring.ts";
 
-/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
-const bounds = { maxDelayMs: 10, processMs: 5 };
-
-interface Setting {
-  nodes: number;
-  crashed?: readonly NodeId[];
-  delayMs?: number | readonly [number, number];
-  seed?: number;
-  options?: Partial<ExtendedRingOptions>;
-}
-
 /** Nodes that have been running idly; some of them have crashed. */
-function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting) {
-  const story: string[] = [];
-  const sim = simulation<ExtendedRing>({
-    protocol: extendedRing({ ...bounds, ...options }),
-    nodes: range(0, nodes - 1),
-    seed,
-    delayMs,
-    trace: (entry) => story.push(logLine(entry)),
-  });
-  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
-  story.length = 0;
-  return { sim, told: () => `${story.join("\n")}\n` };
-}
+const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<ExtendedRingOptions> }) =>
+  electionStage(extendedRing({ ...bounds, ...options }), setting);
 
 const call = { type: "call" } as const;
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const leaders = ({ world }: Simulation<ExtendedRing>) => world.alive.map((node) => world.state(node).leader);
 const allFollow = (sim: Simulation<ExtendedRing>, leader: NodeId | null) =>
   expect(leaders(sim)).toEqual(sim.world.alive.map(() => leader));
@@ -242,14 +219,6 @@ describe("extended ring: what it guarantees", () => {
     sim.run();
     allFollow(sim, 3);
     expect(sim.violations).toEqual([]);
-  });
-
-  it.each<[Partial<ExtendedRingOptions>, string]>([
-    [{ maxDelayMs: 0 }, "expected ring.maxDelayMs to be a finite number > 0, got 0"],
-    [{ processMs: -1 }, "expected ring.processMs to be a finite number > 0, got -1"],
-    [{ patience: 3 } as never, "expected ring.patience to be absent, got 3"],
-  ])("refuses the options %j", (options, sentence) => {
-    expect(() => extendedRing(options)).toThrow(sentence);
   });
 
   it("refuses a ring that does not have every node once", () => {

@@ -26,10 +26,11 @@ import {
   type Ranked,
   rankedShape,
   ranksOption,
+  ringOption,
+  ringOrder,
   settledRank,
   standingRank,
 } from "../parts/ranks.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
 
 /** Goes round, and is removed where it began. */
 type Lap = { caller: NodeId; number: number; list: Ranked[] };

@@ -13,7 +13,7 @@ import type { Context, NodeId, Property, Protocol } from "../../../core/protocol
 import { list, natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { ringOption, ringOrder } from "../parts/ring-order.ts";
+import { ringOption, ringOrder } from "../parts/ranks.ts";
 
 /** Who is alive, in the order of the ring; the first is its caller, where it is removed. */
 interface Lap {

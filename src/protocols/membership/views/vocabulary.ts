@@ -1,6 +1,40 @@
 /** The words of views: its state, what is sent, journalled and said, and what can be told from a state. */
 import { entriesIn, nodesIn, type PerNode } from "../../../core/per-node.ts";
-import type { NodeId } from "../../../core/protocol.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { real } from "../../../core/shape.ts";
+import { flag, type OptionsOf, option, optionTable, positive } from "../../options.ts";
+
+export const viewsOptions = optionTable(
+  "views",
+  {
+    gatherMs: positive(
+      20,
+      "how long the lowest node waits for further reasons to change the view, so that several make one change",
+    ),
+    firstGatherMs: positive(
+      200,
+      "the same before the first view, until all nodes that are not suspected have been detected",
+    ),
+    roundMs: positive(
+      1_000,
+      "the time of a step of a round; a node that has not answered is asked again after half of it, and is left out of the next round",
+    ),
+    backOffMs: positive(50, "the wait after a failed round, doubled with each"),
+    maxBackOffMs: positive(2_000, "the longest such wait"),
+    remindMs: option(
+      real,
+      1_000,
+      "the time between two announcements of the view by the lowest member; 0: none, if no message is lost while links work",
+      { min: 0 },
+    ),
+    joins: flag(true, "whether nodes ask to join the group when they start"),
+  },
+  ({ backOffMs, maxBackOffMs }, refuse) => {
+    if (maxBackOffMs < backOffMs) refuse("maxBackOffMs", `a number >= backOffMs, which is ${backOffMs}`);
+  },
+);
+
+export type ViewsOptions = OptionsOf<typeof viewsOptions>;
 
 /** One life of a node in the group: the number is raised at each start, and each time the node has dropped out. */
 export interface Member {
@@ -24,7 +58,7 @@ export interface Accepted {
 }
 
 /** What a node would have: to be in the group, or not. `base`: the number of the view in which it wishes so. */
-export interface Wish {
+interface Wish {
   base: number;
   incarnation: number;
   wants: boolean;
@@ -118,7 +152,7 @@ type Phase =
   | { is: "filling"; round: number; isRepeated: boolean; view: GroupView; awaited: NodeId[]; holders: NodeId[] }
   | { is: "proposing"; round: number; isRepeated: boolean; view: GroupView; acceptors: NodeId[] };
 
-type State = Views["state"];
+export type State = Views["state"];
 
 export const nodesOf = ({ members }: GroupView): NodeId[] => members.map(({ node }) => node);
 
@@ -166,3 +200,38 @@ export const FIRST_ROUND = 0;
 
 export const whoseRound = (round: number, everybody: readonly NodeId[]): NodeId =>
   everybody[round % everybody.length] as NodeId;
+
+// Messages that are dropped: rounds and views such as nobody who follows the protocol comes to.
+
+export type Ctx = Context<Views>;
+
+/** Nobody is so many rounds or views ahead of another: at one a second that takes 136 years. */
+const REACH = 2 ** 32;
+
+/** Each time a node prepares, its round grows by less than twice the number of nodes. */
+export const isAbsurdRound = ({ promised }: State, round: number, ctx: Ctx): boolean =>
+  round > promised + 2 * (ctx.peers.length + 1) * REACH;
+
+/** A view said to be decided, or proposed. One that is known already has nothing in it that matters. */
+export function isAbsurdView(state: State, next: GroupView, ctx: Ctx): boolean {
+  const steps = next.number - state.view.number;
+  if (steps <= 0) return false;
+  if (steps > REACH || !isOfNodes(next, ctx)) return true;
+  const goesOn = next.members.some(({ node, incarnation }) => node === ctx.self && incarnation === state.incarnation);
+  // This life has promised nothing beyond the view that it knows.
+  if (steps > 1) return goesOn;
+  if (next.cut.length !== state.view.members.length) return true;
+  return goesOn && isInside(state, ctx.self) && !state.isBlocked;
+}
+
+/** What has been accepted is for the very next view. */
+export const isAbsurdValue = (state: State, accepted: Accepted | null, ctx: Ctx): boolean =>
+  accepted !== null && (accepted.view.number !== state.view.number + 1 || isAbsurdView(state, accepted.view, ctx));
+
+/** Ascending, and each once. */
+function isOfNodes({ members }: GroupView, { self, peers }: Ctx): boolean {
+  return members.every(({ node }, index) => {
+    const before = members[index - 1];
+    return (node === self || peers.includes(node)) && (before === undefined || before.node < node);
+  });
+}

@@ -1,13 +1,12 @@
 /** What runs under the channels of `join()`: every order over messages between members, in views that are entries of the log. */
 import type { Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { text } from "../../../core/shape.ts";
-import { watching } from "../../membership/family/watching.ts";
-import { heartbeat } from "../../membership/heartbeat.ts";
+import { heartbeat, watching } from "../../membership/heartbeat.ts";
 import { withService } from "../../service/coordination-service/coordination-service.ts";
 import { type AnyMaker, joined, type System } from "../../system.ts";
 import { logWires } from "../log-multicast.ts";
+import { ordersOver, type ViewCarrier } from "../parts/flush.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import { ordersOver, type ViewCarrier } from "../parts/in-views.ts";
 import { type LogViewSynchronyOptions, logViewSynchrony } from "../parts/log-views/log-view-synchrony.ts";
 import { stateTransfer } from "../parts/state-transfer/state-transfer.ts";
 

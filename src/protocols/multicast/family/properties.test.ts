@@ -1,8 +1,18 @@
-import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { adversity, befall, recover } from "../../../../test/protocols/group-adversity.ts";
+import type { GroupStage } from "../../../../test/protocols/group-stage.ts";
+import { explore } from "../../../check/explore.ts";
+import { systemFor } from "../../../check/suite.ts";
 import { clone } from "../../../core/plain.ts";
-import type { NodeId, Property } from "../../../core/protocol.ts";
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { evenly } from "../ip-multicast/vocabulary.ts";
+import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "../parts/flush.ts";
+import { type ViewSynchrony, viewSynchrony } from "../view-synchrony.ts";
 import { agreement, fifoOrder, happenedBeforeOrder, integrity, totalOrder, validity } from "./properties.ts";
+import { monitoredMulticastModel } from "./systems.ts";
 import { groupOf, type Letter, type MulticastWorkload, multicastWorkload, senderOf, viewOf } from "./workload.ts";
 
 type State = MulticastWorkload["state"];
@@ -202,5 +212,85 @@ describe("long lists that grow", () => {
     }
     for (const { name } of properties) expect(seen).toContain(`${name}: false`);
     for (const { name } of [fifoOrder, totalOrder, integrity, validity]) expect(seen).toContain(`${name}: true`);
+  });
+});
+
+// What channels of `join()` run over IP multicast, explored as the registry has it.
+
+/** Every run of two nodes, of which these send one message each. */
+const explored = (protocol: string, initiators: readonly number[], losses: number) =>
+  explore(
+    systemFor({
+      protocol,
+      variant: "over-ip-multicast",
+      nodes: [0, 1],
+      initiators,
+      network: "bag",
+      timers: "quiet",
+      losses,
+      duplications: 1,
+      options: { multicast: { multicast: evenly } },
+    }),
+  );
+
+describe("an order over IP multicast", () => {
+  test.each([
+    ["fifo", [0, 1], 1, 2_550],
+    ["causal", [0, 1], 1, 2_550],
+    ["isis", [0, 1], 0, 1_177],
+    ["causal-total", [0, 1], 0, 1_347],
+  ] as const)(
+    "%s: keeps what it promises, whatever is lost of multicasts and doubled",
+    (protocol, senders, losses, states) => {
+      expect(explored(protocol, senders, losses)).toMatchObject({ verdict: "holds", states });
+    },
+  );
+
+  /** Places are proposed to the sender alone, over a link: nobody asks again for what is lost there. */
+  test.each(["isis", "causal-total"])("%s: needs reliable links beside it", (protocol) => {
+    expect(explored(protocol, [0], 1).verdict).toBe("violated");
+  });
+});
+
+const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, i) => i);
+
+/** A group with workloads that see what is kept, told what to do as on other stages. */
+function stage(protocol: ReturnType<typeof monitoredMulticastModel<ViewSynchrony>>, nodes: number, seed: number) {
+  const sim = simulation({
+    protocol,
+    nodes: range(nodes),
+    seed,
+    delayMs: [1, 10],
+    link: { order: "none" },
+    properties: "at the end",
+  });
+  for (const node of range(nodes)) sim.start(node);
+  return {
+    sim,
+    start: (node: number) => sim.start(node),
+    send: (node: number) => sim.command(node, { type: "workload", body: { type: "send", messages: 1 } }),
+    tell: (node: number, command: ViewSynchrony["command"]) => sim.command(node, { type: "multicast", body: command }),
+  };
+}
+
+describe("workloads of a multicast with views: whatever happens", () => {
+  it.each([
+    ["none", viewSynchrony, [fifoOrder]],
+    ["fifo", flushFifo, [fifoOrder]],
+    ["causal", flushCausal, [fifoOrder, happenedBeforeOrder]],
+    ["isis", flushIsis, [totalOrder]],
+    ["fifo-total", flushFifoTotal, [fifoOrder, totalOrder]],
+    ["causal-total", flushCausalTotal, [fifoOrder, happenedBeforeOrder, totalOrder]],
+  ] as const)("%s: what is promised is kept", (_order, channel, orders) => {
+    const model = monitoredMulticastModel(channel as unknown as () => Protocol<ViewSynchrony>, orders);
+    fc.assert(
+      fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 60), (seed, nodes, acts) => {
+        const group = stage(model, nodes, seed);
+        befall(group as unknown as GroupStage<ViewSynchrony>, range(nodes), acts);
+        recover(group as unknown as GroupStage<ViewSynchrony>, range(nodes));
+        expect(group.sim.verdict()).toEqual([]);
+      }),
+      { numRuns: 10 },
+    );
   });
 });

@@ -1,9 +1,7 @@
 /** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
-import { eventually } from "../parts/eventually.ts";
-import { groupOf, type Letter, type MulticastWorkload, pastOf, senderOf, viewOf } from "./workload.ts";
-
-type State = MulticastWorkload["state"];
+import { eventually } from "../parts/group.ts";
+import { groupOf, type Letter, type MulticastWorkload, pastOf, type State, senderOf, viewOf } from "./workload.ts";
 
 /** Lists of fewer items are looked through each time: that is faster than to remember what was found. */
 const SHORT = 32;

@@ -5,8 +5,8 @@ import { causal } from "../causal.ts";
 import { fifo } from "../fifo.ts";
 import { type IpMulticastOptions, ipMulticast } from "../ip-multicast/ip-multicast.ts";
 import { isis } from "../isis.ts";
-import { over } from "../parts/over.ts";
-import { causalTotalWithState, isisWithState } from "../parts/state-transfer/with-state.ts";
+import { over } from "../parts/layers.ts";
+import { causalTotalWithState, isisWithState } from "../parts/state-transfer/state-transfer.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
 import type { Order } from "./channels.ts";
 

@@ -1,8 +1,7 @@
 /** The systems of multicasts: with what simulator and checker run beside them, and what real processes do. */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import { watching } from "../../membership/family/watching.ts";
-import { type Heartbeat, heartbeat } from "../../membership/heartbeat.ts";
+import { type Heartbeat, heartbeat, watching } from "../../membership/heartbeat.ts";
 import { type AnyMaker, composed, type System } from "../../system.ts";
 import { type GroupsOptions, groupsGiven } from "../overlapping/groups.ts";
 import { delivery, virtualSynchrony } from "./properties.ts";

@@ -60,7 +60,7 @@ const workloadOptions = optionTable("workload", {
 
 export type MulticastWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
-type State = MulticastWorkload["state"];
+export type State = MulticastWorkload["state"];
 type Ctx = Context<MulticastWorkload>;
 
 export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Protocol<MulticastWorkload> {

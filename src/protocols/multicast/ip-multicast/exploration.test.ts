@@ -9,7 +9,7 @@ import type { Property } from "../../../core/protocol.ts";
 import { delivery, fifoOrder } from "../family/properties.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "../family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly } from "./options.ts";
+import { evenly } from "./vocabulary.ts";
 
 type Used = MulticastWithWorkload<IpMulticast>;
 const promised = [fifoOrder, ...delivery];

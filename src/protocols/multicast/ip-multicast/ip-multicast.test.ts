@@ -323,15 +323,6 @@ describe("reliable multicast over IP multicast: what it drops", () => {
     });
     expect(twice).toEqual({ state: once.state, effects: [] });
   });
-
-  it.each([
-    [{ windowMessages: 0 }, "expected ip-multicast.windowMessages to be a whole number > 0, got 0"],
-    [{ nackMs: -1 }, "expected ip-multicast.nackMs to be a finite number > 0, got -1"],
-    [{ begin: "somewhere" as never }, "expected ip-multicast.begin to be one of inside, outside"],
-    [{ window: 3 } as never, "expected ip-multicast.window to be absent"],
-  ])("refuses options that make no sense: %j", (options: Partial<IpMulticastOptions>, sentence) => {
-    expect(() => ipMulticast(options)).toThrow(sentence);
-  });
 });
 
 describe("reliable multicast over IP multicast: whatever the network does", () => {

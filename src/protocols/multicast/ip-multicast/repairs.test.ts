@@ -1,7 +1,8 @@
 /** Timers that run for ever, here those that ask again, hide nothing: what is never repaired is seen to be owed. */
 import { describe, expect, it } from "vitest";
-import { use } from "../../../../test/protocols/multicast-stage.ts";
+import { stage, use } from "../../../../test/protocols/multicast-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
@@ -9,7 +10,7 @@ import { contexts, withContext } from "../../contexts.ts";
 import { delivery } from "../family/properties.ts";
 import { multicastWithWorkload } from "../family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly } from "./options.ts";
+import { evenly, MAX_WANTED } from "./vocabulary.ts";
 
 /** Who is asked for a message does not answer. */
 const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMulticast> =>
@@ -62,5 +63,282 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
     expect(loop).toContainEqual(["timeout", "multicast.again"]);
     const repaired = explore({ ...system, protocol: multicastWithWorkload(ipMulticast(evenly), delivery) });
     expect(reaching(repaired, "delivered").verdict).toBe("holds");
+  });
+});
+
+const group = (nodes: number, options: Partial<IpMulticastOptions> = {}) =>
+  stage<IpMulticast>(ipMulticast(options), nodes, { properties: "at the end" });
+
+describe("what is missing of more senders than one message asks for", () => {
+  const MANY = MAX_WANTED + 6;
+  const last = MANY - 1;
+  const others = range(0, last - 1);
+
+  /** Each of the others has sent a message that does not reach the last. */
+  function deaf(options: Partial<IpMulticastOptions>, prepare: (staged: ReturnType<typeof group>) => void) {
+    const staged = group(MANY, options);
+    prepare(staged);
+    for (const node of others) staged.sim.cut(node, last);
+    for (const node of others) staged.send(node, `of ${node}`);
+    return staged;
+  }
+
+  it("is asked for in one message after the other", () => {
+    const staged = deaf({}, () => {});
+    staged.sim.heal();
+    staged.sim.run(3_000);
+    expect(staged.at(last).toSorted()).toEqual(others.map((node) => `of ${node}`).toSorted());
+    expect(staged.sim.messages.byType.nack).toBeGreaterThanOrEqual(2 * (MANY - 1));
+    expect(staged.sim.verdict()).toEqual([]);
+  });
+
+  it("is asked for before the group changes, too", () => {
+    const members = range(0, last);
+    const staged = deaf({ begin: "outside", sessions: false }, ({ sim }) => {
+      for (const node of members) sim.command(node, { type: "change", view: 1, members, cut: [] });
+    });
+    staged.sim.run(100);
+    staged.sim.heal();
+    for (const node of members) staged.sim.command(node, { type: "flush", round: 1 });
+    const cut = members.map((node) => (node === last ? 0 : 1));
+    const holders = members.map((node) => (node === last ? last : 0));
+    staged.sim.command(last, { type: "fill", round: 1, cut, holders });
+    staged.sim.run(3_000);
+    expect(staged.sim.events(last)).toContainEqual({ type: "filled", round: 1 });
+  });
+});
+
+describe("a member that does not hear another", () => {
+  it.each([3, 5])("gets its messages of those who do (N = %i)", (nodes) => {
+    const staged = group(nodes);
+    staged.sim.cut(0, nodes - 1); // One way: 0 hears that it is asked, and answers.
+    staged.send(0, "m");
+    staged.sim.run(2_000);
+    expect(staged.at(nodes - 1)).toEqual(["m"]);
+    expect(staged.sim.verdict()).toEqual([]);
+  });
+});
+
+type Command = IpMulticast["command"];
+type Event = IpMulticast["event"];
+
+/** A group whose views are changed by hand, as `views` would. */
+function changing(nodes: number, options: Partial<IpMulticastOptions> = {}) {
+  const staged = stage<IpMulticast>(ipMulticast({ begin: "outside", ...options }), nodes);
+  const tell = (who: number[], command: Command): void => {
+    for (const node of who) staged.sim.command(node, command);
+  };
+  return {
+    ...staged,
+    tell,
+    install: (view: number, members: number[], cut: number[] = []) =>
+      tell(members, { type: "change", view, members, cut }),
+    /** What a node has said but what it delivered. */
+    said: (node: number, type: Event["type"]) => staged.sim.events(node).filter((event) => event.type === type),
+    state: (node: number) => staged.sim.world.state(node),
+  };
+}
+
+/** Three nodes in a view; node 2 has missed the second message of 0, which has crashed. */
+function withLoss() {
+  const staged = changing(3);
+  staged.install(1, [0, 1, 2]);
+  staged.send(0, "a");
+  staged.sim.run(120);
+  staged.sim.cut(0, 2);
+  staged.send(0, "b");
+  staged.sim.run(staged.sim.now + 10);
+  staged.sim.crash(0);
+  return staged;
+}
+
+describe("ip-multicast when the group changes", () => {
+  it("outside of every view a node holds what is sent and takes nothing", () => {
+    const staged = changing(2);
+    staged.send(0, "early");
+    staged.install(1, [1]);
+    staged.send(1, "alone");
+    staged.sim.run(staged.sim.now + 2_000);
+    expect(staged.at(0)).toEqual([]);
+    expect(staged.state(0).waiting).toEqual(["early"]);
+    staged.install(2, [0, 1], [1]);
+    staged.sim.run(staged.sim.now + 2_000);
+    expect([staged.at(0), staged.at(1)]).toEqual([["early"], ["alone", "early"]]);
+    expect(staged.said(0, "installed")).toEqual([{ type: "installed", view: 2, members: [0, 1] }]);
+  });
+
+  it.each([2, 3])(
+    "of %i members, who has not heard of the change is not told that all have what comes too late for it",
+    (nodes) => {
+      const staged = changing(nodes);
+      const all = range(0, nodes - 1);
+      const others = all.slice(1);
+      staged.install(1, all);
+      staged.tell(others, { type: "flush", round: 1 });
+      staged.send(0, "late");
+      staged.sim.run(staged.sim.now + 5_000);
+      expect(others.map((node) => staged.state(node).streams[0]?.acks[node])).toEqual(others.map(() => 1));
+      expect(staged.said(0, "stable")).toEqual([]);
+      staged.install(
+        2,
+        others,
+        all.map(() => 0),
+      );
+      expect(others.map((node) => staged.at(node))).toEqual(others.map(() => []));
+    },
+  );
+
+  it("who is outside has received nothing and has nothing to get", () => {
+    const staged = changing(2);
+    staged.tell([0], { type: "flush", round: 3 });
+    staged.tell([0], { type: "fill", round: 3, cut: [5, 5], holders: [1, 1] });
+    expect(staged.sim.events(0)).toEqual([
+      { type: "flushed", round: 3, received: [] },
+      { type: "filled", round: 3 },
+    ]);
+  });
+
+  it("a flush blocks once, and says each time what has been received", () => {
+    const staged = withLoss();
+    staged.tell([1, 2], { type: "flush", round: 1 });
+    staged.tell([1, 2], { type: "flush", round: 2 });
+    expect(staged.said(1, "blocked")).toHaveLength(1);
+    expect(staged.said(1, "flushed")).toEqual([
+      { type: "flushed", round: 1, received: [2, 0, 0] },
+      { type: "flushed", round: 2, received: [2, 0, 0] },
+    ]);
+    expect(staged.said(2, "flushed").at(-1)).toEqual({ type: "flushed", round: 2, received: [1, 0, 0] });
+  });
+
+  it("who is silenced early fills up to the cut; meanwhile the others go on only as far as they have room", () => {
+    const staged = changing(3, { windowMessages: 2, maxWaiting: 2 });
+    staged.install(1, [0, 1, 2]);
+    staged.tell([2], { type: "flush", round: 1 });
+    for (let n = 1; n <= 9; n++) {
+      staged.send(0, `${n}`); // Node 2 acknowledges nothing any more.
+      staged.sim.run(staged.sim.now + 200);
+    }
+    staged.tell([0, 1], { type: "flush", round: 1 });
+    const [received = []] = staged.said(0, "flushed").map((event) => (event as { received: number[] }).received);
+    expect(received[0]).toBe(2 + 2);
+    staged.tell([2], { type: "fill", round: 1, cut: received, holders: [0, 1, 2] });
+    staged.sim.run(staged.sim.now + 5_000);
+    expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
+    expect(staged.sim.violations).toEqual([]);
+  });
+
+  it("what has waited for room belongs to this view, and goes out before the flush", () => {
+    const staged = changing(2, { windowMessages: 2 });
+    staged.install(1, [0, 1]);
+    for (const payload of ["a", "b", "c", "d"]) staged.send(0, payload);
+    expect(staged.state(0).waiting).toEqual(["c", "d"]);
+    staged.tell([0], { type: "flush", round: 1 });
+    expect(staged.said(0, "flushed")).toEqual([{ type: "flushed", round: 1, received: [4, 0] }]);
+    staged.send(0, "e");
+    staged.tell([1], { type: "flush", round: 1 });
+    staged.tell([1], { type: "fill", round: 1, cut: [4, 0], holders: [0, 1] });
+    staged.sim.run(500);
+    staged.install(2, [0, 1], [4, 0]);
+    staged.sim.run(1_000);
+    expect(staged.at(1)).toEqual(["a", "b", "c", "d", "e"]);
+    expect(staged.ids(1).at(-1)).toBe("0.1");
+    expect(staged.sim.violations).toEqual([]);
+  });
+
+  it("who lacks a part of the cut gets it from a holder, though the sender has crashed; then all deliver the same", async () => {
+    const staged = withLoss();
+    staged.tell([1, 2], { type: "flush", round: 1 });
+    staged.send(1, "next");
+    staged.tell([2], { type: "fill", round: 1, cut: [2, 0, 0], holders: [1, 1, 2] });
+    staged.sim.run(staged.sim.now + 20);
+    expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
+    expect(staged.at(2)).toEqual(["a"]); // Blocked: nothing is delivered before the view.
+    staged.install(2, [1, 2], [2, 0, 0]);
+    staged.sim.run(staged.sim.now + 2_000);
+    expect([staged.at(1), staged.at(2)]).toEqual([
+      ["a", "b", "next"],
+      ["a", "b", "next"],
+    ]);
+    const order = staged.sim.events(2).map((event) => ("payload" in event ? event.payload : event.type));
+    expect(order.slice(order.indexOf("blocked"))).toEqual(["blocked", "flushed", "filled", "b", "installed", "next"]);
+    expect(staged.ids(2)).toEqual(["0.1", "0.2", "1.1"]);
+    expect(staged.sim.violations).toEqual([]);
+    await expect(staged.story()).toMatchFileSnapshot("stories/change.txt");
+  });
+
+  it("whose holder does not answer asks the next", () => {
+    const staged = changing(4);
+    staged.install(1, [0, 1, 2, 3]);
+    staged.sim.cut(0, 2);
+    staged.send(0, "m");
+    staged.sim.run(11);
+    for (const node of [0, 1]) staged.sim.crash(node);
+    staged.tell([2, 3], { type: "flush", round: 1 });
+    staged.tell([2], { type: "fill", round: 1, cut: [1, 0, 0, 0], holders: [1, 3, 3, 3] });
+    staged.sim.run(500);
+    expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
+  });
+
+  it("what was received beyond the cut is delivered by nobody", () => {
+    const staged = withLoss();
+    staged.tell([1, 2], { type: "flush", round: 1 });
+    expect(() => staged.install(2, [1, 2], [1, 0, 0])).toThrow("delivered no more before view 2"); // Node 1 has.
+    const other = changing(3);
+    other.install(1, [0, 1, 2]);
+    other.tell([1, 2], { type: "flush", round: 1 });
+    other.send(0, "late");
+    other.sim.run(11);
+    expect(other.state(1).streams[0]?.acks).toEqual([1, 1, 0]);
+    other.install(2, [1, 2], [0, 0, 0]);
+    other.sim.crash(0);
+    other.sim.run(1_000);
+    expect([other.at(1), other.at(2)]).toEqual([[], []]);
+  });
+
+  it("a cut that this node does not hold is an error, not a silent loss", () => {
+    const staged = withLoss();
+    staged.tell([1, 2], { type: "flush", round: 1 });
+    expect(() => staged.tell([2], { type: "change", view: 2, members: [1, 2], cut: [2, 0, 0] })).toThrow(
+      "expected to have received 2,0,0 of 0,1,2 and to have delivered no more before view 2, got 1,0,0",
+    );
+    expect(() => staged.tell([2], { type: "change", view: 2, members: [1, 2], cut: [2] })).toThrow("got 1,0,0");
+  });
+
+  it("a fill for another group is not answered", () => {
+    const staged = withLoss();
+    staged.tell([2], { type: "fill", round: 1, cut: [2, 0], holders: [1, 1] });
+    expect(staged.said(2, "filled")).toEqual([]);
+    expect(staged.state(2).fill).toBeNull();
+  });
+
+  it("who is ejected forgets what it has not delivered, and keeps what waits", () => {
+    const staged = withLoss();
+    staged.tell([1], { type: "flush", round: 1 });
+    staged.send(1, "waits");
+    staged.tell([1], { type: "eject" });
+    expect(staged.said(1, "ejected")).toEqual([{ type: "ejected" }]);
+    expect(staged.state(1)).toMatchObject({ phase: "outside", members: [], streams: [], waiting: ["waits"] });
+    staged.install(5, [1, 2], [1, 0, 0]);
+    staged.sim.run(staged.sim.now + 2_000);
+    expect(staged.at(2).at(-1)).toBe("waits");
+    expect(staged.ids(2).at(-1)).toBe("1.1"); // Counted anew in each view.
+  });
+
+  it("no timer of the view before runs on, and its late messages are dropped", () => {
+    const staged = withLoss();
+    staged.sim.run(staged.sim.now + 45); // Somebody is asking again and again for what the crashed one has sent.
+    staged.tell([1, 2], { type: "flush", round: 1 });
+    staged.tell([2], { type: "fill", round: 1, cut: [2, 0, 0], holders: [1, 1, 2] });
+    staged.sim.run(staged.sim.now + 25);
+    staged.install(2, [1, 2], [2, 0, 0]);
+    staged.sim.run(staged.sim.now + 2_000);
+    for (const node of [1, 2])
+      expect(staged.state(node)).toMatchObject({
+        talk: "none",
+        isNacking: false,
+        isAskingAgain: false,
+        isRepairing: false,
+      });
+    for (const node of range(1, 2)) expect(staged.state(node).streams.flatMap(({ kept }) => kept)).toEqual([]);
   });
 });

@@ -4,13 +4,14 @@
  * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
  */
 import type { NodeId } from "../../../core/protocol.ts";
-import { type IpMulticastOptions, patience } from "./options.ts";
-import { haveSpoken, isMissing, keptAt } from "./streams.ts";
+import { haveSpoken, isMissing, keptAt } from "./sessions.ts";
 import {
   acknowledged,
   type Ctx,
+  type IpMulticastOptions,
   type Kept,
   MAX_WANTED,
+  patience,
   receivedOf,
   type State,
   type Stream,

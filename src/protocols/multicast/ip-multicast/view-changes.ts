@@ -6,10 +6,8 @@
 import { InvariantViolation } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Repairs } from "./repairs.ts";
-import type { Sessions } from "./sessions.ts";
-import { deliverUpTo, stateIn } from "./streams.ts";
-import { isCutOf } from "./validation.ts";
-import { type Ctx, type IpMulticast, receivedOf, receivedVector, type State } from "./vocabulary.ts";
+import { deliverUpTo, type Sessions, stateIn } from "./sessions.ts";
+import { type Ctx, type IpMulticast, isCutOf, receivedOf, receivedVector, type State } from "./vocabulary.ts";
 
 type Command<P, T extends string> = Extract<IpMulticast<P>["command"], { type: T }>;
 

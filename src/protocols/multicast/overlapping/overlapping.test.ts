@@ -8,11 +8,14 @@ import { fifoOrder, happenedBeforeOrder, totalOrder } from "../family/properties
 import { groupOf, type MulticastWorkload } from "../family/workload.ts";
 import { fifo } from "../fifo.ts";
 import { isis } from "../isis.ts";
-import { causalInGroups } from "./causal-in-groups.ts";
-import { eachGroup } from "./each-group.ts";
-import { type GroupMulticast, groupsGiven } from "./groups.ts";
-import { ipMulticastInGroups } from "./ip-multicast-in-groups.ts";
-import { isisInGroups } from "./isis-in-groups.ts";
+import {
+  causalInGroups,
+  eachGroup,
+  type GroupMulticast,
+  groupsGiven,
+  ipMulticastInGroups,
+  isisInGroups,
+} from "./groups.ts";
 
 type AnyGroupMulticast = GroupMulticast & { state: object };
 type Made = (options: { groups: NodeId[][] }) => Protocol<AnyGroupMulticast>;

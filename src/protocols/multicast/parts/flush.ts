@@ -1,15 +1,52 @@
 /** The orders over view synchrony by messages between the members. */
 import type { MessageOf, Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
-import { sureRoom } from "../ip-multicast/options.ts";
+import { type Causal, causal } from "../causal.ts";
+import { type Fifo, fifo } from "../fifo.ts";
+import { type IpMulticastOptions, sureRoom } from "../ip-multicast/vocabulary.ts";
 import { type Isis, isis } from "../isis.ts";
-import { type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
+import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
-import { type FlushCausal, type FlushCausalTotal, type FlushFifo, type FlushIsis, ordersOver } from "./in-views.ts";
-import { type Over, over } from "./over.ts";
+import { type Over, over } from "./layers.ts";
 
-export type FlushFifoTotal<P = string> = Over<Isis<P>, FlushFifo<MessageOf<Isis<P>>>>;
-export type { FlushCausal, FlushCausalTotal, FlushFifo, FlushIsis };
+// The orders over a carrier with views: when the group changes, what is on its way is brought to an end first, the same way at all
+// members that continue (the flush), so that no member waits for one that has gone. An order multicasts only what its carrier is sure to
+// take, no matter how long that takes; what is sent beyond that waits, and more is refused before anything of it has been sent.
+
+type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;
+type FlushFifo<P = string> = Carried<Fifo<P>>;
+type FlushCausal<P = string> = Carried<Causal<P>>;
+export type FlushIsis<P = string> = Carried<Isis<P>>;
+export type FlushCausalTotal<P = string> = Over<Isis<P>, Carried<Causal<MessageOf<Isis<P>>>>>;
+
+/** Of the carrier. */
+interface CarrierOptions {
+  readonly multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
+}
+
+/** Carries the messages of an order in views. */
+export type ViewCarrier<O extends CarrierOptions> = <P>(options: O, payload: Shape<P>) => Protocol<ViewSynchrony<P>>;
+
+/** In no view at first, and what is sent waits where the carrier has no room. */
+const carried = ({ multicast }: CarrierOptions) => ({ begin: "outside", room: sureRoom(multicast) }) as const;
+
+/** Every order over that carrier, with those options of it. */
+export const ordersOver = <O extends CarrierOptions>(carrier: ViewCarrier<O>, options: O) => ({
+  fifo: <P>(payload: Shape<P>): Protocol<FlushFifo<P>> =>
+    over(fifo(carried(options), payload), (body) => carrier(options, body)),
+  causal: <P>(payload: Shape<P>): Protocol<FlushCausal<P>> =>
+    over(causal(carried(options), payload), (body) => carrier(options, body)),
+  total: <P>(payload: Shape<P>): Protocol<FlushIsis<P>> =>
+    over(isis(carried(options), payload), (body) => carrier(options, body)),
+  causalTotal: <P>(payload: Shape<P>): Protocol<FlushCausalTotal<P>> => ({
+    ...over(isis(carried(options), payload), (lower) =>
+      over(causal(carried(options), lower), (body) => carrier(options, body)),
+    ),
+    name: "causal-total",
+  }),
+});
+
+type FlushFifoTotal<P = string> = Over<Isis<P>, FlushFifo<MessageOf<Isis<P>>>>;
 
 const anyText = text(MAX_PAYLOAD_BYTES);
 const inViews = (options: ViewSynchronyOptions = {}) => ordersOver<ViewSynchronyOptions>(viewSynchrony, options);

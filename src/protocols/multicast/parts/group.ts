@@ -2,11 +2,55 @@
  * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
  * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
  */
-import type { NodeId, View, World } from "../../../core/protocol.ts";
+import type { LeadsTo, NodeId, Property, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
-import { heldIds } from "./held.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
+
+/** What a node's picture shows of its hold-back queue: enough to read, however long the queue is. */
+const MAX_SHOWN = 16;
+
+export const heldIds = <Message>(queue: readonly Message[], idOf: (message: Message) => string): string[] =>
+  queue.slice(0, MAX_SHOWN).map(idOf);
+
+// Which messages have come of which sender, in little room: numbers without a gap are one number.
+
+export type Received = {
+  from: NodeId;
+  /** All messages up to this one, which count from 1. */
+  upTo: number;
+  /** Beyond a gap, ascending. */
+  beyond: number[];
+};
+
+export function isReceived(all: readonly Received[], from: NodeId, number: number): boolean {
+  const of = all.find((each) => each.from === from);
+  return of !== undefined && (number <= of.upTo || of.beyond.includes(number));
+}
+
+/** Whether all of the others are among these. */
+export const areReceived = (all: readonly Received[], others: readonly Received[]): boolean =>
+  others.every(({ from, upTo, beyond }) =>
+    [upTo, ...beyond].every((number) => number === 0 || isReceived(all, from, number)),
+  );
+
+/** The same with one more, which is not among them yet; senders ascend. */
+export function received(all: readonly Received[], from: NodeId, number: number): Received[] {
+  const before = all.find((each) => each.from === from) ?? { from, upTo: 0, beyond: [] };
+  const beyond = [...before.beyond, number].sort((a, b) => a - b);
+  let { upTo } = before;
+  while (beyond[0] === upTo + 1) upTo = beyond.shift() as number;
+  const others = all.filter((each) => each.from !== from);
+  return [...others, { from, upTo, beyond }].sort((a, b) => a.from - b.from);
+}
+
+// Liveness of one node: it holds, or comes to hold, unless the node crashes. Timers that run for ever do not hide it.
+
+export const eventually = <V extends Vocabulary>(
+  name: string,
+  claim: string,
+  holds: (world: World<StateOf<V>>, node: NodeId) => boolean,
+): LeadsTo<V> => ({ name, claim, when: "leadsTo", given: (world, node) => !holds(world, node), holds });
 
 export interface Group<P> {
   /** 0 where no view has been installed. */
@@ -128,7 +172,7 @@ export function standing<M>(
 }
 
 /** Whether something is true of any two alive members of the same view. */
-export const betweenMembers = <S extends Group<unknown>>(
+const betweenMembers = <S extends Group<unknown>>(
   world: World<S>,
   isTrue: (one: S, other: S, others: NodeId) => boolean,
 ): boolean => world.alive.every((node) => withMembers(world, node, isTrue));
@@ -152,3 +196,40 @@ export function withMembers<S extends Group<unknown>>(
 /** Whether one vector is at least another in every place. */
 export const covers = (one: readonly number[], other: readonly number[]): boolean =>
   other.every((count, place) => count <= (one[place] ?? 0));
+
+/** Takes a message into the hold-back queue and delivers all that is next: each delivery may make way for another. */
+export function holdBack<M>(
+  heldBack: M[],
+  received: M,
+  isNext: (held: M) => boolean,
+  deliver: (next: M) => void,
+): void {
+  heldBack.push(received);
+  for (let next = heldBack.find(isNext); next !== undefined; next = heldBack.find(isNext)) {
+    deliver(next);
+    heldBack.splice(heldBack.indexOf(next), 1);
+  }
+}
+
+interface Holding extends Group<unknown> {
+  heldBack: readonly unknown[];
+}
+
+/** What an order promises whose nodes count the messages of each member that they have delivered. */
+export const countingProperties = <S extends Holding>(
+  deliveredOf: (state: S, node: NodeId) => number,
+  counts: (state: S) => readonly number[],
+): Property<Vocabulary & { state: S }>[] => [
+  {
+    name: "integrity",
+    claim: "nobody has delivered more of a member's messages than it has sent",
+    when: "always",
+    holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
+  },
+  eventually(
+    "agreement",
+    "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+    (world, node) =>
+      withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(counts(one), counts(other))),
+  ),
+];

@@ -3,8 +3,7 @@ import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, type Shape, text } from "../../../core/shape.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import type { TraceEntry } from "../../../trace/entry.ts";
-import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./layers.ts";
-import { over } from "./over.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast, over } from "./layers.ts";
 
 const nothing = { source: "test", assumes: [], properties: [], costs: [] };
 

@@ -6,11 +6,10 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
 import { requireNoOptions } from "../../options.ts";
-import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import { heldIds } from "../parts/held.ts";
+import { heldIds, holdBack, MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import type { Multicast } from "../parts/layers.ts";
 
-export type FifoAsLectured = {
+type FifoAsLectured = {
   state: {
     /** S. */
     sent: number;
@@ -37,14 +36,15 @@ export function fifoAsLectured(given?: Record<never, never>): Protocol<FifoAsLec
 
   /** Everybody's message comes this way, the sender's own too. */
   function receive(state: State, message: Message, ctx: Ctx): void {
-    state.heldBack.push(message);
-    for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
-      const { from, number, payload } = next;
-      state.delivered[state.members.indexOf(from)] = number;
-      ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
-      state.heldBack.splice(state.heldBack.indexOf(next), 1);
-      next = state.heldBack.find((held) => isNext(state, held));
-    }
+    holdBack(
+      state.heldBack,
+      message,
+      (held) => isNext(state, held),
+      ({ from, number, payload }) => {
+        state.delivered[state.members.indexOf(from)] = number;
+        ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
+      },
+    );
   }
 
   return {

@@ -6,8 +6,8 @@ import type { Assembly } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { delivery, fifoOrder, virtualSynchrony } from "../family/properties.ts";
 import { type MulticastWorkload, type MulticastWorkloadOptions, withMulticastWorkload } from "../family/workload.ts";
-import { evenly } from "../ip-multicast/options.ts";
-import { stateIn } from "../ip-multicast/streams.ts";
+import { stateIn } from "../ip-multicast/sessions.ts";
+import { evenly } from "../ip-multicast/vocabulary.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 
 export type SettledViewSynchrony = Assembly<{ workload: MulticastWorkload; multicast: ViewSynchrony }>;

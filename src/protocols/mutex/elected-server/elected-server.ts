@@ -20,13 +20,12 @@
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
-import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
+import type { EpochBullyOptions } from "../../election/epoch-bully/vocabulary.ts";
 import { type Heartbeat, heartbeat } from "../../membership/heartbeat.ts";
 import type { System } from "../../system.ts";
 import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from "../family/workload.ts";
-import type { LockServiceOptions } from "./lock-service.ts";
-import { lockService } from "./lock-service.ts";
-import type { LockService } from "./vocabulary.ts";
+import { type LockServiceOptions, lockService } from "./lock-service.ts";
+import type { LockService } from "./server.ts";
 
 export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>;
 

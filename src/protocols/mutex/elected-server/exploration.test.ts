@@ -5,10 +5,9 @@ import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { verdictsOf } from "../../../experiment/scenario/result.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { contexts, withContext } from "../../contexts.ts";
-import { ENTRIES, fence } from "../family/fencing-tokens.ts";
-import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
+import { ENTRIES, fence, type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { lockService } from "./lock-service.ts";
-import type { LockService } from "./vocabulary.ts";
+import type { LockService } from "./server.ts";
 
 /**
  * Lock services without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch

@@ -9,20 +9,70 @@
  * A new server may not know who holds what its predecessor has granted. It asks everybody before it grants anything, or
  * waits until all of that must have run out. A node that has heard of its epoch takes nothing from a server of a lower one.
  */
-import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { natural, real, struct } from "../../../core/shape.ts";
 import { boundMs, type LeaseTimer, leaseOptions, leaseTimer, requireLease } from "../../leases.ts";
 import { include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
-import { serverHandlers } from "./server.ts";
-import { declarations, type LockService, type RequestId } from "./vocabulary.ts";
+import { eachOnce, grantedTokens, mutexProperties } from "../family/workload.ts";
+import { type Ctx, type LockService, type RequestId, type State, serverHandlers } from "./server.ts";
+
+const requestId = struct<RequestId>({ run: natural, request: natural, round: natural });
+
+const properties: readonly Property<LockService>[] = [
+  ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
+  {
+    name: "tokens are unique",
+    claim: "no two entries have had the same token, those of nodes that have crashed since among them",
+    when: "always",
+    history: grantedTokens,
+    holds: eachOnce(),
+  },
+];
+
+const declarations: Pick<Protocol<LockService>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
+  shapes: {
+    message: {
+      request: { epoch: natural, requestId },
+      grant: { epoch: natural, token: natural, requestId },
+      renew: { epoch: natural, token: natural, requestId },
+      renewed: { token: natural, requestId },
+      release: { epoch: natural, token: natural },
+      withdraw: { epoch: natural, requestId },
+      recall: { epoch: natural },
+      empty: { epoch: natural },
+    },
+    command: {
+      enter: {},
+      exit: {},
+      elected: { leader: natural, epoch: natural },
+      deposed: { epoch: natural },
+      suspect: { node: natural },
+      resume: { token: natural, servedMs: real },
+      depart: {},
+    },
+    record: { run: { run: natural } },
+  },
+  source: "Coulouris et al. §15.2; Gray & Cheriton, SOSP 1989",
+  assumes: [
+    "journals are kept",
+    "a majority alive and connected in the end, for ME2",
+    "clocks whose speeds are right to within the drift, and nodes that are not paused, for ME1",
+  ],
+  properties,
+  costs: [{ when: "one entry and exit of a node that does not serve, within renewMs", messages: () => 3 }],
+  view: ({ section, server, service, epoch }) => ({
+    role: service === null ? section : `${section}, serving`,
+    leader: server,
+    term: epoch,
+  }),
+};
 
 /** A lease outlasts a change of server, which takes an epoch-bully 0.7 s at worst. */
-export const lockServiceOptions = optionTable("elected-server", leaseOptions(1_000, 200), requireLease);
+const lockServiceOptions = optionTable("elected-server", leaseOptions(1_000, 200), requireLease);
 
 export type LockServiceOptions = OptionsOf<typeof lockServiceOptions>;
 
-type State = LockService["state"];
-type Ctx = Context<LockService>;
 type Message = LockService["message"];
 type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
 

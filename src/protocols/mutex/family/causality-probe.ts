@@ -8,8 +8,7 @@ import { tick } from "../../../core/clocks.ts";
 import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
 import type { AnyMaker } from "../../system.ts";
-import type { Section } from "./properties.ts";
-import type { Mutex } from "./workload.ts";
+import type { Mutex, Section } from "./workload.ts";
 
 /** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
 type Requests = { node: NodeId; count: number }[];

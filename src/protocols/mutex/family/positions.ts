@@ -1,8 +1,8 @@
 /** How mutual exclusions stand: who has the token, who has whose vote, whose requests wait where. */
-import { positioned, present } from "../../position.ts";
+import { positioned, present } from "../../presentation.ts";
 import type { CentralServer } from "../central-server.ts";
-import type { LockService } from "../elected-server/vocabulary.ts";
-import type { EpochTokenRing } from "../epoch-token-ring/vocabulary.ts";
+import type { LockService } from "../elected-server/server.ts";
+import type { EpochTokenRing } from "../epoch-token-ring/epoch-token-ring.ts";
 import type { Maekawa } from "../maekawa.ts";
 import type { MaekawaSanders } from "../maekawa-sanders/maekawa-sanders.ts";
 import type { Raymond } from "../raymond.ts";

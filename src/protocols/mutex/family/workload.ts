@@ -3,12 +3,94 @@
  * like any other, so every driver runs every mutual exclusion with the same workload.
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
-import type { Context, NodeId, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
+import type {
+  Context,
+  EventOf,
+  NodeId,
+  Property,
+  Protocol,
+  StateOf,
+  TimerOf,
+  Vocabulary,
+  World,
+} from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
-import { watching } from "../../membership/family/watching.ts";
-import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
+import { type Heartbeat, type HeartbeatOptions, heartbeat, watching } from "../../membership/heartbeat.ts";
 import { type OptionsOf, optionTable, positive } from "../../options.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
+
+/** Outside and not interested; asking; inside. */
+export type Section = "released" | "wanted" | "held";
+
+/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `pendingTimers` runs. */
+export function mutexProperties<V extends Vocabulary>(
+  sectionOf: (state: StateOf<V>) => Section,
+  pendingTimers: readonly TimerOf<V>[] = [],
+): readonly Property<V>[] {
+  type Nodes = World<StateOf<V>>;
+  const count = ({ alive, state }: Nodes, section: Section): number =>
+    alive.filter((node) => sectionOf(state(node)) === section).length;
+  return [
+    {
+      name: "ME1 safety",
+      claim: "at most one node is inside",
+      when: "always",
+      holds: (world) => count(world, "held") <= 1,
+    },
+    {
+      name: "ME2 liveness",
+      claim: "at rest, nobody waits to enter unless somebody is inside",
+      when: "quiescent",
+      pendingTimers,
+      holds: (world) => count(world, "wanted") === 0 || count(world, "held") > 0,
+    },
+    {
+      name: "ME2 no starvation",
+      claim: "a node that waits to enter is inside in the end",
+      when: "leadsTo",
+      given: ({ state }, node) => sectionOf(state(node)) === "wanted",
+      holds: ({ state }, node) => sectionOf(state(node)) === "held",
+    },
+  ];
+}
+
+// The tokens of all entries so far. No crash takes one of them back: what was written under it is still there.
+
+/** Of one node, in the order of its entries. */
+type Granted = readonly number[];
+
+interface Entering extends Vocabulary {
+  event: { type: "entered"; token: number };
+}
+
+export const grantedTokens = {
+  empty: [] as Granted,
+  after: (before: Granted, event: { readonly type: string }): Granted =>
+    event.type === "entered" ? [...before, (event as EventOf<Entering>).token] : before,
+} as const;
+
+/** Whether each was given once. A list is replaced when it grows, so the same lists are counted once and not at every step. */
+export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node: NodeId): H }) => boolean {
+  let last: readonly Granted[] = [];
+  let answer = true;
+  return ({ nodes, history }) => {
+    const lists = nodes.map((node) => history<Granted>(node));
+    if (lists.length === last.length && lists.every((list, index) => list === last[index])) return answer;
+    const all = lists.flat();
+    last = lists;
+    answer = new Set(all).size === all.length;
+    return answer;
+  };
+}
+
+/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
+export const ENTRIES = 2 ** 28;
+export const EPOCHS = 2 ** 25;
+
+export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
+export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
+/** Nobody but a liar speaks of such an epoch or such a count: their tokens would be no safe integers. */
+export const isBeyond = (epoch: number, entries = 0): boolean => epoch >= EPOCHS || entries >= ENTRIES;
 
 export type MutexWorkload = {
   state: {

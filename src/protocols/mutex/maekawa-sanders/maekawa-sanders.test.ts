@@ -1,6 +1,12 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, STAY_MS, stage, use } from "../../../../test/protocols/mutex-stage.ts";
+import {
+  expectEverybodyServed,
+  exploreUses,
+  MESSAGE_MS,
+  STAY_MS,
+  stage,
+  use,
+} from "../../../../test/protocols/mutex-stage.ts";
 import { range } from "../../../../test/protocols/sizes.ts";
 import { walk } from "../../../check/search/walks.ts";
 import { systemFor } from "../../../check/suite.ts";
@@ -51,22 +57,7 @@ describe("maekawa-sanders: what it costs", () => {
 
 describe("maekawa-sanders: what it guarantees", () => {
   it.each([3, 7, 9])("ME1, ME2: %i nodes, any workloads, any delays: one at a time, and everybody", (nodes) => {
-    const demand = fc.array(
-      fc.record({ node: fc.nat(nodes - 1), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }),
-    );
-    fc.assert(
-      fc.property(fc.nat(), demand, (seed, wishes) => {
-        const { sim, moments } = stage(maekawaSanders(), range(0, nodes - 1), { delayMs: [1, 40], seed });
-        for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
-          sim.run(at);
-          sim.command(node, use(entries));
-        }
-        sim.run();
-        expect(sim.verdict()).toEqual([]);
-        expect(moments("entered")).toHaveLength(wishes.reduce((sum, { entries }) => sum + entries, 0));
-      }),
-      { numRuns: 100 },
-    );
+    expectEverybodyServed(nodes, (links) => stage(maekawaSanders(), range(0, nodes - 1), links));
   });
 
   it("explored: ME1, ME2 hold for 3 nodes, two entries each, and the tokens grow", { tags: ["long"] }, () => {

@@ -18,7 +18,7 @@ import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { flag, type OptionsOf, optionTable } from "../../options.ts";
-import { mutexProperties, type Section } from "../family/properties.ts";
+import { mutexProperties, type Section } from "../family/workload.ts";
 import { electorates, voteCount } from "../parts/voting-sets.ts";
 
 export type MaekawaSanders = {

@@ -13,7 +13,7 @@ import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { boolean, natural, nullable } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { flag, type OptionsOf, optionTable } from "../../options.ts";
-import { mutexProperties } from "../family/properties.ts";
+import { mutexProperties } from "../family/workload.ts";
 import { electorates } from "../parts/voting-sets.ts";
 import { type MaekawaSanders, maekawaSanders, sandersOptions, votingRules } from "./maekawa-sanders.ts";
 

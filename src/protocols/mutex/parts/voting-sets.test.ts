@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type VotingSets, votingSets, votingSetsProblem } from "./voting-sets.ts";
 
 const size = (sets: VotingSets): number => sets[0]?.length ?? 0;
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-
 describe("voting sets", () => {
   it("hold the four conditions for every number of nodes up to 1,000, with K ≤ 2⌈√N⌉ − 1", { tags: ["long"] }, () => {
     for (const nodes of range(1, 1_000)) {

@@ -13,7 +13,7 @@ import type { Context, NodeId, Property, Protocol } from "../../../core/protocol
 import { boolean, natural, nullable } from "../../../core/shape.ts";
 import { exclude } from "../../node-set.ts";
 import { flag, type OptionsOf, optionTable } from "../../options.ts";
-import { mutexProperties } from "../family/properties.ts";
+import { mutexProperties } from "../family/workload.ts";
 import { consider, orderedEntries, type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
 export type RecoveringRicartAgrawala = {

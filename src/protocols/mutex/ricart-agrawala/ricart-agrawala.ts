@@ -18,7 +18,7 @@ import type { Context, NodeId, Property, Protocol } from "../../../core/protocol
 import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { requireNoOptions } from "../../options.ts";
-import { mutexProperties } from "../family/properties.ts";
+import { mutexProperties } from "../family/workload.ts";
 
 export type RicartAgrawala = {
   state: {

@@ -10,7 +10,7 @@ import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
 import { exclude, include } from "../../node-set.ts";
 import { flag, type OptionsOf, optionTable } from "../../options.ts";
-import { mutexProperties } from "../family/properties.ts";
+import { mutexProperties } from "../family/workload.ts";
 import { mustWait, type RicartAgrawala } from "./ricart-agrawala.ts";
 
 export type RoucairolCarvalho = {

@@ -2,7 +2,31 @@
  * Super-peers on real processes. A cluster is ready once its members name one leader, which these never do: there each
  * node says in its role which super-peer it uses, and names no leader.
  */
-import type { Protocol, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, Protocol, Vocabulary } from "../../../core/protocol.ts";
+import { type PositionRule, present } from "../../presentation.ts";
+import { dhtOptions } from "../super-peer-dht/super-peer-dht.ts";
+import { identifierRing } from "../super-peer-dht/vocabulary.ts";
+import { tokenOptions } from "../super-peer-tokens/super-peer-tokens.ts";
+import { space, type State as TokensState } from "../super-peer-tokens/vocabulary.ts";
+
+// Where the nodes of an overlay are: on the circle of identifiers, and in space. They are there while they are down, too.
+
+export const onIdentifierCircle: PositionRule = (state, node, given) => {
+  const options = dhtOptions.settle(given ?? undefined);
+  const ring = identifierRing(options);
+  const keys = 2 ** options.identifierBits;
+  const at = [ring.keyAt(ring.placeOf(node)) / keys];
+  return present({ at, region: ring.reservedKey(node) / keys, follows: superPeerOf(state) });
+};
+
+export const inSpace: PositionRule = (state, node, given) => {
+  const [x = 0, y = 0] = space(tokenOptions.settle(given ?? undefined)).pointOf(node);
+  const token = (state as TokensState | null)?.token ?? null;
+  return present({ at: [x, y], holds: token === null ? null : "token", follows: superPeerOf(state) });
+};
+
+const superPeerOf = (state: unknown): NodeId | null =>
+  (state as Pick<TokensState, "superPeer"> | null)?.superPeer ?? null;
 
 export function manyLeaders<V extends Vocabulary, O>(make: (options?: O) => Protocol<V>): (options?: O) => Protocol<V> {
   return (options) => {

@@ -1,7 +1,7 @@
 /** What is known of tokens elsewhere: the nearest few, as fresh as gossip makes them. */
+import { hash } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import type { Point, Space } from "./space.ts";
-import { isLater, MAX_KNOWN, type Sighting, type State } from "./vocabulary.ts";
+import { isLater, MAX_KNOWN, type Point, type Sighting, type Space, type State } from "./vocabulary.ts";
 
 /** What a node tells: its own token, and those that it knows of. */
 export function told(state: State, self: NodeId, isSettled: boolean): Sighting[] {
@@ -49,4 +49,108 @@ export function age(state: State, mostRounds: number): void {
   state.known = state.known
     .filter((sighting) => sighting.age < mostRounds)
     .map((sighting) => ({ ...sighting, age: sighting.age + 1 }));
+}
+
+// The nodes that a node knows: its nearest nodes, and one at each scale of distance beyond them, up to where the next tokens
+// should be. Such links let news and tokens cross the space in few steps: Kleinberg, "The Small-World Phenomenon", STOC 2000.
+
+export interface Neighbourhood {
+  neighbours(node: NodeId): NodeId[];
+  /** The token that a node holds before anything happens. */
+  firstToken(node: NodeId): number | null;
+  readonly tokens: number;
+  /** How far tokens are from each other if they are spread evenly. */
+  readonly spacing: number;
+}
+
+const NEAREST = 4;
+
+/** `nodes`: everybody there is, ascending. `share`: how many tokens there are for each of them. */
+export function neighbourhood(space: Space, nodes: readonly NodeId[], share: number): Neighbourhood {
+  const tokens = Math.min(nodes.length, Math.max(1, Math.round(share * nodes.length)));
+  const spacing = (1 / tokens) ** (1 / space.dimensions);
+  const rank = (node: NodeId): number => hash([node, "token"]);
+  const ranks = new Map(nodes.map((node) => [node, rank(node)]));
+  const holders = nodes.toSorted((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0) || a - b).slice(0, tokens);
+  const first = new Map(holders.map((node, token) => [node, token]));
+  /** The innermost scale is a cube that holds as many nodes as the nearest are; each further one has twice its volume. */
+  const innermost = (2 * NEAREST) / nodes.length;
+  const scales = Math.max(0, Math.ceil(Math.log2(4 / tokens / innermost)));
+  /** Where each scale begins, and the last ends. */
+  const bounds = Array.from({ length: scales + 1 }, (_, i) => (innermost * 2 ** i) ** (1 / space.dimensions));
+  const farthest = bounds.at(-1) as number;
+  const near = cells(space, nodes, farthest);
+
+  function neighbours(node: NodeId): NodeId[] {
+    const own = space.pointOf(node);
+    const nearest: { other: NodeId; distance: number }[] = [];
+    const drawn = new Array<NodeId | undefined>(scales).fill(undefined);
+    const lots = new Float64Array(scales);
+    for (const cell of near(own)) {
+      for (const { node: other, point } of cell) {
+        const distance = space.distance(own, point);
+        const isNear = nearest.length < NEAREST || distance < (nearest[NEAREST - 1] as { distance: number }).distance;
+        if ((distance >= farthest && !isNear) || other === node) continue;
+        if (isNear) {
+          nearest.push({ other, distance });
+          nearest.sort((a, b) => a.distance - b.distance || a.other - b.other);
+          nearest.length = Math.min(nearest.length, NEAREST);
+        }
+        const scale = scaleOf(distance);
+        if (scale < 0 || scale >= scales) continue;
+        const lot = mixed(node, other);
+        if (drawn[scale] !== undefined && lot >= (lots[scale] as number)) continue;
+        drawn[scale] = other;
+        lots[scale] = lot;
+      }
+    }
+    const far = drawn.filter((other) => other !== undefined);
+    return [...new Set([...nearest.map(({ other }) => other), ...far])];
+  }
+
+  function scaleOf(distance: number): number {
+    let scale = scales;
+    while (scale >= 0 && distance < (bounds[scale] as number)) scale -= 1;
+    return scale;
+  }
+
+  return { neighbours, firstToken: (node) => first.get(node) ?? null, tokens, spacing };
+}
+
+interface Located {
+  readonly node: NodeId;
+  readonly point: Point;
+}
+
+/** Sorts nodes into cubes of that side at least, and finds all that lie no farther than it from a point, and some more. */
+function cells(
+  space: Space,
+  nodes: readonly NodeId[],
+  side: number,
+): (point: Point) => readonly (readonly Located[])[] {
+  const located = nodes.map((node) => ({ node, point: space.pointOf(node) }));
+  const perAxis = Math.floor(1 / side);
+  if (perAxis <= 3) return () => [located]; // A cube and those around it would be the whole space.
+  const sorted = new Map<number, Located[]>();
+  const indexOf = (point: readonly number[], by: readonly number[]): number =>
+    point.reduce((sum, x, axis) => {
+      const cell = Math.floor(x * perAxis) + (by[axis] as number) + perAxis;
+      return sum * perAxis + (cell % perAxis);
+    }, 0);
+  const here = new Array<number>(space.dimensions).fill(0);
+  for (const each of located) {
+    const index = indexOf(each.point, here);
+    const cell = sorted.get(index);
+    if (cell === undefined) sorted.set(index, [each]);
+    else cell.push(each);
+  }
+  const around = here.reduce<number[][]>((ways) => ways.flatMap((way) => [-1, 0, 1].map((by) => [...way, by])), [[]]);
+  return (point) => around.map((by) => sorted.get(indexOf(point, by)) ?? []);
+}
+
+/** As good as random, and the same each time. */
+function mixed(a: number, b: number): number {
+  let bits = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(b + 0x7f4a7c15, 0xc2b2ae35);
+  bits = Math.imul(bits ^ (bits >>> 15), 0x2c1b3c6d);
+  return (bits ^ (bits >>> 13)) >>> 0;
 }

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
-import { neighbourhood } from "./neighbourhood.ts";
-import { space } from "./space.ts";
+import { neighbourhood } from "./gossip.ts";
 import { type SuperPeerTokens, type SuperPeerTokensOptions, superPeerTokens } from "./super-peer-tokens.ts";
+import { space } from "./vocabulary.ts";
 
 const ROUND_MS = 500;
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 interface Setting {
@@ -272,9 +272,6 @@ describe("super-peer-tokens: every run, with time bounded", () => {
 
 describe("super-peer-tokens: options", () => {
   it.each<[Partial<SuperPeerTokensOptions>, string]>([
-    [{ share: 1.5 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 1.5"],
-    [{ share: 0 }, "expected super-peer-tokens.share to be a finite number > 0 and <= 1, got 0"],
-    [{ cooling: 1 }, "expected super-peer-tokens.cooling to be a finite number > 1, got 1"],
     [{ positions: [[0.5]] }, "expected super-peer-tokens.positions to be 2 numbers in [0, 1), got [0.5]"],
   ])("%j is refused", (options, sentence) => {
     expect(() => superPeerTokens(options)).toThrow(sentence);

@@ -15,20 +15,22 @@
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { count, nodeIds, type OptionsOf, option, optionTable, positive } from "../../options.ts";
-import { length, netForce } from "./forces.ts";
-import { age, learn, told } from "./gossip.ts";
-import { type Neighbourhood, neighbourhood } from "./neighbourhood.ts";
-import { superPeerProperties } from "./properties.ts";
-import { type Point, space, spaceOptions } from "./space.ts";
+import { age, learn, type Neighbourhood, neighbourhood, told } from "./gossip.ts";
 import {
   type Ctx,
   isLater,
   type Legacy,
+  length,
   MAX_KNOWN,
+  netForce,
+  type Point,
   type Sighting,
   type State,
   type SuperPeerTokens,
   shapes,
+  space,
+  spaceOptions,
+  superPeerProperties,
   type Token,
 } from "./vocabulary.ts";
 

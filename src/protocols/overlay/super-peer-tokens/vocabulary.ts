@@ -1,6 +1,112 @@
 /** What nodes know of tokens, and what they say to each other. */
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import { hash } from "../../../core/plain.ts";
+import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, real, type Shape, struct } from "../../../core/shape.ts";
+import { count, option, type ValuesOf } from "../../options.ts";
+
+// The m-dimensional space in which nodes have their places: the unit torus of Ratnasamy et al., "CAN", SIGCOMM 2001.
+
+export type Point = readonly number[];
+
+export interface Space {
+  readonly dimensions: number;
+  pointOf(node: NodeId): Point;
+  distance(from: Point, to: Point): number;
+  /** The shortest way, as a vector. */
+  way(from: Point, to: Point): number[];
+  /** Where one comes to. */
+  moved(from: Point, by: Point): number[];
+}
+
+export const spaceOptions = {
+  dimensions: count(2, "the dimensions of the space"),
+  positions: option(
+    list(list(real, 16), 1_000_000) as Shape<readonly Point[]>,
+    [],
+    "the coordinates by node id, in [0, 1); empty: hashes of node ids",
+  ),
+};
+
+type SpaceOptions = ValuesOf<typeof spaceOptions>;
+
+const HASHES = 2 ** 53;
+
+export function space({ dimensions, positions }: SpaceOptions): Space {
+  const stray = positions.find((point) => point.length !== dimensions || point.some((x) => !(x >= 0 && x < 1)));
+  if (stray !== undefined)
+    throw new UsageError(
+      "bad-option",
+      unexpected("super-peer-tokens.positions", `${dimensions} numbers in [0, 1)`, stray),
+    );
+  const known = new Map<NodeId, Point>();
+
+  function pointOf(node: NodeId): Point {
+    let point = known.get(node);
+    if (point === undefined) {
+      point =
+        positions.length > 0
+          ? given(node)
+          : Array.from({ length: dimensions }, (_, axis) => hash([node, axis]) / HASHES);
+      known.set(node, point);
+    }
+    return point;
+  }
+
+  function given(node: NodeId): Point {
+    const point = positions[node];
+    if (point !== undefined) return point;
+    throw new UsageError(
+      "bad-option",
+      unexpected("super-peer-tokens.positions", `one for node ${node} too`, positions),
+    );
+  }
+
+  function distance(from: Point, to: Point): number {
+    let sum = 0;
+    for (let axis = 0; axis < dimensions; axis++) {
+      const way = span(from[axis] as number, to[axis] as number);
+      sum += way * way;
+    }
+    return Math.sqrt(sum);
+  }
+
+  return {
+    dimensions,
+    pointOf,
+    distance,
+    way: (from, to) => from.map((x, axis) => span(x, to[axis] as number)),
+    moved: (from, by) => from.map((x, axis) => wrapped(x + (by[axis] as number))),
+  };
+}
+
+/** On a circle of length 1, between −½ and ½. */
+function span(from: number, to: number): number {
+  const way = to - from;
+  return way > 0.5 ? way - 1 : way < -0.5 ? way + 1 : way;
+}
+
+const wrapped = (x: number): number => x - Math.floor(x);
+
+// Tokens repel each other: each with a force of 1 where they touch, that falls to 0 at `reach`.
+
+/** The net force on a token at `self`, as a vector. */
+export function netForce(space: Space, self: NodeId, others: readonly Sighting[], reach: number): number[] {
+  const own = space.pointOf(self);
+  const net = own.map(() => 0);
+  for (const { holder } of others) {
+    const away = space.way(space.pointOf(holder), own);
+    const distance = length(away);
+    if (distance >= reach) continue;
+    const strength = 1 - distance / reach;
+    // Two nodes at one point: the higher id goes one way, the lower the other.
+    if (distance === 0) net[0] = (net[0] ?? 0) + (self > holder ? strength : -strength);
+    else for (const [axis, x] of away.entries()) net[axis] = (net[axis] ?? 0) + (strength * x) / distance;
+  }
+  return net;
+}
+
+export const length = (vector: readonly number[]): number => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
 
 /** A token in one of its lives. Of two with one id, the later counts: (epoch, moves), and at last the holder's id. */
 export interface Token {
@@ -97,4 +203,58 @@ export const shapes = {
 /** Whether the first is the later life of one token. Equal lives at two nodes: the higher id keeps it. */
 export function isLater(a: Token & { holder: NodeId }, b: Token & { holder: NodeId }): boolean {
   return a.epoch !== b.epoch ? a.epoch > b.epoch : a.moves !== b.moves ? a.moves > b.moves : a.holder > b.holder;
+}
+
+type Nodes = World<State>;
+
+/** Who holds each token. A holder whose token is on its way does not count: it only keeps what may come back. */
+function holders({ alive, state }: Nodes): Map<number, NodeId[]> {
+  const found = new Map<number, NodeId[]>();
+  for (const node of alive) {
+    const { token, moving } = state(node);
+    if (token === null || moving > 0) continue;
+    found.set(token.id, [...(found.get(token.id) ?? []), node]);
+  }
+  return found;
+}
+
+/** `tokens`: how many there were in the beginning. */
+export function superPeerProperties(
+  isSettled: (state: State) => boolean,
+  tokens: () => number,
+): readonly Property<SuperPeerTokens>[] {
+  return [
+    {
+      name: "one holder",
+      claim: "no token is held by two nodes",
+      when: "always",
+      holds: (world) => [...holders(world).values()].every((nodes) => nodes.length === 1),
+    },
+    {
+      name: "none lost",
+      claim: "in the end there are as many tokens as in the beginning, or as alive nodes if these are fewer",
+      when: "eventually",
+      holds: (world) => holders(world).size === Math.min(tokens(), world.alive.length),
+    },
+    {
+      name: "settled",
+      claim: "in the end each token is held by one node, which is a super-peer",
+      when: "eventually",
+      holds(world) {
+        const held = [...holders(world)];
+        const isEach = held.every(([, nodes]) => nodes.length === 1 && isSettled(world.state(nodes[0] as NodeId)));
+        return isEach && world.alive.every((node) => world.state(node).moving === 0);
+      },
+    },
+    {
+      name: "served",
+      claim: "in the end each node uses a super-peer",
+      when: "eventually",
+      holds: ({ alive, state }) =>
+        alive.every((node) => {
+          const { superPeer } = state(node);
+          return superPeer !== null && alive.includes(superPeer) && isSettled(state(superPeer));
+        }),
+    },
+  ];
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { modelRun } from "../../../../test/protocols/service/model-runs.ts";
 import { store } from "../../../../test/protocols/service/store-model.ts";
 import { type SwarmOptions, swarm } from "../../../../test/protocols/service/swarm.ts";
-import { checkLinearizability } from "../../../check/linearizability/check.ts";
+import { checkLinearizability } from "../../../history/check.ts";
 
 /** What a run comes to; all of it is as it should be if nothing is said. */
 function problems(options: SwarmOptions): string[] {

@@ -1,13 +1,15 @@
 /** State machines of the application: what replicas do with them, defined or not, sound or not. */
+
 import { describe, expect, it } from "vitest";
-import { type OneReplica, oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { type OneReplica, oneReplica, readAll } from "../../../../test/protocols/service/one-replica.ts";
+import type { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
-import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
-import { type Operation, type Refusal, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
+import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
-import type { Data, MachineState } from "./state.ts";
+import type { MachineState } from "./state.ts";
+import { valuesOf } from "./table.ts";
 
 function withSession(limits = {}, machines = {}): OneReplica {
   const replica = oneReplica(limits, machines);
@@ -47,10 +49,10 @@ describe("state machines of the application", () => {
     expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
     delete machines.sum;
     for (let many = 0; many < 11_000; many++) apply(0, execute("1"));
-    expect(data.machines.values[0]).toMatchObject({ pending: { length: 11_000 }, pendingBytes: 11_000 * 35 });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ pending: { length: 11_000 }, pendingBytes: 11_000 * 35 });
     machines.sum = sum;
     expect(apply(0, execute("1"))).toEqual({ type: "executed", result: "now 11006" });
-    expect(data.machines.values[0]).toMatchObject({ pending: [], pendingBytes: 0 });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ pending: [], pendingBytes: 0 });
   });
 
   it("that are not defined here stop the replica before it would have to drop their commands", () => {
@@ -72,16 +74,7 @@ describe("state machines of the application", () => {
         'expected the state machine "sum" to be defined at this member, and it is not: 1040 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
-    expect(data.machines.values.map(({ pending }) => pending?.length)).toEqual([2, 3]);
-  });
-
-  it("of which more waits than a snapshot has room for are not saved on demand, and the refusal names them", () => {
-    const { apply, ask } = withSession({ maxPendingBytes: 2 * MAX_SNAPSHOT_BYTES });
-    apply(0, execute("1"));
-    expect(ask({ type: "snapshot" })).toMatchObject({ type: "snapshot" });
-    for (let at = 0; at < 17; at++) apply(0, execute("x".repeat(1_000_000)));
-    const { reason } = ask({ type: "snapshot" }) as Refusal;
-    expect(reason).toContain("has not defined the state machine sum");
+    expect(valuesOf(data.machines).map(({ pending }) => pending?.length)).toEqual([2, 3]);
   });
 
   it("whose definition throws or answers no text fail, and change nothing", () => {
@@ -99,7 +92,7 @@ describe("state machines of the application", () => {
     machines.sum = { ...sum, init };
     expect(ask(question)).toMatchObject(failed);
     catchUpAll({ data, limits: replicaDefaults }, machines);
-    expect(data.machines.values[0]).toMatchObject({ isDefined: false, pending: ["2"] });
+    expect(valuesOf(data.machines)[0]).toMatchObject({ isDefined: false, pending: ["2"] });
     machines.sum = sum;
     expect(ask(question)).toEqual({ type: "answered", answer: "2" });
     machines.sum = { ...sum, ask: () => undefined as never };
@@ -161,7 +154,7 @@ describe("a state that is no plain data", () => {
   };
   const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });
   const refused = { code: "machine-failed", reason: "expected best to be a finite number" };
-  const stateOf = ({ data }: OneReplica) => (data.machines.values[0] as MachineState).state as { best: unknown };
+  const stateOf = ({ data }: OneReplica) => (valuesOf(data.machines)[0] as MachineState).state as { best: unknown };
   const best = (replica: OneReplica): unknown => stateOf(replica).best;
 
   it("is refused after each command, whether the state is measured or not", () => {
@@ -188,15 +181,24 @@ describe("snapshots of a replica", () => {
   function stage(given: Partial<ReplicaOptions>, machines: Record<string, MachineDefinition> = {}) {
     const protocol = replica(given, machines);
     const state = protocol.init(0, []);
-    const saved: string[] = [];
+    const saved: Chunk[][] = [];
     const emit = (event: Replica["event"]): void => void (event.type === "saved" && saved.push(event.snapshot));
-    const ctx = { self: 0, peers: [], emit } as unknown as Context<Replica>;
+    const none = (): void => {};
+    const ctx = {
+      self: 0,
+      peers: [],
+      emit,
+      persist: none,
+      setTimer: none,
+      compact: none,
+    } as unknown as Context<Replica>;
     const decided = (...operations: (Operation | SessionOperation)[]): void => {
       const index = state.index + 1;
       const numbers = { life: 1, round: 1, acknowledged: Math.max(0, index - 2), first: index };
       const operation = JSON.stringify({ type: "operations", ...numbers, operations });
       const command = { client: 1, sequence: index, operation };
       dispatch(protocol, state, { kind: "command", command: { type: "decided", index, command } }, ctx);
+      while (state.saving !== null) dispatch(protocol, state, { kind: "timeout", timer: "save" }, ctx);
     };
     decided({ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION });
     return { state, saved, decided };
@@ -212,7 +214,7 @@ describe("snapshots of a replica", () => {
     };
     for (let at = 0; at < 3; at++) decided(execute("1"));
     fill();
-    const last = (): unknown => (JSON.parse(saved.at(-1) as string) as { data: Data }).data.machines.values[0];
+    const last = (): unknown => valuesOf(readAll(saved.at(-1) ?? []).data.machines)[0];
     expect(last()).toMatchObject({ isDefined: false, pending: ["1", "1", "1"] });
     machines.m = count;
     for (let at = 0; at < 10; at++) fill();
@@ -223,28 +225,16 @@ describe("snapshots of a replica", () => {
     const machines: Record<string, MachineDefinition> = {};
     const { saved, decided, state } = stage({ snapshotChars: 1_000 }, machines);
     for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
-    const large = saved.at(-1)?.length ?? 0;
+    const lastLength = (): number => (saved.at(-1) ?? []).reduce((sum, { length }) => sum + length, 0);
+    const large = lastLength();
     expect(large).toBeGreaterThan(100_000);
     machines.m = count;
     const before = saved.length;
     for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
-    expect(saved.at(-1)?.length).toBeLessThan(10_000);
+    expect(lastLength()).toBeLessThan(10_000);
     expect(saved.length - before).toBeLessThan(8);
     for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
     expect(state.saved).toBeLessThan(10_000); // From then on as often as ever.
-  });
-
-  it("that find no room for what waits twice in a row stop it, as the log would grow for ever", () => {
-    const { saved, state, decided } = stage({ maxPendingBytes: Number.MAX_SAFE_INTEGER, snapshotChars: 1_000_000 });
-    const large = execute("世".repeat(20_000));
-    const fill = (): void => {
-      for (let at = 0; at < 2_000; at++) decided(large);
-    };
-    expect(fill).toThrow(expect.objectContaining({ code: "undefined-machine" }));
-    expect(state.isTooLarge).toBe(true);
-    expect(saved.length).toBeGreaterThan(0);
-    const lengths = saved.map((snapshot) => Buffer.byteLength(snapshot));
-    expect(Math.max(...lengths)).toBeLessThanOrEqual(MAX_SNAPSHOT_BYTES);
   });
 
   it("are not taken of a state that was changed in place and is no plain data any more", () => {

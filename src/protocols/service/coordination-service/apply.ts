@@ -22,7 +22,6 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { applyToQueue, backlogOf } from "./queues.ts";
-import { wholeOf } from "./restored.ts";
 import {
   dropAcknowledged,
   endSession,
@@ -170,8 +169,6 @@ export function answerTo(on: Pick<Applying, "data" | "limits">, machines: Machin
       return { type: "sessions", sessions: data.sessions.map(({ id, member }) => ({ session: id, member })) };
     case "members":
       return { type: "members", list: membersIn(data) };
-    case "snapshot":
-      return wholeOf(data);
     case "ask":
       return ask(on, machines, query.machine, query.question);
   }

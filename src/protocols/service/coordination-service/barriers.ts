@@ -2,7 +2,7 @@
 import type { Answer, BarrierOperation, Result, SessionId, WaitId } from "./operations.ts";
 import { MAX_PARTIES, refuse } from "./operations.ts";
 import { type Applying, type Barrier, type Data, nextRevision, sessionNamed } from "./state.ts";
-import { enter, lookUp, strike } from "./table.ts";
+import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 export function applyToBarrier(on: Applying, session: SessionId, operation: BarrierOperation): Result {
   if (operation.type === "leave") {
@@ -19,7 +19,7 @@ export function applyToBarrier(on: Applying, session: SessionId, operation: Barr
   const known = lookUp(data.barriers, name);
   if (known !== null && known.parties !== parties)
     return refuse("in-use", `${known.parties} parties meet there, not ${parties}`);
-  if (known === null && data.barriers.keys.length >= limits.maxNames)
+  if (known === null && data.barriers.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} barriers already`);
   const barrier: Barrier = known ?? { parties, arrivals: [] };
   if (!barrier.arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))
@@ -42,7 +42,7 @@ function leave({ data }: Applying, name: string, isGone: (arrival: Barrier["arri
 }
 
 export function leaveBarriers(on: Applying, session: SessionId): void {
-  for (const name of [...on.data.barriers.keys]) leave(on, name, (arrival) => arrival.session === session);
+  for (const name of keysOf(on.data.barriers)) leave(on, name, (arrival) => arrival.session === session);
 }
 
 export function arrivalIn(data: Data, name: string, session: SessionId, wait: WaitId): Answer {
@@ -53,4 +53,4 @@ export function arrivalIn(data: Data, name: string, session: SessionId, wait: Wa
 }
 
 export const waitsAtBarrier = ({ barriers }: Data, session: SessionId): boolean =>
-  barriers.values.some(({ arrivals }) => arrivals.some((arrival) => arrival.session === session));
+  valuesOf(barriers).some(({ arrivals }) => arrivals.some((arrival) => arrival.session === session));

@@ -10,7 +10,7 @@ export function applyToCounter({ data, limits }: Applying, operation: CounterOpe
   if (!Number.isSafeInteger(given)) return refuse("bad-operation", `expected a whole number, got ${given}`);
   const value = operation.type === "add" ? (before ?? 0) + given : given;
   if (!Number.isSafeInteger(value)) return refuse("overflow", `${before} and ${given} are too much for a counter`);
-  if (before === null && data.counters.keys.length >= limits.maxNames)
+  if (before === null && data.counters.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} counters already`);
   nextRevision(data);
   enter(data.counters, operation.name, value);

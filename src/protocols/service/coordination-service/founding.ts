@@ -1,8 +1,9 @@
 /** What the log of each member of a new cluster holds that does not begin with nothing: one snapshot, which all of them have. */
+import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import { chunkAt } from "../../consensus/family/chunks.ts";
-import { MAX_CHUNK_CHARS } from "../../consensus/raft/options.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
+import { replicaDefaults } from "./replica.ts";
+import { beginWriting, nextChunk } from "./snapshot.ts";
 import type { Data } from "./state.ts";
 
 /** Of the snapshot: it stands for all that there was before the first entry. */
@@ -10,16 +11,21 @@ const INDEX = 1;
 const TERM = 1;
 
 export function foundingRecords(data: Data, members: readonly NodeId[]): Raft["record"][] {
-  const text = JSON.stringify({ data, digest: 0 });
   const configuration = { voters: [...members].sort((a, b) => a - b), learners: [], outgoing: null };
-  const records: Raft["record"][] = [
+  const chunks = snapshotOfData(data);
+  return [
     { type: "voted", term: TERM, votedFor: null },
-    { type: "snapshot", index: INDEX, term: TERM, configuration, offset: INDEX, offsetTerm: TERM },
+    { type: "snapshot", index: INDEX, term: TERM, configuration, offset: INDEX, offsetTerm: TERM, chunks },
   ];
-  for (let at = 0; at < text.length; ) {
-    const chunk = chunkAt(text, at, MAX_CHUNK_CHARS);
-    records.push({ type: "snapshotText", text: chunk });
-    at += chunk.length;
+}
+
+function snapshotOfData(data: Data): Chunk[] {
+  const writing = beginWriting(INDEX, data, 0);
+  const chunks: Chunk[] = [];
+  for (let isOver = false; !isOver; ) {
+    const { chunk, isLast } = nextChunk(writing, replicaDefaults.chunkChars);
+    chunks.push(chunk);
+    isOver = isLast;
   }
-  return records;
+  return chunks;
 }

@@ -6,7 +6,7 @@
 import type { Answer, GrantOperation, Refusal, Result, SessionId } from "./operations.ts";
 import { MAX_PERMITS, refuse } from "./operations.ts";
 import { type Applying, type Data, type Held, type Lock, nextRevision, sessionNamed } from "./state.ts";
-import { enter, lookUp, strike } from "./table.ts";
+import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 type Acquire = Extract<GrantOperation, { type: "acquire" }>;
 
@@ -57,7 +57,7 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
     return refuse("in-use", `it is used with a capacity of ${lock.capacity}, not ${capacity}`);
   if (lock.holders.length + lock.waiters.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} hold or wait for it already`);
-  if (lookUp(data.locks, name) === null && data.locks.keys.length >= limits.maxNames)
+  if (lookUp(data.locks, name) === null && data.locks.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} locks already`);
   return null;
 }
@@ -91,7 +91,7 @@ function grantNext({ data, tell }: Applying, name: string, lock: Lock): void {
 }
 
 export function releaseGrants(on: Applying, session: SessionId): void {
-  for (const name of [...on.data.locks.keys]) {
+  for (const name of keysOf(on.data.locks)) {
     const lock = lookUp(on.data.locks, name) as Lock;
     if (!isConcerned(lock, session)) continue;
     lock.waiters = lock.waiters.filter((waiter) => waiter.session !== session);
@@ -104,7 +104,7 @@ const isConcerned = ({ holders, waiters }: Lock, session: SessionId): boolean =>
   holders.some((holder) => holder.session === session) || waiters.some((waiter) => waiter.session === session);
 
 export const holdsGrants = ({ locks }: Data, session: SessionId): boolean =>
-  locks.values.some((lock) => isConcerned(lock, session));
+  valuesOf(locks).some((lock) => isConcerned(lock, session));
 
 export function holdersOf(data: Data, name: string): Answer {
   const lock = lookUp(data.locks, name);

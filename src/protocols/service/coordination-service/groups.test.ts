@@ -3,6 +3,7 @@ import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { FIRST_CLIENT, type GroupOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { isBusy } from "./sessions.ts";
 import { dataProblem } from "./state-shape.ts";
+import { keysOf, valuesOf } from "./table.ts";
 
 const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait, setting: "" });
 const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });
@@ -82,14 +83,14 @@ describe("a group", () => {
     expect(views()).toEqual([["1#1"]]);
     apply(1, leave());
     expect(views()).toEqual([[]]);
-    expect(data.groups.keys).toEqual([]);
+    expect(keysOf(data.groups)).toEqual([]);
   });
 
   it("is not changed by a member that leaves without being in it: there is no view", () => {
     const { apply, data, events } = withSessions(1);
     expect(apply(0, leave())).toEqual(done);
     expect(events()).toEqual([]);
-    expect(data.groups.keys).toEqual([]);
+    expect(keysOf(data.groups)).toEqual([]);
   });
 
   it("loses a member with its session, however that ends", () => {
@@ -157,7 +158,7 @@ describe("groups", () => {
     const { apply, data, open } = withSessions(0);
     open(FIRST_CLIENT);
     expect(apply(FIRST_CLIENT, enter())).toMatchObject({ type: "refused", code: "bad-operation" });
-    expect(data.groups.keys).toEqual([]);
+    expect(keysOf(data.groups)).toEqual([]);
   });
 
   it("have as many members as may wait for one name, and who is in one may enter it anew", () => {
@@ -195,13 +196,13 @@ describe("groups", () => {
   it("are in snapshots", () => {
     const { apply, data } = withSessions(2);
     for (const name of ["b", "a"]) for (const member of [0, 1]) apply(member, enter(1, name));
-    expect(data.groups.keys).toEqual(["a", "b"]);
+    expect(keysOf(data.groups)).toEqual(["a", "b"]);
     expect(dataProblem(data)).toBe(null);
-    expect(dataProblem({ ...data, groups: { keys: ["b", "a"], values: data.groups.values } })).toMatch(
-      /in their order/,
-    );
-    expect(dataProblem({ ...data, groups: { keys: ["a"], values: [{ members: [{ session: 1 }] }] } })).toMatch(
-      /groups/,
-    );
+    expect(
+      dataProblem({ ...data, groups: { size: 2, blocks: [{ keys: ["b", "a"], values: valuesOf(data.groups) }] } }),
+    ).toMatch(/in their order/);
+    expect(
+      dataProblem({ ...data, groups: { size: 1, blocks: [{ keys: ["a"], values: [{ members: [{ session: 1 }] }] }] } }),
+    ).toMatch(/groups/);
   });
 });

@@ -4,7 +4,7 @@
  */
 import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
-import { enter, lookUp, strike } from "./table.ts";
+import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 type Of<T extends GroupOperation["type"]> = Extract<GroupOperation, { type: T }>;
 
@@ -45,7 +45,7 @@ function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting
     return refuse("in-use", `the group ${name} is in use with the setting ${group.setting}, not ${setting}`);
   if (others.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
-  if (group === null && data.groups.keys.length >= limits.maxNames)
+  if (group === null && data.groups.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} groups already`);
   change(on, name, { setting, members: [...others, { session: id, member, wait, spoken: 0 }] });
   return { type: "done" };
@@ -82,8 +82,8 @@ function remove(on: Applying, name: string, isGone: (member: GroupMember) => boo
 const leave = (on: Applying, name: string, id: SessionId): void => remove(on, name, ({ session }) => session === id);
 
 export function leaveGroups(on: Applying, session: SessionId): void {
-  for (const name of [...on.data.groups.keys]) leave(on, name, session);
+  for (const name of keysOf(on.data.groups)) leave(on, name, session);
 }
 
 export const isInGroup = ({ groups }: Data, id: SessionId): boolean =>
-  groups.values.some(({ members }) => members.some(({ session }) => session === id));
+  valuesOf(groups).some(({ members }) => members.some(({ session }) => session === id));

@@ -3,6 +3,7 @@ import type {
   Answer,
   Change,
   Comparison,
+  KeyEntry,
   KeyOperation,
   Result,
   SessionId,
@@ -12,7 +13,7 @@ import type {
 } from "./operations.ts";
 import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
-import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
+import { emptyTable, enter, entriesOf, lookUp, strike, valuesOf } from "./table.ts";
 
 /** Beside its key and value: revision, session and what JSON adds. */
 const ENTRY_BYTES = 64;
@@ -64,8 +65,8 @@ function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result |
   const names = new Set(steps.filter(({ type, map }) => type === "put" && lookUp(data.maps, map) === null).map(nameOf));
   if (bytes > limits.maxBytes && bytes > data.bytes)
     return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
-  if (data.maps.keys.length + names.size > limits.maxNames)
-    return refuse("too-many", `there are ${data.maps.keys.length} maps, and at most ${limits.maxNames}`);
+  if (data.maps.size + names.size > limits.maxNames)
+    return refuse("too-many", `there are ${data.maps.size} maps, and at most ${limits.maxNames}`);
   return null;
 }
 
@@ -130,7 +131,7 @@ function remove(on: Applying, map: string, key: string, revision: number): Store
   const table = lookUp(data.maps, map);
   const previous = table === null ? null : strike(table, key);
   if (table === null || previous === null) return null;
-  if (table.keys.length === 0) strike(data.maps, map);
+  if (table.size === 0) strike(data.maps, map);
   data.bytes -= sizeOf(key, previous.value);
   note(on, { revision, map, key, value: null }, bytesOf(key));
   return previous;
@@ -166,7 +167,7 @@ const MAX_FORGOTTEN = 1_000;
 
 function noteForgotten(kept: Kept, { map, revision }: Change): void {
   enter(kept.forgottenOf, map, revision);
-  if (kept.forgottenOf.keys.length <= MAX_FORGOTTEN) return;
+  if (kept.forgottenOf.size <= MAX_FORGOTTEN) return;
   kept.forgotten = revision;
   kept.forgottenOf = emptyTable();
 }
@@ -179,11 +180,9 @@ const changeSize = (map: string, bytes: number): number =>
 
 /** What was tied to the session goes with it. */
 export function releaseKeys(on: Applying, session: SessionId): void {
-  const { keys, values } = on.data.maps;
-  const tied = keys.flatMap((map, at) => {
-    const table = values[at] as Table<Stored>;
-    return table.keys.filter((_key, place) => table.values[place]?.session === session).map((key) => ({ map, key }));
-  });
+  const tied: { map: string; key: string }[] = [];
+  for (const [map, table] of entriesOf(on.data.maps))
+    for (const [key, entry] of entriesOf(table)) if (entry.session === session) tied.push({ map, key });
   if (tied.length === 0) return;
   const revision = nextRevision(on.data);
   for (const { map, key } of tied) remove(on, map, key, revision);
@@ -193,22 +192,21 @@ export function releaseKeys(on: Applying, session: SessionId): void {
 export function forgetMap(data: Data, map: string): void {
   const table = lookUp(data.maps, map);
   if (table === null) return;
-  table.keys.forEach((key, at) => {
-    data.bytes -= sizeOf(key, (table.values[at] as Stored).value);
-  });
+  for (const [key, { value }] of entriesOf(table)) data.bytes -= sizeOf(key, value);
   strike(data.maps, map);
 }
 
 export const holdsKeys = ({ maps }: Data, session: SessionId): boolean =>
-  maps.values.some(({ values }) => values.some((entry) => entry.session === session));
+  valuesOf(maps).some((table) => valuesOf(table).some((entry) => entry.session === session));
 
 export function range(data: Data, map: string, from: string, to: string | null, limit: number): Answer {
   const table = lookUp(data.maps, map) ?? emptyTable<Stored>();
-  const first = placeOf(table, from);
-  const end = to === null ? table.keys.length : placeOf(table, to);
-  const last = Math.min(end, first + limit);
-  const entries = table.keys.slice(first, last).map((key, at) => ({ key, ...(table.values[first + at] as Stored) }));
-  return { type: "entries", entries, isMore: last < end };
+  const entries: KeyEntry[] = [];
+  for (const [key, entry] of entriesOf(table, from, to)) {
+    if (entries.length === limit) return { type: "entries", entries, isMore: true };
+    entries.push({ key, ...entry });
+  }
+  return { type: "entries", entries, isMore: false };
 }
 
 /** All that has changed in a map since, in order. */

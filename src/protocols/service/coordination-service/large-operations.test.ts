@@ -17,6 +17,7 @@ import {
 import { sessionOf } from "./sessions.ts";
 import { utf8BytesOf } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
+import { emptyTable, keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 
@@ -42,7 +43,7 @@ describe("parts of an operation", () => {
     replica.open(0);
     const parts = partsOf(put("a", "x".repeat(1_000)), 3);
     expect(applyAll(replica, 0, parts.slice(0, 2))).toEqual({ type: "done" });
-    expect(replica.data.maps.keys).toEqual([]);
+    expect(keysOf(replica.data.maps)).toEqual([]);
     expect(replica.data.bytes).toBeGreaterThan(600);
     expect(dataProblem(JSON.parse(JSON.stringify(replica.data)))).toBeNull();
     expect(applyAll(replica, 0, parts.slice(2))).toEqual({ type: "stored", previous: null });
@@ -65,7 +66,7 @@ describe("parts of an operation", () => {
     applyAll(replica, 0, first.slice(0, 2));
     expect(applyAll(replica, 0, partsOf(put("b", "1"), 2))).toMatchObject({ type: "stored" });
     expect(applyAll(replica, 0, first.slice(2))).toMatchObject({ type: "refused", code: "bad-operation" });
-    expect(replica.data.maps.values[0]?.keys).toEqual(["b"]);
+    expect(keysOf(valuesOf(replica.data.maps)[0] ?? emptyTable())).toEqual(["b"]);
   });
 
   it("are refused with the reason that the first one met, where there is no room for them", () => {

@@ -9,6 +9,7 @@ import type { BuiltInMachine } from "./machines.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, type Operation } from "./operations.ts";
 import { restored } from "./restored.ts";
 import { dataProblem } from "./state-shape.ts";
+import { keysOf, valuesOf } from "./table.ts";
 
 /** Keeps texts, and is told how much room there is. */
 const texts: BuiltInMachine = {
@@ -62,10 +63,11 @@ test("etcd's keyspace goes on above all revisions that there were once a cluster
   expect(keyspace(putOf("b", "1", { lease: "7" }))).toMatchObject({ revision: 4 });
   expect(data.revision).toBeGreaterThanOrEqual(3); // The keyspace began with one, and the log with none.
   const again = restored(data, 1_000);
-  const { state, bytes } = again.machines.values[0] as { state: Keyspace; bytes: number };
+  const { state, bytes } = valuesOf(again.machines)[0] as { state: Keyspace; bytes: number };
   expect(state).toMatchObject({ revision: again.revision + 1, compacted: again.revision + 1, history: [] });
-  expect(state.keys).toMatchObject({ keys: ["a", "b"], values: [[{ value: "2", mod: 3 }], [{ lease: "7" }]] });
-  expect(state.leases.keys).toEqual(["7"]);
+  expect(keysOf(state.keys)).toEqual(["a", "b"]);
+  expect(valuesOf(state.keys)).toMatchObject([[{ value: "2", mod: 3 }], [{ lease: "7" }]]);
+  expect(keysOf(state.leases)).toEqual(["7"]);
   expect({ machine: bytes, all: again.bytes }).toEqual({ machine: state.bytes, all: state.bytes });
   expect(dataProblem(again)).toBeNull();
 });

@@ -6,7 +6,7 @@ import { EnvironmentError, unexpected } from "../../../core/errors.ts";
 import type { Answer, Command, Refusal, Result } from "./operations.ts";
 import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
-import { enter, lookUp } from "./table.ts";
+import { enter, entriesOf, keysOf, lookUp, valuesOf } from "./table.ts";
 
 /** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
 export interface MachineDefinition {
@@ -55,7 +55,7 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
   const { data, limits } = on;
   const { machine: name, command } = operation;
   const known = lookUp(data.machines, name);
-  const count = data.machines.keys.filter((each) => !isOwn(each)).length;
+  const count = keysOf(data.machines).filter((each) => !isOwn(each)).length;
   if (known === null && !isOwn(name) && count >= limits.maxMachines)
     return refuse("too-many", `there are ${limits.maxMachines} state machines already`);
   nextRevision(data);
@@ -140,12 +140,12 @@ const TOLD_SHARES = 8;
 
 /** Of commands whose machines are not defined here. */
 export const waitingBytes = ({ machines }: Data): number =>
-  machines.values.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
+  valuesOf(machines).reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
 
 /** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
-export function requireDefined({ machines }: Data): void {
-  const most = machines.values.reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
-  const name = machines.keys.find((_name, at) => machines.values[at]?.pendingBytes === most);
+function _requireDefined({ machines }: Data): void {
+  const most = valuesOf(machines).reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
+  const name = [...entriesOf(machines)].find(([, machine]) => machine.pendingBytes === most)?.[0];
   if (name !== undefined && most > 0) throw undefinedMachine(name, most, "no snapshot has room for them");
 }
 
@@ -168,9 +168,8 @@ function catchUp({ limits }: Replicated, machine: MachineState, definition: Mach
 
 /** So that snapshots hold states. */
 export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
-  const { keys, values } = on.data.machines;
-  for (const [at, machine] of values.entries()) {
-    const definition = definitionOf(machines, keys[at] as string);
+  for (const [name, machine] of entriesOf(on.data.machines)) {
+    const definition = definitionOf(machines, name);
     if (definition === null || isBuiltIn(definition) || machine.pending.length === 0) continue;
     try {
       catchUp(on, machine, definition);
@@ -180,8 +179,8 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
 
 /** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
 export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
-  return machines.values.every(({ state, isDefined }, at) => {
-    const definition = definitionOf(definitions, machines.keys[at] as string);
+  return [...entriesOf(machines)].every(([name, { state, isDefined }]) => {
+    const definition = definitionOf(definitions, name);
     const isLookedAt = isDefined && definition !== null && !isBuiltIn(definition);
     return !isLookedAt || (definition.fault?.(state, undefined) ?? null) === null;
   });

@@ -157,7 +157,6 @@ export type Query =
   | { type: "sessions" }
   | { type: "members" }
   /** All that there is. */
-  | { type: "snapshot" }
   | { type: "ask"; machine: string; question: string };
 
 /** What stands under a key. */
@@ -265,7 +264,6 @@ export type Answer =
   /** Null: it is as it was when the cluster was founded. */
   | { type: "members"; list: MemberList | null }
   /** The replica's data, as JSON. */
-  | { type: "snapshot"; snapshot: string }
   | { type: "answered"; answer: string }
   | Refusal;
 
@@ -332,8 +330,6 @@ export const MAX_PARTIES = 10_000;
 /** Of what is kept in the state, and so of what one answer may hold. */
 const MAX_KEPT = 100_000;
 const MAX_ANSWER_BYTES = 16_777_216;
-/** As many characters as bytes: so that none has to be counted. */
-const MAX_SNAPSHOT_TEXT = 3 * MAX_ANSWER_BYTES;
 
 const name = text(MAX_NAME_BYTES);
 const key = text(MAX_KEY_BYTES);
@@ -418,7 +414,6 @@ export const queryShape: Shape<Query> = variants<Query>({
   arrival: { name, session: natural, wait: natural },
   sessions: {},
   members: {},
-  snapshot: {},
   ask: { machine: name, question: value },
 });
 
@@ -472,7 +467,6 @@ export const answerShape: Shape<Answer> = variants<Answer>({
     sessions: list(struct<{ session: SessionId; member: NodeId }>({ session: natural, member: natural }), MAX_KEPT),
   },
   members: { list: nullable(memberListShape) },
-  snapshot: { snapshot: text(MAX_SNAPSHOT_TEXT) },
   answered: { answer: text(MAX_ANSWER_BYTES) },
   refused,
 });

@@ -1,9 +1,11 @@
 /** What the service promises, over all members and over what those have told that have crashed since. */
+
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import type { Raft } from "../../consensus/raft/raft.ts";
 import { isCertain } from "./lease.ts";
 import type { Replica } from "./replica.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
+import { entriesOf } from "./table.ts";
 
 type States = { session: MemberSession["state"]; replica: Replica["state"]; log: Raft["state"] };
 type Emitted = { type: string; body: Record<string, unknown> & { type: string } };
@@ -54,13 +56,11 @@ interface Relied {
 
 function relied({ session, replica }: States): Relied[] {
   if (!isCertain(session)) return [];
-  const { keys, values } = replica.data.locks;
-  return keys.flatMap((name, at) => {
-    const { holders = [], capacity = 0 } = values[at] ?? {};
-    return holders
+  return [...entriesOf(replica.data.locks)].flatMap(([name, { holders, capacity }]) =>
+    holders
       .filter((holder) => holder.session === session.session && !isGivenUp(session, holder.token))
-      .map(({ token, permits }) => ({ name, token, permits, capacity }));
-  });
+      .map(({ token, permits }) => ({ name, token, permits, capacity })),
+  );
 }
 
 const isGivenUp = ({ pending }: States["session"], token: number): boolean =>

@@ -5,7 +5,7 @@
 import type { Answer, QueueOperation, Result, SessionId } from "./operations.ts";
 import { refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Item, nextRevision, type Queue, type Taken } from "./state.ts";
-import { enter, lookUp, strike } from "./table.ts";
+import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 /** Beside its value. */
 const ITEM_BYTES = 96;
@@ -17,7 +17,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
   const { name } = operation;
   const queue = lookUp(data.queues, name) ?? { items: [], taken: [], takers: [] };
   const isNew = lookUp(data.queues, name) === null;
-  if (isNew && data.queues.keys.length >= on.limits.maxNames)
+  if (isNew && data.queues.size >= on.limits.maxNames)
     return refuse("too-many", `there are ${on.limits.maxNames} queues already`);
   switch (operation.type) {
     case "enqueue":
@@ -97,7 +97,7 @@ function serve({ data, tell }: Applying, name: string, queue: Queue): void {
 }
 
 export function releaseItems(on: Applying, session: SessionId): void {
-  for (const name of [...on.data.queues.keys]) {
+  for (const name of keysOf(on.data.queues)) {
     const queue = lookUp(on.data.queues, name) as Queue;
     if (!isConcerned(queue, session)) continue;
     queue.takers = queue.takers.filter((taker) => taker.session !== session);
@@ -113,7 +113,7 @@ const isConcerned = ({ taken, takers }: Queue, session: SessionId): boolean =>
   taken.some((item) => item.session === session) || takers.some((taker) => taker.session === session);
 
 export const holdsItems = ({ queues }: Data, session: SessionId): boolean =>
-  queues.values.some((queue) => isConcerned(queue, session));
+  valuesOf(queues).some((queue) => isConcerned(queue, session));
 
 export function backlogOf(data: Data, name: string): Answer {
   const queue = lookUp(data.queues, name);

@@ -9,7 +9,7 @@ import { restored, revisionBeyond } from "./restored.ts";
 import { salvaged } from "./salvage.ts";
 import { type Data, emptyData } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
-import type { Table } from "./table.ts";
+import { emptyTable, entriesOf as entries, keysOf, type Table, valuesOf } from "./table.ts";
 
 const MEMBERS = [1, 2, 3];
 const text = fc.constantFrom("a", "b", "é\u{1f98a}");
@@ -50,7 +50,8 @@ function stateAfter(done: readonly (readonly [number, Operation])[]): Data {
   return one.data;
 }
 
-const entriesOf = <V>({ keys, values }: Table<V>): [string, V][] => keys.map((key, at) => [key, values[at] as V]);
+const entriesOf = <V>(table: Table<V>): [string, V][] => [...entries(table)];
+const mapIn = (data: Data): Table<{ value: string }> => valuesOf(data.maps)[0] ?? emptyTable();
 
 describe("a restored cluster", () => {
   it("has all keys, counters, items and machines, no sessions and nothing that they held", () => {
@@ -62,7 +63,7 @@ describe("a restored cluster", () => {
         expect(JSON.stringify(saved)).toBe(before);
         expect(dataProblem(JSON.parse(JSON.stringify(data)))).toBeNull();
         expect(data).toMatchObject({ sessions: [], lives: {}, counters: saved.counters, machines: saved.machines });
-        expect([data.locks.keys, data.barriers.keys]).toEqual([[], []]);
+        expect([keysOf(data.locks), keysOf(data.barriers)]).toEqual([[], []]);
         const kept = entriesOf(saved.maps)
           .filter(([map]) => map !== ENDPOINTS)
           .flatMap(([map, table]) =>
@@ -102,9 +103,9 @@ describe("a restored cluster", () => {
   it("does not know where members of the old one served clients, and has room for others", () => {
     const put = { type: "put", map: ENDPOINTS, key: "1", value: '"http://10.0.0.1:7300"', isLeased: false } as const;
     const saved = stateAfter([[1, put]]);
-    expect([saved.maps.keys, saved.bytes]).toEqual([[ENDPOINTS], expect.any(Number)]);
+    expect([keysOf(saved.maps), saved.bytes]).toEqual([[ENDPOINTS], expect.any(Number)]);
     expect(saved.bytes).toBeGreaterThan(0);
-    expect(restored(saved, revisionBeyond(saved.revision, 0))).toMatchObject({ maps: { keys: [] }, bytes: 0 });
+    expect(restored(saved, revisionBeyond(saved.revision, 0))).toMatchObject({ maps: { size: 0 }, bytes: 0 });
   });
 
   it("knows no client of the old one, and forgets for watches what the old one told", () => {
@@ -115,7 +116,7 @@ describe("a restored cluster", () => {
       changes: [],
       bytes: 0,
       forgotten: data.revision,
-      forgottenOf: { keys: [], values: [] },
+      forgottenOf: { size: 0, blocks: [] },
     });
   });
 });
@@ -135,10 +136,10 @@ describe("one log", () => {
     const records = [entry(1, put("1")), entry(2, put("2")), entry(3, { type: "add", name: "n", by: 4 })];
     const { data, ...rest } = salvaged(MEMBERS, records);
     expect(rest).toEqual({ committed: 0, lastIndex: 3, lastTerm: 1, voters: MEMBERS });
-    expect(data.maps.values[0]?.values[0]?.value).toBe("2");
-    expect(data.counters.values).toEqual([4]);
+    expect(valuesOf(mapIn(data))[0]?.value).toBe("2");
+    expect(valuesOf(data.counters)).toEqual([4]);
     const cut = salvaged(MEMBERS, [...records, { type: "truncated", lastIndex: 1 }]);
-    expect(cut.data.maps.values[0]?.values[0]?.value).toBe("1");
+    expect(valuesOf(mapIn(cut.data))[0]?.value).toBe("1");
   });
 
   it("of a new cluster begins with what it was founded from", () => {
@@ -156,7 +157,7 @@ describe("one log", () => {
     const many = Array.from({ length: 12_000 }, (_, at) =>
       entry(at + 1, { type: "execute", machine: "m", command: `${at}` }),
     );
-    expect(salvaged(MEMBERS, many).data.machines.values[0]?.pending).toHaveLength(12_000);
+    expect(valuesOf(salvaged(MEMBERS, many).data.machines)[0]?.pending).toHaveLength(12_000);
   });
 });
 
@@ -165,9 +166,18 @@ describe("data from a file", () => {
     ["no object", () => null],
     ["a field is missing", ({ revision: _revision, ...data }) => data],
     ["a field is too many", (data) => ({ ...data, more: 1 })],
-    ["a value is of another kind", (data) => ({ ...data, counters: { keys: ["a"], values: ["1"] } })],
-    ["a table has fewer values than names", (data) => ({ ...data, counters: { keys: ["a", "b"], values: [1] } })],
-    ["names are in disorder", (data) => ({ ...data, counters: { keys: ["b", "a"], values: [1, 2] } })],
+    [
+      "a value is of another kind",
+      (data) => ({ ...data, counters: { size: 1, blocks: [{ keys: ["a"], values: ["1"] }] } }),
+    ],
+    [
+      "a table has fewer values than names",
+      (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["a", "b"], values: [1] }] } }),
+    ],
+    [
+      "names are in disorder",
+      (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["b", "a"], values: [1, 2] }] } }),
+    ],
     ["machines are none", (data) => ({ ...data, machines: 3 })],
   ];
   it.each(broken)("is refused if %s", (_why, damage) => {

@@ -12,14 +12,13 @@
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
-import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
 import { KEYSPACE } from "../keyspace/built-in.ts";
 import { compact, type Keyspace } from "../keyspace/versions.ts";
 import { forgetMap } from "./keys.ts";
-import type { Answer, Revision } from "./operations.ts";
-import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
+import type { Revision } from "./operations.ts";
+import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT } from "./operations.ts";
 import { endSession } from "./sessions.ts";
-import { type Data, fitsBytes, type Limits } from "./state.ts";
+import type { Data, Limits } from "./state.ts";
 import { emptyTable, lookUp } from "./table.ts";
 
 /** More than a cluster gets through in twelve days, at a million a second. */
@@ -27,18 +26,6 @@ const LEAD = 2 ** 40;
 const REVISIONS_PER_MS = 1_000;
 /** There is as much room above it. */
 const MAX_REVISION = 2 ** 52;
-
-/** All that a replica holds. */
-export function wholeOf(data: Data): Answer {
-  const { keys, values } = data.machines;
-  const snapshot = JSON.stringify(data);
-  const unknown = keys.find((_name, at) => values[at]?.pending.length !== 0);
-  if (unknown === undefined || fitsBytes(snapshot, MAX_SNAPSHOT_BYTES)) return { type: "snapshot", snapshot };
-  return refuse(
-    "unknown-machine",
-    `this member has not defined the state machine ${unknown}, and has too many of its commands: ask one that has`,
-  );
-}
 
 /** @param elapsedMs since that snapshot, of which a clock may know less than there was. @throws UsageError after some thousand restorations */
 export function revisionBeyond(revision: Revision, elapsedMs: number): Revision {

@@ -28,11 +28,12 @@ export function salvaged(founders: readonly NodeId[], records: readonly Raft["re
   // State machines of the application are not defined here: their commands wait in the snapshot for members that define them.
   const machine = replica({ snapshotChars: 0, maxPendingBytes: NO_LIMIT, maxMachineBytes: NO_LIMIT });
   const state = machine.init(NOBODY, founders);
-  const ctx = { self: NOBODY, peers: founders, emit: () => {} } as unknown as Context<Replica>;
+  const ctx = { self: NOBODY, peers: founders, emit: () => {}, setTimer: () => {} } as unknown as Context<Replica>;
   const give = (command: Replica["command"]): void => dispatch(machine, state, { kind: "command", command }, ctx);
   const { snapshot, configuration } = kept;
   const { offset, offsetTerm, entries } = kept.log;
-  if (snapshot.index > 0) give({ type: "installed", index: snapshot.index, snapshot: snapshot.text });
+  if (snapshot.index > 0) give({ type: "installed", index: snapshot.index, snapshot: snapshot.chunks });
+  while (state.installing !== null) dispatch(machine, state, { kind: "timeout", timer: "install" }, ctx);
   for (const [at, entry] of entries.entries())
     if (entry.type === "command") give({ type: "decided", index: offset + 1 + at, command: entry.command });
   return {

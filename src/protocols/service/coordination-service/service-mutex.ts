@@ -4,7 +4,7 @@
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
-import { mutexProperties, type Section } from "../../mutex/family/properties.ts";
+import { mutexProperties, type Section } from "../../mutex/family/workload.ts";
 import { requireNoOptions } from "../../options.ts";
 import type { GrantOperation, SessionId } from "./operations.ts";
 

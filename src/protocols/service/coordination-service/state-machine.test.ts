@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { type Operation, prefixRange, STATE_MACHINE_VERSION, type Step } from "./operations.ts";
+import { keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string, isLeased = false): Operation => ({
   type: "put",
@@ -143,7 +144,7 @@ describe("keys", () => {
       apply(0, { type: "put", map: `map ${map}`, key: "a", value: "1", isLeased: false });
       apply(0, { type: "delete", map: `map ${map}`, key: "a" });
     }
-    expect(data.kept.forgottenOf.keys.length).toBeLessThan(1_000);
+    expect(data.kept.forgottenOf.size).toBeLessThan(1_000);
     expect(data.kept.forgotten).toBeGreaterThan(2_000);
     expect(ask({ type: "changes", map: "never", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
@@ -161,7 +162,7 @@ describe("keys", () => {
     expect(apply(0, put("b", "x".repeat(100)))).toMatchObject({ type: "refused", code: "full" });
     expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "full" });
     apply(0, { type: "delete", map: "m", key: "a" });
-    expect(data).toMatchObject({ bytes: 0, maps: { keys: [] } });
+    expect(data).toMatchObject({ bytes: 0, maps: { size: 0 } });
     apply(0, put("b", "x"));
     expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "too-many" });
   });
@@ -226,7 +227,7 @@ describe("grants", () => {
     expect(apply(0, acquire(7, "exclusive"))).toEqual({ type: "granted", token: 3 });
     apply(1, acquire(7, "exclusive"));
     expect(apply(1, acquire(7, "exclusive"))).toEqual({ type: "waiting", ahead: 0 });
-    expect(data.locks.values[0]).toMatchObject({ holders: [{ token: 3 }], waiters: [{ wait: 7 }] });
+    expect(valuesOf(data.locks)[0]).toMatchObject({ holders: [{ token: 3 }], waiters: [{ wait: 7 }] });
   });
 
   it("are released by name of the grant: a late release touches nobody else's", () => {
@@ -276,7 +277,7 @@ describe("grants", () => {
     end(0);
     expect(events()).toMatchObject([{ type: "ended" }, { type: "released", token: 4 }, { type: "granted", wait: 1 }]);
     apply(2, { type: "withdraw", name: "l", wait: 1 });
-    expect(data.locks.keys).toEqual([]);
+    expect(keysOf(data.locks)).toEqual([]);
   });
 
   it("keep to all of that in random operations, some of them twice, late, or of a session that is over", () => {
@@ -331,7 +332,7 @@ describe("queues", () => {
     apply(0, { type: "finish", name: "q", token: 8 });
     expect(apply(0, take(4))).toMatchObject({ value: "b" });
     apply(0, { type: "stopTaking", name: "q", wait: 4 });
-    expect(data.queues.values[0]).toMatchObject({ items: [{ value: "b" }], taken: [] });
+    expect(valuesOf(data.queues)[0]).toMatchObject({ items: [{ value: "b" }], taken: [] });
   });
 
   it("hold so much and no more", () => {
@@ -339,8 +340,9 @@ describe("queues", () => {
     for (const value of ["a", "b"]) apply(0, enqueue(value));
     expect(apply(0, enqueue("c"))).toMatchObject({ code: "too-many" });
     for (const wait of [1, 2]) apply(0, take(wait));
-    for (const { token } of [...(data.queues.values[0]?.taken ?? [])]) apply(0, { type: "finish", name: "q", token });
-    expect(data).toMatchObject({ bytes: 0, queues: { keys: [] } });
+    for (const { token } of [...(valuesOf(data.queues)[0]?.taken ?? [])])
+      apply(0, { type: "finish", name: "q", token });
+    expect(data).toMatchObject({ bytes: 0, queues: { size: 0 } });
     for (let wait = 1; wait <= 10; wait++) apply(0, take(wait));
     expect(apply(0, take(11))).toMatchObject({ code: "too-many" });
   });

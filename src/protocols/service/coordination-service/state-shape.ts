@@ -41,7 +41,7 @@ import type {
   Staged,
   Taken,
 } from "./state.ts";
-import type { Table } from "./table.ts";
+import { keysOf, type Table, valuesOf } from "./table.ts";
 
 /** However many there are, they fit a snapshot. */
 const MANY = MAX_SNAPSHOT_BYTES;
@@ -49,7 +49,10 @@ const name = text(MAX_NAME_BYTES);
 const value = text(MAX_SNAPSHOT_BYTES);
 
 const table = <V>(keys: Shape<string>, values: Shape<V>): Shape<Table<V>> =>
-  struct<Table<V>>({ keys: list(keys, MANY), values: list(values, MANY) });
+  struct<Table<V>>({
+    size: natural,
+    blocks: list(struct<Table<V>["blocks"][number]>({ keys: list(keys, MANY), values: list(values, MANY) }), MANY),
+  });
 
 const waiterFields = {
   session: natural,
@@ -127,18 +130,23 @@ export function dataProblem(given: unknown): string | null {
 
 /** With the states of machines as JSON. */
 function inText(machines: unknown): unknown {
-  const { values } = (machines ?? {}) as Partial<Data["machines"]>;
-  if (!Array.isArray(values)) return machines;
-  return {
-    ...(machines as object),
-    values: values.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" })),
-  };
+  const { blocks } = (machines ?? {}) as Partial<Data["machines"]>;
+  if (!Array.isArray(blocks)) return machines;
+  const inBlock = (block: Partial<(typeof blocks)[number]>): unknown =>
+    !Array.isArray(block?.values)
+      ? block
+      : { ...block, values: block.values.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" })) };
+  return { ...(machines as object), blocks: blocks.map(inBlock) };
 }
 
 function tableProblem({ maps, kept, counters, locks, barriers, queues, machines, groups }: Data): string | null {
   const named = [counters, locks, barriers, queues, machines, groups, kept.forgottenOf];
-  const tables: readonly Table<unknown>[] = [maps, ...maps.values, ...named];
-  const isSound = ({ keys, values }: Table<unknown>): boolean =>
-    keys.length === values.length && keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);
+  const tables: readonly Table<unknown>[] = [maps, ...valuesOf(maps), ...named];
+  const isSound = (table: Table<unknown>): boolean => {
+    const keys = keysOf(table);
+    const isAscending = keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);
+    const areWhole = table.blocks.every((block) => block.keys.length > 0 && block.keys.length === block.values.length);
+    return isAscending && areWhole && keys.length === table.size;
+  };
   return tables.every(isSound) ? null : "expected the names of each table in their order, with a value for each";
 }

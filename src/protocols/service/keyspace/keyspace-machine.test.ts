@@ -100,7 +100,7 @@ describe("a keyspace", () => {
     does(deleteOf("a"));
     does(putOf("b", "1"));
     does({ type: "compact", revision: space.revision });
-    expect(space).toMatchObject({ bytes: one, keys: { keys: ["b"] } });
+    expect(space).toMatchObject({ bytes: one, keys: { size: 1, blocks: [{ keys: ["b"] }] } });
   });
 
   it("tells who watches from the revision up to which it is compacted of what was deleted there", () => {

@@ -1,6 +1,6 @@
 /** The keyspace as a state machine: commands change it, questions are answered from it. */
 import { problem } from "../../../core/shape.ts";
-import { enter, lookUp } from "../coordination-service/table.ts";
+import { enter, entriesOf, lookUp } from "../coordination-service/table.ts";
 import { bytesOfPuts, bytesOfRanges, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
 import { keyspaceCommandShape, keyspaceQuestionShape } from "./shapes.ts";
 import {
@@ -109,7 +109,7 @@ const hasEvents = (space: Keyspace, { from, ...interval }: Interval & { from: nu
   from >= space.compacted && (from >= (space.trimmed ?? 0) || isUnchanged(space, interval, from));
 
 const leasesIn = ({ leases }: Keyspace): GrantedLease[] =>
-  leases.keys.map((lease, at) => shown(lease, leases.values[at] as Lease));
+  [...entriesOf(leases)].map(([id, lease]) => shown(id, lease));
 
 const shown = (lease: LeaseId, { ttl, renewal }: Lease): GrantedLease => ({ lease, ttl, renewal });
 
@@ -145,7 +145,7 @@ function grant(space: Keyspace, lease: LeaseId, given: number, room: number): Ap
   if (lease === NO_LEASE) return refused(space, "leaseNotFound");
   if (given > MAX_TTL) return refused(space, "ttlTooLarge");
   if (lookUp(space.leases, lease) !== null) return refused(space, "leaseExists");
-  if (space.leases.keys.length >= MAX_LEASES || room <= 0) return refused(space, "noSpace");
+  if (space.leases.size >= MAX_LEASES || room <= 0) return refused(space, "noSpace");
   const ttl = Math.max(MIN_TTL, given);
   enterLease(space, lease, ttl);
   return leased(space, shown(lease, lookUp(space.leases, lease) as Lease));

@@ -1,7 +1,9 @@
 /** Random commands against the keyspace, and against a model that copies everything at each revision. */
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../coordination-service/state.ts";
+import { keysOf, valuesOf } from "../coordination-service/table.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
 import { covers, NO_LEASE, trim } from "./versions.ts";
@@ -132,9 +134,9 @@ function expectSame(space: Keyspace, model: Model): void {
       .filter((each) => each.lease === id)
       .map((each) => each.key);
     expect(answerQuestion(space, { type: "lease", lease: id, keys: true })).toMatchObject({ ttl: 9, keys });
-    expect(space.leases.values[space.leases.keys.indexOf(id)]?.renewal).toBe(renewal);
+    expect(valuesOf(space.leases)[keysOf(space.leases).indexOf(id)]?.renewal).toBe(renewal);
   }
-  expect(space.leases.keys).toEqual([...model.leases.keys()].sort());
+  expect(keysOf(space.leases)).toEqual([...model.leases.keys()].sort());
 }
 
 /** Carried out on what stood before them, events give what stands after them. */
@@ -236,7 +238,7 @@ describe("a keyspace, against a model of it", () => {
         applyCommand(space, deleteOf("\0", "\0"), ROOM);
         space.revision += 1; // A deletion at the revision up to which all is compacted is kept.
         applyCommand(space, { type: "compact", revision: space.revision }, ROOM);
-        expect(space).toMatchObject({ bytes: 0, history: [], keys: { keys: [] }, leases: { keys: [] } });
+        expect(space).toMatchObject({ bytes: 0, history: [], keys: { size: 0 }, leases: { size: 0 } });
       }),
       { numRuns: 100 },
     );

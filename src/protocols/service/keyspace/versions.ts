@@ -4,7 +4,16 @@
  * https://etcd.io/docs/v3.5/learning/data_model/
  */
 import { bytesOf } from "../coordination-service/state.ts";
-import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "../coordination-service/table.ts";
+import {
+  emptyTable,
+  enter,
+  entriesOf,
+  lookUp,
+  placeIn,
+  strike,
+  type Table,
+  tableOf,
+} from "../coordination-service/table.ts";
 import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
 
 export interface Keyspace {
@@ -76,9 +85,9 @@ export function copyOfKeyspace(space: Keyspace): Keyspace {
   const { keys, history, leases } = space;
   return {
     ...space,
-    keys: { keys: [...keys.keys], values: keys.values.map((versions) => [...versions]) },
+    keys: tableOf([...entriesOf(keys)].map(([key, versions]) => [key, [...versions]])),
     history: [...history],
-    leases: { keys: [...leases.keys], values: leases.values.map((lease) => ({ ...lease, keys: [...lease.keys] })) },
+    leases: tableOf([...entriesOf(leases)].map(([id, lease]) => [id, { ...lease, keys: [...lease.keys] }])),
   };
 }
 
@@ -93,12 +102,11 @@ export const versionBytes = (key: ByteText, value: ByteText): number =>
 export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
   end === "" ? key === from : key >= from && (end === ALL_FROM || key < end);
 
-/** Where the keys of an interval stand in the table. */
-function placesOf(space: Keyspace, { key, end }: Interval): { from: number; to: number } {
-  const from = placeOf(space.keys, key);
-  if (end === "") return { from, to: space.keys.keys[from] === key ? from + 1 : from };
-  if (end === ALL_FROM) return { from, to: space.keys.keys.length };
-  return { from, to: Math.max(from, placeOf(space.keys, end)) };
+/** The keys of an interval with their versions, in order. */
+function* within(space: Keyspace, { key, end }: Interval): Iterable<[ByteText, Version[]]> {
+  if (end !== "") return yield* entriesOf(space.keys, key, end === ALL_FROM ? null : end);
+  const versions = lookUp(space.keys, key);
+  if (versions !== null) yield [key, versions];
 }
 
 /** What stood there as of a revision. */
@@ -121,11 +129,10 @@ const shown = (key: ByteText, { mod, create, version, value, lease }: Version): 
 
 /** In the order of their keys. */
 export function entriesIn(space: Keyspace, interval: Interval, revision: number): KeyValue[] {
-  const { from, to } = placesOf(space, interval);
   const entries: KeyValue[] = [];
-  for (let at = from; at < to; at++) {
-    const version = versionAt(space.keys.values[at] as Version[], revision);
-    if (version !== null) entries.push(shown(space.keys.keys[at] as ByteText, version));
+  for (const [key, versions] of within(space, interval)) {
+    const version = versionAt(versions, revision);
+    if (version !== null) entries.push(shown(key, version));
   }
   return entries;
 }
@@ -167,8 +174,6 @@ function attach(space: Keyspace, key: ByteText, before: LeaseId, after: LeaseId)
   const joined = lookUp(space.leases, after);
   if (joined !== null) joined.keys.splice(placeIn(joined.keys, key), 0, key);
 }
-
-const placeIn = (keys: ByteText[], key: ByteText): number => placeOf({ keys, values: [] }, key);
 
 export function enterLease(space: Keyspace, lease: LeaseId, ttl: number): void {
   space.renewals += 1;
@@ -318,14 +323,13 @@ function commonLength(a: ByteText, b: ByteText): number {
 
 /** Whether nothing in the interval has changed from that revision up to the trimmed one, at most as far as is known. */
 export function isUnchanged(space: Keyspace, interval: Interval, revision: number): boolean {
-  const { trimmed = 0, deletions = [], keys } = space;
+  const { trimmed = 0, deletions = [] } = space;
   const wasDeleted = (deletion: Deletion): boolean => deletion.revision >= revision && overlaps(interval, deletion);
   if (deletions.some(wasDeleted)) return false;
-  const { from, to } = placesOf(space, interval);
   // Of the changes up to where the history is trimmed, a key has at most the last one, as its first version.
-  return !keys.values
-    .slice(from, to)
-    .some(([first]) => first !== undefined && first.mod >= revision && first.mod <= trimmed);
+  for (const [, [first]] of within(space, interval))
+    if (first !== undefined && first.mod >= revision && first.mod <= trimmed) return false;
+  return true;
 }
 
 const overlaps = ({ key, end }: Interval, { from, to }: Deletion): boolean =>

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { textWidth } from "../../../../src/trace/picture/text-width.ts";
+import { textWidth } from "../../../../src/trace/picture/boxes.ts";
 import { TestedLaboratory } from "../../laboratory/engine/laboratory-under-test.ts";
-import { factsOf } from "./facts.ts";
-import { hullPath } from "./hulls.ts";
+import { factsOf, waitsIn } from "./facts.ts";
 import { standing } from "./letters.ts";
 import { placed } from "./places.ts";
-import { waitsIn } from "./waits.ts";
+import { hullPath } from "./ways.ts";
 
 const laboratory = new TestedLaboratory();
 

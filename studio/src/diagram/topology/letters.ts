@@ -1,5 +1,5 @@
 /** Which of the words at the lines of a topology stand: those that run over nothing. */
-import { textWidth } from "../../../../src/trace/picture/text-width.ts";
+import { textWidth } from "../../../../src/trace/picture/boxes.ts";
 import type { Place } from "./places.ts";
 
 export interface Word {

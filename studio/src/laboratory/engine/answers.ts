@@ -1,25 +1,23 @@
-/** What the page asks the worker, and what it is answered: plain data. */
+/** What page and worker send each other: plain data. */
 import type { Arrangement, Topology } from "../../../../src/protocols/index.ts";
 import type { Flight } from "../../diagram/topology/facts.ts";
+import type { Work } from "../../work.ts";
 import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
-export type Question =
-  | { readonly do: "form"; readonly protocol: string; readonly variant: string }
-  | { readonly do: "run"; readonly words: Words }
-  | { readonly do: "look"; readonly step: number }
-  | { readonly do: "open"; readonly name: string; readonly text: string; readonly bytes: number }
-  | { readonly do: "export" }
-  | { readonly do: "compare"; readonly words: Words }
-  | { readonly do: "looks"; readonly steps: readonly number[] }
-  | { readonly do: "check"; readonly words: Words };
+/** A call of a method of the laboratory, which runs in the worker. */
+export interface Request {
+  readonly id: number;
+  readonly method: "form" | "run" | "look" | "open" | "export" | "compare" | "looks" | "check";
+  /** Without the last parameter, `onProgress`. */
+  readonly args: readonly unknown[];
+}
 
-export type Asked = Question & { readonly id: number };
-
-export type Answer =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly progress: Progress }
-  | { readonly id: number; readonly error: string };
+export type Response = { readonly id: number } & (
+  | { readonly value: unknown }
+  | { readonly progress: Progress }
+  | { readonly error: string }
+);
 
 /** Words that a form offers, each with what it means. */
 export interface Form {
@@ -118,17 +116,6 @@ export interface Compared {
   readonly problem: string;
 }
 
-/** What has been done so far, and its cost. */
-export interface Work {
-  readonly name: "election" | "entry" | "multicast" | "decision";
-  /** How many there have been, with the one that is under way. */
-  readonly count: number;
-  /** Of the last election; of all others the mean. */
-  readonly messages: number;
-  /** Whether the last election has ended, or all entries have. */
-  readonly isOver: boolean;
-}
-
 /** Everything at one moment. */
 export interface Look {
   readonly step: number;
@@ -160,6 +147,8 @@ export interface Progress {
   /** Of a run that is made; 0 while states are explored. */
   readonly events: number;
 }
+
+export type OnProgress = (progress: Progress) => void;
 
 export interface CheckShown {
   readonly verdict: "holds" | "violated" | "unknown";

@@ -2,19 +2,18 @@
 import { requestFrom } from "../../../../src/experiment/check-request.ts";
 import { type Experiment, requireOptionsFor } from "../../../../src/experiment/experiment.ts";
 import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";
-import { answerTo } from "../../../../src/experiment/explore.ts";
-import { ownRuns } from "../../../../src/experiment/shared-runs.ts";
+import { answerTo, ownRuns } from "../../../../src/experiment/explore.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
-import type { CheckShown, Progress } from "./answers.ts";
+import type { CheckShown, OnProgress } from "./answers.ts";
 
 export function checked(
   experiment: Experiment,
-  onProgress: (progress: Progress) => void,
+  onProgress: OnProgress,
 ): { readonly shown: CheckShown; readonly trace: Trace | null } {
   requireOptionsFor("explore", experiment);
   const request = requestFrom(experiment);
-  const answer = answerTo({ request, shared: ownRuns() }, (progress) => {
-    onProgress({ ...progress, events: 0 });
+  const answer = answerTo({ request, shared: ownRuns() }, ({ phase, states, transitions, depth }) => {
+    onProgress({ phase, states, transitions, depth, events: 0 });
     return true;
   });
   const trace = counterexampleTrace({ request, answer, seconds: 0 });

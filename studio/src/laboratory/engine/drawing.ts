@@ -1,13 +1,11 @@
 /** What the page draws of a run: steps on two axes, and between them messages, marks and what lasts. Plain data. */
 import type { VectorClock } from "../../../../src/core/clocks.ts";
 import type { View } from "../../../../src/core/protocol.ts";
-import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/spans.ts";
-import { clockText } from "../../../../src/trace/diagram/diagram.ts";
-import { spansOf } from "../../../../src/trace/diagram/spans.ts";
+import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/presentation.ts";
+import { clockText, spansOf } from "../../../../src/trace/diagram/diagram.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Excerpt } from "../../../../src/trace/excerpt.ts";
-import type { Name } from "../../../../src/trace/naming.ts";
-import { labelOf, lossWords, nameOf } from "../../../../src/trace/naming.ts";
+import { labelOf, lossWords, type Name, nameOf } from "../../../../src/trace/log.ts";
 import { MARK_PITCH, type MarkKind } from "../../../../src/trace/picture/marks.ts";
 import { type PlacedStep, type Timeline, timelineOf } from "../../../../src/trace/picture/timeline.ts";
 import { leads, type Standing } from "../../../../src/trace/standing.ts";

@@ -2,16 +2,17 @@
 
 import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
+import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { Scenes } from "../../../../src/experiment/scene.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
+import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { type Trace, writeTrace } from "../../../../src/trace/file.ts";
-import type { CheckShown, Compared, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { CheckShown, Compared, Form, Look, OnProgress, ShownRun } from "./answers.ts";
 import { formOf } from "./form.ts";
 import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { type OpenedPart, opened, partOf, type Recording } from "./recordings.ts";
 import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
-import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
 
 /** Texts of the scenario files, by name without ending. */
@@ -29,7 +30,7 @@ interface Explored {
   readonly trace: Trace | null;
 }
 
-const reporting = (phase: string, onProgress: (progress: Progress) => void) => (events: number) =>
+const reporting = (phase: string, onProgress: OnProgress) => (events: number) =>
   onProgress({ phase, states: 0, transitions: 0, depth: 0, events });
 
 export class Laboratory {
@@ -43,54 +44,44 @@ export class Laboratory {
     this.#scenarios = scenarios;
   }
 
-  /** @throws UsageError that says which word makes no sense */
-  async answer(question: Question, onProgress: (progress: Progress) => void): Promise<unknown> {
-    switch (question.do) {
-      case "form":
-        return formOf(question.protocol, question.variant);
-      case "run":
-        return this.#show(question.words, onProgress);
-      case "look":
-        return this.#look(question.step);
-      case "open": {
-        const { name, text, bytes } = question;
-        const recording = opened(name, text, bytes, reporting("read", onProgress));
-        this.#recordings.set(name, recording);
-        return { protocol: recording.header.protocol };
-      }
-      case "export":
-        return this.#export();
-      case "compare":
-        return this.#compare(question.words, onProgress);
-      case "looks":
-        return this.#compared.map((made, place) =>
-          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1, made),
-        );
-      case "check":
-        return (await this.#explore(question.words, onProgress)).shown;
-    }
+  form(protocol: string, variant = ""): Promise<Form> {
+    return Promise.resolve(formOf(protocol, variant));
   }
 
-  async #show(words: Words, onProgress: (progress: Progress) => void): Promise<ShownRun> {
+  /** @throws UsageError that names the word that makes no sense */
+  async run(words: Words, onProgress: OnProgress = () => {}): Promise<ShownRun> {
     this.#made = await this.#make(words, onProgress);
     return this.#made.shown;
   }
 
-  async #make(words: Words, onProgress: (progress: Progress) => void): Promise<Made> {
-    const sources: Sources = {
-      scenario: (name) => this.#scenario(name, words),
-      counterexample: async (asked) => (await this.#explore(asked, onProgress)).trace,
-      recording: (name, part) => this.#recording(name, part),
-    };
-    const run = await runOf(words, sources, reporting("simulated", onProgress));
-    const drawn = shown(run, reporting("checked", onProgress));
-    const moments = momentsOf(run.trace);
-    moments.keepAll(reporting("ready to be looked into", onProgress));
-    return { run, shown: drawn, moments, scenes: new Scenes(run.trace.header.nodes, run.trace.entries) };
+  look(step: number): Promise<Look> {
+    if (this.#made === null) throw new Error("expected a run to look into");
+    return Promise.resolve(lookAt(this.#made.run, this.#made.shown, step, this.#made));
   }
 
-  /** What makes no sense under one of them is said there, and the others are shown. */
-  async #compare(words: Words, onProgress: (progress: Progress) => void): Promise<Compared[]> {
+  /** @param bytes of the whole file, if `text` is only its beginning */
+  open(
+    name: string,
+    text: string,
+    bytes = text.length,
+    onProgress: OnProgress = () => {},
+  ): Promise<{ readonly protocol: string }> {
+    return new Promise((resolve) => {
+      const recording = opened(name, text, bytes, reporting("read", onProgress));
+      this.#recordings.set(name, recording);
+      resolve({ protocol: recording.header.protocol });
+    });
+  }
+
+  /** The run that is shown, as a trace file. */
+  export(): Promise<string> {
+    if (this.#made === null) throw new Error("expected a run to export");
+    const { header, entries, clocks } = this.#made.run.trace;
+    return Promise.resolve(writeTrace(header, entries, clocks));
+  }
+
+  /** Protocols under which the words make no sense have a problem instead of a run. */
+  async compare(words: Words, onProgress: OnProgress = () => {}): Promise<readonly Compared[]> {
     const cases = casesOf(words);
     if (cases.length > MAX_COMPARED)
       throw new UsageError(
@@ -114,6 +105,31 @@ export class Laboratory {
     return compared;
   }
 
+  /** Of the runs that are compared, each at a step of its own. */
+  looks(steps: readonly number[]): Promise<readonly (Look | null)[]> {
+    const looks = this.#compared.map((made, place) =>
+      made === null ? null : lookAt(made.run, made.shown, steps[place] ?? -1, made),
+    );
+    return Promise.resolve(looks);
+  }
+
+  async check(words: Words, onProgress: OnProgress = () => {}): Promise<CheckShown> {
+    return (await this.#explore(words, onProgress)).shown;
+  }
+
+  async #make(words: Words, onProgress: OnProgress): Promise<Made> {
+    const sources: Sources = {
+      scenario: (name) => this.#scenario(name, words),
+      counterexample: async (asked) => (await this.#explore(asked, onProgress)).trace,
+      recording: (name, part) => this.#recording(name, part),
+    };
+    const run = await runOf(words, sources, reporting("simulated", onProgress));
+    const drawn = shown(run, reporting("checked", onProgress));
+    const moments = momentsOf(run.trace);
+    moments.keepAll(reporting("ready to be looked into", onProgress));
+    return { run, shown: drawn, moments, scenes: new Scenes(run.trace.header.nodes, run.trace.entries) };
+  }
+
   async #scenario(name: string, { protocol, variant }: Words): Promise<Staged> {
     const { parseScenario } = await import("../../../../src/experiment/scenario/parse.ts");
     const parsed = parseScenario(await this.#scenarios(name), `${name}.yaml`);
@@ -121,7 +137,7 @@ export class Laboratory {
   }
 
   /** What was explored last is not explored again: its counterexample is looked at next. */
-  async #explore(words: Words, onProgress: (progress: Progress) => void): Promise<Explored> {
+  async #explore(words: Words, onProgress: OnProgress): Promise<Explored> {
     const experiment = experimentOf(words);
     const key = JSON.stringify(Object.entries(experiment).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     if (this.#explored?.key === key) return this.#explored;
@@ -136,15 +152,36 @@ export class Laboratory {
     if (recording !== undefined) return partOf(recording, part);
     throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not hold a recording`);
   }
+}
 
-  #export(): string {
-    if (this.#made === null) throw new Error("expected a run to export");
-    const { header, entries, clocks } = this.#made.run.trace;
-    return writeTrace(header, entries, clocks);
-  }
-
-  #look(step: number): Look {
-    if (this.#made === null) throw new Error("expected a run to look into");
-    return lookAt(this.#made.run, this.#made.shown, step, this.#made);
-  }
+/**
+ * The steps of a scenario under another protocol than its own.
+ * Network, faults, commands and the options of the workload stay; what belongs to the protocol alone (its own options) does not,
+ * nor what was expected of it.
+ * @throws UsageError where the scenario begins with states of its own
+ */
+function sameSteps(
+  scenario: Scenario,
+  protocol = scenario.protocol,
+  variant = protocol === scenario.protocol ? scenario.variant : undefined,
+): Scenario {
+  if (protocol === scenario.protocol && variant === scenario.variant) return scenario;
+  const { variant: _variant, options, begin, expect: _expect, until, ...kept } = scenario;
+  if (Object.keys(begin.states).length > 0)
+    throw new UsageError(
+      "bad-scenario",
+      `expected steps that any protocol can take: this scenario begins with states of ${scenario.protocol}`,
+    );
+  const mustStart = hasToStart(protocol, variant ?? null);
+  const end = until ?? (mustStart ? protocolNamed(protocol).presentation.untilMs : undefined);
+  return {
+    ...kept,
+    protocol,
+    ...(variant === undefined ? {} : { variant }),
+    options: options.workload === undefined ? {} : { workload: options.workload },
+    begin: mustStart ? { ...begin, nodes: "started" } : begin,
+    expect: { violated: [] },
+    variants: {},
+    ...(end === undefined ? {} : { until: end }),
+  };
 }

@@ -2,7 +2,7 @@
 import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
 import type { Scenes } from "../../../../src/experiment/scene.ts";
 import { arrangementOf, protocolNamed } from "../../../../src/protocols/index.ts";
-import { labelOf, nameOf } from "../../../../src/trace/naming.ts";
+import { labelOf, nameOf } from "../../../../src/trace/log.ts";
 import { messageShown } from "../../../../src/trace/presented.ts";
 import type { Look, LookNode, ShownRun } from "./answers.ts";
 import type { Run } from "./runs.ts";

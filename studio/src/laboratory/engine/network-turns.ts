@@ -1,6 +1,6 @@
 /** What the network of a scenario is like, and what its steps do to it, in words: one fault after the other, with `; ` between them. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
-import { linkTexts as textsOf } from "../../../../src/trace/link-faults.ts";
+import { linkTexts as textsOf } from "../../../../src/trace/link-model.ts";
 import type { NetworkTurn } from "./drawing.ts";
 
 type Step = Scenario["steps"][number];

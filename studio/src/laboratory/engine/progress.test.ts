@@ -6,8 +6,8 @@ it("says how far it is with a long run, while it is simulated and while its stat
   const laboratory = new Laboratory(() => Promise.reject(new Error("expected no scenario")));
   const told: Progress[] = [];
   const words = { protocol: "isis", nodes: "5", messages: "30" };
-  const run = laboratory.answer({ do: "run", words }, (progress) => told.push(progress));
-  const { entries } = (await run) as { entries: number };
+  const run = laboratory.run(words, (progress) => told.push(progress));
+  const { entries } = await run;
   const counts = (phase: string) => told.flatMap((each) => (each.phase === phase ? [each.events] : []));
   const simulated = counts("simulated");
   expect(simulated).toEqual(Array.from({ length: Math.floor(entries / 2_000) }, (_, i) => (i + 1) * 2_000));

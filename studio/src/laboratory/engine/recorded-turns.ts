@@ -1,8 +1,8 @@
 /** What a recording says that was done to links: as steps, so that forks go on under it, and in words, for spans. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
-import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-faults.ts";
-import { islandsOf } from "../../history/islands.ts";
+import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-model.ts";
+import { islandsOf } from "../../history/network-news.ts";
 import { type Conditions, conditionTexts, linkTexts, splitText, USUAL_MS } from "./network-turns.ts";
 
 type Step = Scenario["steps"][number];

@@ -1,11 +1,10 @@
 /** Runs as files, and the limits of what a link holds. */
-
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "../../../../src/core/errors.ts";
 import { checkedWithin, replayed } from "../../../../src/experiment/recording.ts";
-import { scenarioOf } from "../../../../src/experiment/simulation.ts";
+import { scenarioOf } from "../../../../src/experiment/simulate.ts";
 import { forkTreeOf } from "../forking.ts";
 import { nodesIn, offeredNodes } from "../option-values.ts";
 import { formOf } from "./form.ts";

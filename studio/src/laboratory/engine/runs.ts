@@ -1,20 +1,24 @@
 /** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
 import { UsageError } from "../../../../src/core/errors.ts";
-import type { Experiment } from "../../../../src/experiment/experiment.ts";
-import { flagOf, experimentOptions as known } from "../../../../src/experiment/options.ts";
+import { type Experiment, experimentOptions as known } from "../../../../src/experiment/experiment.ts";
 import type { PropertyVerdict, Result } from "../../../../src/experiment/scenario/result.ts";
 import { runScenario } from "../../../../src/experiment/scenario/run.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
-import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
-import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
-import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
-import { wholeNumber } from "../../../../src/experiment/written-values.ts";
+import {
+  continuationOf,
+  play,
+  publishedCosts,
+  type Staged,
+  scenarioOf,
+  simulatedHeader,
+  staged,
+} from "../../../../src/experiment/simulate.ts";
+import { flagOf, wholeNumber } from "../../../../src/experiment/written-values.ts";
 import { hasToStart, protocolNamed } from "../../../../src/protocols/index.ts";
 import { Draws } from "../../../../src/sim/draws.ts";
-import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
-import { stepsOf } from "../../../../src/trace/steps.ts";
+import { stepsOf, vectorClocks } from "../../../../src/trace/steps.ts";
 import type { Part } from "./answers.ts";
 import type { NetworkTurn } from "./drawing.ts";
 import { forkedAt } from "./fork-point.ts";

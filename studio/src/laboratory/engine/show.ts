@@ -1,12 +1,12 @@
 /** A run as the page shows it: the drawing, its steps in words, what lasts, properties and costs. */
 import { pathOf } from "../../../../src/core/wrapping.ts";
 import { checkedWithin } from "../../../../src/experiment/recording.ts";
-import { asShown } from "../../../../src/experiment/showing.ts";
+import { asShown } from "../../../../src/experiment/scene.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { messageInksOf } from "../../../../src/protocols/message-inks.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
-import { faultText } from "../../../../src/trace/link-faults.ts";
+import { faultText } from "../../../../src/trace/link-model.ts";
 import { actionText } from "../../../../src/trace/log.ts";
 import type { ShownProperty, ShownRun, ShownStep } from "./answers.ts";
 import { drawingOf } from "./drawing.ts";

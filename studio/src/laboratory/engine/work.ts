@@ -1,7 +1,8 @@
 /** What has been done so far, and what it has cost: each election by itself; of entries, messages and decisions the mean. */
 import { unwrapped } from "../../../../src/core/wrapping.ts";
 import type { Scene } from "../../../../src/protocols/index.ts";
-import type { ShownRun, Work } from "./answers.ts";
+import { electionIn, merged, type Period, type Work } from "../../work.ts";
+import type { ShownRun } from "./answers.ts";
 
 interface Moment {
   readonly step: number;
@@ -21,17 +22,17 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
     count === 0 ? null : { name, count, messages: sent / count, isOver };
   switch (run.family) {
     case "election": {
-      const costOf = ({ from, to }: Election): number =>
-        sentUntil(entries(Math.min(step, to ?? step))) - sentUntil(entries(from - 1));
-      // Who leads from the beginning has been elected before the run.
-      const begun = electionsIn(run).filter((each) => each.from <= step && (each.to === null || costOf(each) > 0));
+      const costOf = ({ from, to }: Period): number =>
+        sentUntil(entries(Math.min(step, to))) - sentUntil(entries(from - 1));
+      // A node that leads from the beginning was elected before the run.
+      const begun = electionsIn(run).filter((each) => each.from <= step && (each.to === Infinity || costOf(each) > 0));
       const last = begun.at(-1);
       if (last === undefined) return null;
       return {
         name: "election",
         count: begun.length,
         messages: costOf(last),
-        isOver: last.to !== null && last.to <= step,
+        isOver: last.to <= step,
       };
     }
     case "mutual exclusion":
@@ -48,28 +49,10 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
   }
 }
 
-interface Election {
-  readonly from: number;
-  /** The step in which it ended for the last node; null while it lasts. */
-  readonly to: number | null;
-}
-
-/** Stretches in which somebody holds one, or begins to lead without one. What ends one and begins the next in one step is one. */
-function electionsIn({ drawing }: Pick<ShownRun, "drawing">): Election[] {
-  const spans = drawing.states
-    .flatMap(({ kind, from, to }) =>
-      kind === "electing" ? [{ from: from ?? 0, to }] : kind === "leading" && from !== null ? [{ from, to: from }] : [],
-    )
-    .toSorted((a, b) => a.from - b.from);
-  const found: Election[] = [];
-  for (const span of spans) {
-    const last = found.at(-1);
-    if (last !== undefined && (last.to === null || span.from <= last.to))
-      found[found.length - 1] = {
-        from: last.from,
-        to: last.to === null || span.to === null ? null : Math.max(last.to, span.to),
-      };
-    else found.push(span);
-  }
-  return found;
+/** Periods in which a node holds an election, or begins to lead without one. */
+function electionsIn({ drawing }: Pick<ShownRun, "drawing">): Period[] {
+  const periods = drawing.states.map(({ kind, from, to }) =>
+    electionIn({ kind, from: from ?? Number.NEGATIVE_INFINITY, to: to ?? Number.POSITIVE_INFINITY }),
+  );
+  return merged(periods.filter((period) => period !== null));
 }

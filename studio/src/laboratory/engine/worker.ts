@@ -1,10 +1,10 @@
-/** The worker: questions in, answers out. */
+/** The worker: requests in, responses out. */
 import "./no-compiling.ts";
-import { Answering } from "./answering.ts";
-import type { Asked } from "./answers.ts";
+import type { Request } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
+import { RequestQueue } from "./request-queue.ts";
 
 const laboratory = new Laboratory(async (name) => (await import("./scenarios.ts")).scenarioText(name));
-const answering = new Answering(laboratory, (answer) => postMessage(answer));
+const queue = new RequestQueue(laboratory, (response) => postMessage(response));
 
-addEventListener("message", ({ data }: MessageEvent<Asked>) => void answering.take(data));
+addEventListener("message", ({ data }: MessageEvent<Request>) => void queue.add(data));

@@ -1,6 +1,7 @@
 /** A guided tour as data: runs, places in them, what to look at there, and one prediction that a run answers by itself. */
 import type { ShownRun } from "../engine/answers.ts";
 import type { Words } from "../engine/recipe.ts";
+import texts from "./texts.json" with { type: "json" };
 
 export interface Tour {
   /** In the link and in the keys of its texts. */
@@ -83,4 +84,24 @@ function isShown(evidence: Evidence, { run, after, place, headline }: Answered):
   const property = run.properties.find((each) => each.name === name);
   if (property === undefined) return false;
   return (property.step !== null && property.step <= place) === "broken" in evidence;
+}
+
+/** A text of the tour: `title`, `about`, the caption of a step by its number from 1, `ask`, or `choice.a` of a choice. */
+export function textOf({ name }: Pick<Tour, "name">, key: string): string {
+  return (texts as Readonly<Record<string, string>>)[`${name}.${key}`] ?? "";
+}
+
+/** What a tour answers to a prediction. @param said @param right keys of its choices */
+export function verdictText(tour: Pick<Tour, "name">, said: string, right: string): string {
+  const choice = (key: string): string => withFullStop(textOf(tour, `choice.${key}`));
+  return said === right ? `Right: ${choice(right)}` : `You said: ${choice(said)} The run shows: ${choice(right)}`;
+}
+
+const withFullStop = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** Why a link does not lead to a step of a tour; empty if it does. @param tour undefined if the link names none */
+export function linkProblem({ tour: name, step }: Words, tour: Pick<Tour, "steps"> | undefined): string {
+  if (tour === undefined) return name === undefined ? "" : `No tour is called “${name}”. Choose one of these.`;
+  const isStep = step === undefined || (/^[1-9]\d{0,8}$/.test(step) && Number(step) <= tour.steps.length);
+  return isStep ? "" : `Step “${step}” does not exist: this tour has steps 1 to ${tour.steps.length}.`;
 }

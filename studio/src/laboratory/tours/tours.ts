@@ -1,4 +1,4 @@
-/** The tours. What they say stands in a file for each language, by the keys that `keysOf` gives. */
+/** The tours. Their texts are in texts.json, by the keys that `keysOf` gives. */
 import type { Tour } from "./tour.ts";
 
 const heartbeat: Tour = {
@@ -377,7 +377,7 @@ export const tours: readonly Tour[] = [
   twoPhaseCommit,
 ];
 
-/** The keys of all texts of a tour: `title`, `about`, one for each step, `ask`, one for each choice. */
+/** The keys of all texts of a tour, as `textOf` reads them. */
 export function keysOf({ name, steps }: Tour): string[] {
   const choices = steps.flatMap(({ ask = [] }) => ask.map(({ key }) => `${name}.choice.${key}`));
   return [

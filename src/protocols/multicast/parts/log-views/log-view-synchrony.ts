@@ -15,8 +15,8 @@ import { type Shape, text } from "../../../../core/shape.ts";
 import { mapped } from "../../../contexts.ts";
 import { requireParts } from "../../../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "../../ip-multicast/ip-multicast.ts";
-import { asLayer, to } from "../as-layer.ts";
 import { MAX_PAYLOAD_BYTES } from "../group.ts";
+import { asLayer, to } from "../layers.ts";
 import { multicastEvents, viewWires } from "../view-wires.ts";
 import { type LogViews, type LogViewsOptions, logViews } from "./log-views.ts";
 

@@ -5,7 +5,7 @@
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
 import { list, natural, text } from "../../../../core/shape.ts";
 import { composed, type System } from "../../../system.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../group.ts";
 import { MAX_PART_BYTES, MAX_PARTS } from "./vocabulary.ts";
 
 export type Replica = {

@@ -20,9 +20,11 @@
  */
 import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
 import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../../core/protocol.ts";
-import type { Shape } from "../../../../core/shape.ts";
-import { asLayer, to } from "../as-layer.ts";
-import type { GroupEvent } from "../layers.ts";
+import { type Shape, text } from "../../../../core/shape.ts";
+import type { ViewSynchronyOptions } from "../../view-synchrony.ts";
+import { type FlushCausalTotal, type FlushIsis, flushCausalTotal, flushIsis } from "../flush.ts";
+import { MAX_PAYLOAD_BYTES } from "../group.ts";
+import { asLayer, type GroupEvent, to } from "../layers.ts";
 import { transfer } from "./transfer.ts";
 import { type Entry, entryShape, type StateCommand, type StateEvent, type Transfer } from "./vocabulary.ts";
 
@@ -109,3 +111,20 @@ function outward(part: string, body: Any): Tagged | null {
     return body.payload.type === "message" ? { ...body, payload: body.payload.payload } : null;
   return Object.hasOwn(told, body.type) || passed.includes(body.type) ? null : body;
 }
+
+// The total orders over view synchrony, with the state of the group for members that want it.
+
+const anyText = text(MAX_PAYLOAD_BYTES);
+
+export type IsisWithState<P = string> = StateTransfer<P, FlushIsis<Entry<P>>>;
+export type CausalTotalWithState<P = string> = StateTransfer<P, FlushCausalTotal<Entry<P>>>;
+
+export const isisWithState = <P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<IsisWithState<P>> => stateTransfer((entry) => flushIsis(options, entry), payload);
+
+export const causalTotalWithState = <P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<CausalTotalWithState<P>> => stateTransfer((entry) => flushCausalTotal(options, entry), payload);

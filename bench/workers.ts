@@ -1,0 +1,185 @@
+/**
+ * Processes of a benchmark: forked from a file of ours whose functions are called over IPC, or servers of a peer. Each has a folder
+ * in a directory that goes with the benchmark.
+ */
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Far more than any step takes. */
+const PATIENCE_MS = 120_000;
+const KIB = 1_024;
+
+export class Processes {
+  /** Those that have not ended yet, for Ctrl-C. */
+  static readonly #all = new Set<Processes>();
+  readonly folder: string;
+  protected readonly children = new Map<string, ChildProcess>();
+
+  constructor(name: string) {
+    this.folder = mkdtempSync(join(tmpdir(), `coterie-${name}-`));
+    Processes.#all.add(this);
+  }
+
+  static endAll(): void {
+    for (const processes of Processes.#all) processes.end();
+  }
+
+  /** A folder that a process keeps over all its runs. */
+  folderOf(name: string): string {
+    const folder = join(this.folder, name);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  }
+
+  /** Starts a program, after the end of the process that may have had this name. */
+  async spawn(name: string, program: string, args: readonly string[]): Promise<void> {
+    await this.ended(name);
+    this.children.set(name, spawn(program, args, { stdio: "ignore", cwd: this.folderOf(name) }));
+  }
+
+  /** Resolves once the process has ended, at once if there is none. */
+  async ended(name: string): Promise<void> {
+    const child = this.children.get(name);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    await new Promise((resolve) => child.once("exit", resolve));
+  }
+
+  signal(name: string, signal: NodeJS.Signals): void {
+    this.children.get(name)?.kill(signal);
+  }
+
+  /** Memory of all, as the kernel counts it. */
+  residentBytes(): number {
+    const kib = [...this.children.values()].map(({ pid }) => {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+    });
+    return KIB * kib.reduce((sum, each) => sum + each, 0);
+  }
+
+  end(): void {
+    for (const child of this.children.values()) child.kill("SIGKILL");
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    Processes.#all.delete(this);
+  }
+}
+
+/** What a worker offers: functions whose arguments and results are plain data. */
+type Calls<C> = { readonly [N in keyof C]: (...args: never[]) => unknown };
+
+interface Reply {
+  readonly number: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+/** Processes of one file of ours, by their ids. */
+export class Workers<C extends Calls<C>, Notification = never> extends Processes {
+  readonly #file: string;
+  readonly #replies = new Map<number, (reply: Reply) => void>();
+  #number = 0;
+  onNotification: (from: number, notification: Notification) => void = () => {};
+
+  /** @param file relative to this one, without its extension */
+  constructor(name: string, file: string) {
+    super(name);
+    this.#file = ownFile(file);
+  }
+
+  start(id: number, options: object): void {
+    const child = fork(this.#file, [JSON.stringify(options)]);
+    child.setMaxListeners(0); // Each call that is under way listens for the end.
+    this.children.set(String(id), child);
+    child.on("message", (message: Reply | Notification) => {
+      const isReply = typeof message === "object" && message !== null && "number" in message;
+      if (isReply) this.#replies.get(message.number)?.(message);
+      else this.onNotification(id, message);
+    });
+  }
+
+  call<N extends keyof C & string>(id: number, name: N, ...args: Parameters<C[N]>): Promise<Awaited<ReturnType<C[N]>>> {
+    const number = ++this.#number;
+    const child = this.children.get(String(id)) as ChildProcess;
+    return within(`the answer of ${id} to ${name}`, (resolve, reject) => {
+      const gone = (): void => reject(new Error(`${id} ended before it answered ${name}`));
+      child.once("exit", gone);
+      this.#replies.set(number, ({ result, error }) => {
+        this.#replies.delete(number);
+        child.off("exit", gone);
+        if (error === undefined) resolve(result as Awaited<ReturnType<C[N]>>);
+        else reject(new Error(error));
+      });
+      child.send({ number, name, args });
+    });
+  }
+}
+
+/** In a worker: answers calls until the benchmark ends. */
+export function serve(calls: Readonly<Record<string, (...args: never[]) => unknown>>): void {
+  process.on("message", ({ number, name, args }: { number: number; name: string; args: never[] }) => {
+    new Promise((resolve) => resolve(calls[name]?.(...args))).then(
+      (result) => process.send?.({ number, result: result ?? null }),
+      (error: unknown) => process.send?.({ number, error: (error as Error).stack }),
+    );
+  });
+  process.on("disconnect", () => process.exit(0));
+}
+
+/** In milliseconds, on a clock that all processes of the machine share. */
+export const sharedNowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
+
+/** A file of `bench/`, as compiled or as it is. */
+export const ownFile = (name: string): string =>
+  fileURLToPath(new URL(`${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url));
+
+/** A file of the checkout, whether this runs from `bench/` or from `build/bench/`. */
+export const checkoutFile = (path: string): string =>
+  fileURLToPath(new URL(path, new URL("../", import.meta.url).href.replace(/\/build\/$/, "/")));
+
+/** Rejects rather than never to settle. */
+export function within<T>(
+  what: string,
+  begin: (resolve: (it: T) => void, reject: (error: Error) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+    const timer = setTimeout(() => reject(late), PATIENCE_MS);
+    const settle =
+      <V>(end: (value: V) => void) =>
+      (value: V): void => {
+        clearTimeout(timer);
+        end(value);
+      };
+    begin(settle(resolve), settle(reject));
+  });
+}
+
+const LOOK_EVERY_MS = 20;
+
+/** Looks now and then until there is a result. */
+export async function eventually<T>(what: string, look: () => Promise<T | null>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  while (performance.now() < until) {
+    const found = await look();
+    if (found !== null) return found;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+  throw new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+}
+
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = servers.map(
+    (server) =>
+      new Promise<number>((resolve) => {
+        server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
+      }),
+  );
+  const found = await Promise.all(ports);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return found;
+}

@@ -1,0 +1,262 @@
+/** `coterie lock NAME -- CMD` and `coterie elect NAME -- CMD`: a command that runs while this client holds a lock, or leads. */
+import { platform } from "node:process";
+import { type Command, Option } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { AcquireOptions, Grant, Leadership, LeadOptions } from "../../cluster/services/api.ts";
+import { CoordinationError } from "../../cluster/services/coordination-error.ts";
+import { requireName } from "../../cluster/services/instance-name.ts";
+import { UsageError } from "../../core/errors.ts";
+import { duration } from "../options.ts";
+import { codeAfter, ExitWith, say } from "../output.ts";
+import {
+  Interruption,
+  LOST,
+  NOT_ACQUIRED,
+  type Outcome,
+  runSupervised,
+  type SupervisedCommand,
+  Supervisor,
+} from "../supervisor/supervisor.ts";
+import { connectTo, type EndpointOptions, forCaller, placesFor, withEndpointOptions } from "./endpoints.ts";
+
+const DEFAULT_GRACE_MS = 100;
+/** After this time without an answer the reason is printed. */
+const EXPLAIN_AFTER_MS = 3_000;
+/** A shorter wait is none. */
+const LEAST_MS = 1;
+
+export interface AccessOptions extends EndpointOptions {
+  readonly grace: number;
+  readonly verbose?: true;
+}
+
+export const withAccessOptions = (command: Command): Command =>
+  withEndpointOptions(command)
+    .addOption(
+      new Option("--grace <time>", "time from SIGTERM to SIGKILL when the command is stopped")
+        .argParser(duration("--grace"))
+        .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
+    )
+    .option("--verbose", "report on stderr what happens");
+
+export class Access {
+  readonly #places: ReturnType<typeof placesFor>;
+  #client: Client | null = null;
+
+  /** @throws UsageError for bad endpoints, files that cannot be read, and systems on which a command cannot be stopped */
+  constructor(options: EndpointOptions) {
+    if (platform === "win32") {
+      const sentence =
+        "expected a system with process groups, so that a command can be stopped as a whole: Windows has none";
+      throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
+    }
+    this.#places = placesFor(options);
+  }
+
+  async acquire(name: string, options: AcquireOptions): Promise<Grant> {
+    requireName(name);
+    const began = performance.now();
+    const mutex = (await this.#connected(options)).mutex(name);
+    const { timeoutMs } = options;
+    const left = timeoutMs && Math.max(LEAST_MS, timeoutMs - (performance.now() - began));
+    return mutex.acquire({ ...options, timeoutMs: left }).catch((error: unknown) => {
+      throw withWholeTime(forCaller(error), left, timeoutMs);
+    });
+  }
+
+  async lead(name: string, work: (leadership: Leadership) => Promise<void>, options: LeadOptions): Promise<void> {
+    const election = (await this.#connected(options)).election(requireName(name));
+    return election.lead(work, options).catch((error: unknown) => {
+      throw forCaller(error);
+    });
+  }
+
+  /** Prints after a while that no member answers, if none does. Returns a function that ends that. */
+  explainWaiting(what: string): () => void {
+    const { endpoints } = this.#places;
+    const timer = setTimeout(() => {
+      if ((this.#client?.status().member ?? null) !== null) return;
+      const missing = `no member that knows a leader answers at ${endpoints.join(", ")}`;
+      say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
+    }, EXPLAIN_AFTER_MS);
+    return () => clearTimeout(timer);
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+  }
+
+  async #connected({ timeoutMs = Number.POSITIVE_INFINITY, signal }: AcquireOptions): Promise<Client> {
+    this.#client ??= await connectTo(this.#places, { timeoutMs, signal });
+    return this.#client;
+  }
+}
+
+/** Connecting took part of the time: the error names all of it, as the caller gave it. */
+function withWholeTime(error: unknown, left: number | undefined, timeoutMs: number | undefined): unknown {
+  if (!(error instanceof CoordinationError) || left === undefined) return error;
+  const message = error.message.replace(`within ${left} ms`, `within ${timeoutMs} ms`);
+  return new CoordinationError(error.code, error.phase, message, { cause: error });
+}
+
+interface LockOptions extends AccessOptions {
+  readonly timeout?: number;
+}
+
+export function declareLock(command: Command): void {
+  command
+    .description("Waits for the lock NAME, runs the command, and releases the lock.")
+    .argument("<name>", "the lock's name")
+    .argument("<command...>", "after --: the command, with its arguments");
+  withAccessOptions(command)
+    .option("--timeout <time>", "how long to wait for the lock (default: as long as it takes)", duration("--timeout"))
+    .addHelpText("after", LOCK_HELP)
+    .action(lock);
+}
+
+const LOCK_HELP = `
+Example:
+  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
+  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
+  $ coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders
+
+The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one holder to the next: let
+the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
+to run.
+
+SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost, the
+command gets SIGTERM, and SIGKILL after --grace, in any case before another client can acquire the lock. The same
+happens when this process is killed or paused. Processes that the command leaves in its process group are killed before
+the lock is released.
+
+Exit codes: the command's own, 128 + n after signal n; 75 timed out waiting for the lock, 76 the lock was lost and the
+command stopped; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not
+allowed. While no member answers it waits, as long as --timeout allows.`;
+
+async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
+  const interruption = new Interruption();
+  const access = new Access(options);
+  let supervisor: Supervisor | null = null;
+  try {
+    supervisor = new Supervisor(); // It starts while we wait.
+    const done = access.explainWaiting(`the lock ${name}`);
+    const grant = await acquired(access, name, options, interruption).finally(done);
+    if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
+    let outcome: Outcome;
+    try {
+      outcome = await runSupervised({ name, command, graceMs: options.grace }, grant, supervisor, interruption);
+    } finally {
+      await grant.release();
+    }
+    if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
+    throw new ExitWith(outcome.exitCode);
+  } finally {
+    await Promise.all([supervisor?.dismiss(), access.close()]);
+  }
+}
+
+/** @throws ExitWith if the wait timed out, or a signal ended it. */
+async function acquired(
+  access: Access,
+  name: string,
+  { timeout }: LockOptions,
+  interruption: Interruption,
+): Promise<Grant> {
+  const { signal } = interruption;
+  try {
+    return await access.acquire(name, timeout === undefined ? { signal } : { signal, timeoutMs: timeout });
+  } catch (error) {
+    if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
+    if (!(error instanceof CoordinationError)) throw error;
+    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before the command started.
+    if (error.code === "acquire-timeout" || error.code === "no-endpoint")
+      throw new ExitWith(NOT_ACQUIRED, error.message);
+    throw error;
+  }
+}
+
+interface ElectOptions extends AccessOptions {
+  readonly once?: true;
+}
+
+export function declareElect(command: Command): void {
+  command
+    .description("Campaigns in the election NAME, and runs the command while leading.")
+    .argument("<name>", "the election's name")
+    .argument("<command...>", "after --: the command, with its arguments");
+  withAccessOptions(command)
+    .option("--once", "end when leadership is lost, and do not campaign again")
+    .addHelpText("after", ELECT_HELP)
+    .action(elect);
+}
+
+const ELECT_HELP = `
+Example:
+  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
+  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
+  $ coterie elect scheduler -- ./scheduler --verbose      and the same elsewhere
+
+The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one leader to the next: let
+the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
+to run.
+
+When leadership is lost, the command gets SIGTERM, and SIGKILL after --grace, in any case before another client can
+lead; then it campaigns again. The same happens when this process is killed or paused. When the command ends by itself,
+this client steps down and this process ends, too. Processes that the command leaves in its process group are killed
+first. SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it.
+
+Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;
+126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed. While no
+member answers it waits, as long as it takes.`;
+
+async function elect(name: string, command: readonly string[], options: ElectOptions): Promise<void> {
+  const interruption = new Interruption();
+  const access = new Access(options);
+  try {
+    throw new ExitWith(await campaign(access, { name, command, graceMs: options.grace }, options, interruption));
+  } finally {
+    await access.close();
+  }
+}
+
+/** The command does not run again, with or without leadership. */
+class Over extends Error {
+  constructor(readonly exitCode: number) {
+    super();
+  }
+}
+
+/** Campaigns, and runs the command as often as this client is elected. Resolves with the exit code. */
+async function campaign(
+  access: Access,
+  supervised: SupervisedCommand,
+  { once, verbose }: ElectOptions,
+  interruption: Interruption,
+): Promise<number> {
+  const { name } = supervised;
+  let supervisor = new Supervisor(); // It starts while we wait.
+  const done = access.explainWaiting(`leadership of ${name}`);
+  const work = async (leadership: Leadership): Promise<void> => {
+    done();
+    if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
+    const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
+    if (interruption.received !== null || !isLost) throw new Over(exitCode);
+    say(`leadership of ${name} was lost, and the command stopped`);
+    if (once === true) throw new Over(LOST);
+    await supervisor.dismiss();
+    supervisor = new Supervisor();
+  };
+  try {
+    await supervisor.ready; // A leader that cannot start its command yet would only keep others from leading.
+    // It returns if the command was stopped in time and leadership was confirmed after all.
+    for (;;) await access.lead(name, work, { signal: interruption.signal });
+  } catch (error) {
+    if (error instanceof Over) return error.exitCode;
+    const isEnded = error instanceof CoordinationError || error === interruption.signal.reason;
+    if (interruption.received !== null && isEnded) return codeAfter(interruption.received);
+    throw error;
+  } finally {
+    done();
+    await supervisor.dismiss();
+  }
+}

@@ -1,0 +1,109 @@
+/** Asks a cluster about its members, to change them, or for a snapshot, where members serve clients. */
+import type { Command } from "commander";
+import { z } from "zod";
+import { complaint } from "../../cluster/admin-client.ts";
+import { MAX_REQUEST_MS } from "../../cluster/clients/request-timeout.ts";
+import { type Answer, type Download, download, exchange } from "../../cluster/http-exchange.ts";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { type DataOptions, placesFor, withDataOptions } from "../client/endpoints.ts";
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** A member answers within the time that it is given; it takes a moment more until that is here. */
+const ON_THE_WAY_MS = 2_000;
+
+/** What is asked over HTTP waits for no longer than this. */
+export const withRequestOptions = (command: Command): Command =>
+  withDataOptions(command, "how long to wait, 10m at most (default: 10s)", MAX_REQUEST_MS);
+
+const listShape = z.object({
+  members: z.array(z.object({ id: z.number(), address: z.string(), role: z.string(), isLeader: z.boolean() })),
+});
+export type Listed = z.infer<typeof listShape>["members"];
+
+export async function membersAt(options: DataOptions): Promise<Listed> {
+  const { body } = await ask(options, "GET", `/v1/members?timeoutMs=${options.timeout ?? DEFAULT_TIMEOUT_MS}`);
+  const parsed = listShape.safeParse(body);
+  if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got something else");
+  return parsed.data.members;
+}
+
+export async function change(
+  options: DataOptions,
+  method: "POST" | "PUT",
+  path: string,
+  body: object = {},
+): Promise<void> {
+  await ask(options, method, path, { ...body, timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
+}
+
+/** Waits until all changes are in effect. */
+export async function settled(options: DataOptions): Promise<void> {
+  await ask(options, "POST", "/v1/members/settled", { timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
+}
+
+/** All that the members share, chunk by chunk. */
+export async function snapshotFrom(
+  options: DataOptions,
+  { signal, take }: Pick<Download, "signal" | "take">,
+): Promise<void> {
+  const timeout = options.timeout ?? DEFAULT_TIMEOUT_MS;
+  const given = { timeoutMs: timeout + ON_THE_WAY_MS, signal, take };
+  await atFirst(options, false, async (at, { token, tls }) => {
+    const refused = await download(`${at}/v1/snapshot?timeoutMs=${timeout}`, { ...given, token, tls });
+    if (refused !== null) refuse(refused, at);
+  });
+}
+
+async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Answer> {
+  const timeoutMs = (options.timeout ?? DEFAULT_TIMEOUT_MS) + ON_THE_WAY_MS;
+  // What changes nothing can be asked anew, such as where the member that was asked has been removed meanwhile.
+  const isAgain = method === "GET" || path.endsWith("/settled");
+  return atFirst(options, isAgain, async (at, { token, tls }) => {
+    const given = { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) };
+    const answer = await exchange(`${at}${path}`, given);
+    return answer.status < 300 ? answer : refuse(answer, at);
+  });
+}
+
+/** By a member. */
+const REFUSED = "refused";
+
+function refuse({ status, body }: Answer, endpoint: string): never {
+  const words = complaint(body, `${endpoint} answered ${status}`);
+  if (status < 500 && status !== 409) throw new UsageError(REFUSED, words);
+  throw new EnvironmentError(REFUSED, words);
+}
+
+/**
+ * At the first endpoint where somebody is there.
+ * @param isAgain where that fails, it is asked of the next one.
+ * @throws UsageError for what cannot be or may not; EnvironmentError, with what a member answered before that nobody does elsewhere
+ */
+async function atFirst<T>(
+  options: DataOptions,
+  isAgain: boolean,
+  act: (endpoint: string, by: ReturnType<typeof placesFor>) => Promise<T>,
+): Promise<T> {
+  const places = placesFor(options);
+  let failure: unknown;
+  let answered: unknown = null;
+  for (const endpoint of places.endpoints) {
+    try {
+      return await act(pagesOf(endpoint), places);
+    } catch (error) {
+      failure = error;
+      if (error instanceof EnvironmentError && error.code === REFUSED) answered = error;
+      if (!isAbsent(error) && !(isAgain && error instanceof EnvironmentError)) throw error;
+    }
+  }
+  throw answered ?? failure;
+}
+
+/** Endpoints may be those of WebSocket, too. */
+const pagesOf = (endpoint: string): string => endpoint.replace(/^ws/, "http").replace(/\/$/, "");
+
+/** Nothing was asked there, so it can be asked elsewhere. */
+const isAbsent = (error: unknown): boolean =>
+  ["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH"].includes(
+    ((error as Error).cause as { code?: string } | undefined)?.code ?? "",
+  );

@@ -1,0 +1,92 @@
+/**
+ * The ports of a local cluster: its own pages on the base port, members from base + 1, their admin pages from base + 101.
+ * Holding the base port open stands for holding the range: two clusters cannot start in the same one.
+ */
+import { createServer, type Server } from "node:http";
+import { createServer as createProbe } from "node:net";
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { MAX_PORT } from "../../runtime/host-port.ts";
+
+export const HOST = "127.0.0.1";
+export const MAX_NODES = 64;
+
+const ADMIN_OFFSET = 101;
+/** Ranges that are chosen here begin at multiples of this, so they do not overlap. */
+const RANGE = 200;
+/**
+ * Below the ports from which systems take those of outgoing connections (Linux: from 32768): nobody can take the port of
+ * a dead member by accident.
+ */
+const CHOOSE_FROM = 10_000;
+const CHOOSE_BELOW = 32_768;
+const ATTEMPTS = 50;
+
+export interface PortRange {
+  readonly base: number;
+  /** Listens on the base port already; whatever is asked waits until somebody answers. */
+  readonly server: Server;
+}
+
+export const memberPort = (base: number, node: NodeId): number => base + 1 + node;
+export const adminPort = (base: number, node: NodeId): number => base + ADMIN_OFFSET + node;
+
+/** Takes the range that begins at `base`, or any free one for base 0. @throws UsageError if a port is taken. */
+export async function takePorts(base: number, nodes: number): Promise<PortRange> {
+  if (base === 0) return takeAnyPorts(nodes);
+  const last = adminPort(base, nodes - 1);
+  if (last > MAX_PORT) {
+    const highest = MAX_PORT - adminPort(0, nodes - 1);
+    throw new UsageError("bad-argument", unexpected("--port", `at most ${highest} for ${nodes} members`, base));
+  }
+  const taken = await tryRange(base, nodes);
+  if ("server" in taken) return taken;
+  const { port, code } = taken;
+  const why = code === "EADDRINUSE" ? "taken" : `not ours to use (${code})`;
+  throw new UsageError(
+    "port-taken",
+    `port ${port} is ${why}, and ${nodes} members need ports ${base} to ${last}: stop what listens there, or choose others with --port (0: any that are free)`,
+  );
+}
+
+async function takeAnyPorts(nodes: number): Promise<PortRange> {
+  const slots = Math.floor((CHOOSE_BELOW - CHOOSE_FROM) / RANGE);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const range = await tryRange(CHOOSE_FROM + RANGE * Math.floor(Math.random() * slots), nodes);
+    if ("server" in range) return range;
+  }
+  throw new UsageError(
+    "port-taken",
+    `no range of free ports was found in ${ATTEMPTS} attempts: choose one with --port`,
+  );
+}
+
+interface Obstacle {
+  readonly port: number;
+  readonly code: string;
+}
+
+async function tryRange(base: number, nodes: number): Promise<PortRange | Obstacle> {
+  const server = createServer();
+  const obstacle = await listen(server, base);
+  if (obstacle !== null) return obstacle;
+  const needed = Array.from({ length: nodes }, (_, node) => [memberPort(base, node), adminPort(base, node)]).flat();
+  const found = (await Promise.all(needed.map(probe))).find((each) => each !== null);
+  if (found === undefined) return { base, server };
+  server.close();
+  return found;
+}
+
+async function probe(port: number): Promise<Obstacle | null> {
+  const server = createProbe();
+  const obstacle = await listen(server, port);
+  await new Promise((resolve) => server.close(resolve));
+  return obstacle;
+}
+
+function listen(server: Server | ReturnType<typeof createProbe>, port: number): Promise<Obstacle | null> {
+  return new Promise((resolve) => {
+    server.once("error", (error: NodeJS.ErrnoException) => resolve({ port, code: error.code ?? error.message }));
+    server.listen({ port, host: HOST, exclusive: true }, () => resolve(null));
+  });
+}

@@ -1,0 +1,58 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import type { ServicesStatus } from "../../cluster/services-survey.ts";
+import { textOf } from "../output.ts";
+import { servicesStatusReport } from "./status.ts";
+
+const textFor = (status: ServicesStatus): string =>
+  stripVTControlCharacters(textOf(servicesStatusReport(status).sections));
+
+test("what is held and who is in a channel stand in tables of their own", () => {
+  const common = { holder: null, token: null, waiting: 0 };
+  const address = "127.0.0.1:7101";
+  const picture = textFor({
+    cluster: "test",
+    protocol: "services",
+    nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] }],
+    instances: [
+      { ...common, kind: "channel", name: "new" },
+      {
+        ...common,
+        kind: "channel",
+        name: "room",
+        waiting: 3,
+        channel: { view: 4, members: [1, 2] },
+      },
+      { ...common, kind: "mutex", name: "invoice", holder: 1, token: 7 },
+    ],
+  });
+  expect(picture).toBe(`\
+NODE  PID  STATE    LEADER  MAJORITY
+1     11   running  1       yes
+
+KIND  NAME     HOLDER  TOKEN  WAITING
+lock  invoice  1       7      0
+
+CHANNEL  VIEW  MEMBERS  WAITING
+new      -     -        0
+room     4     1, 2     3
+`);
+});
+
+test("which members have no link, and why, stands below them", () => {
+  const address = "127.0.0.1:7101";
+  const detail = "node 3 has come with a new journal, and this node remembers another";
+  const refused = { node: 3, reason: "lost-journal", detail, members: "1, 2, 3" } as const;
+  const picture = textFor({
+    cluster: "test",
+    protocol: "services",
+    nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [refused] }],
+    instances: [],
+  });
+  expect(picture).toBe(`\
+NODE  PID  STATE    LEADER  MAJORITY
+1     11   running  1       yes
+
+node 1 has no link with node 3: lost-journal: node 3 has come with a new journal, and this node remembers another
+`);
+});

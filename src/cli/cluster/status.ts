@@ -1,0 +1,204 @@
+/** `coterie status`: who is alive, and who leads. */
+import type { Command } from "commander";
+import { namesProtocol, readServiceConfig } from "../../cluster/config.ts";
+import { type ServiceNode, type ServicesStatus, servicesStatus } from "../../cluster/services-survey.ts";
+import {
+  disagreement,
+  knowOfNone,
+  PATIENCE_MS,
+  type Survey,
+  type SurveyedNode,
+  surveyMembers,
+  surveyOf,
+} from "../../cluster/survey.ts";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { Refused } from "../../runtime/transport/identity.ts";
+import { adminUrl, DEFAULT_PORT } from "../options.ts";
+import { type Invocation, list, print, type Report, type Section, styled } from "../output.ts";
+
+const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
+
+interface StatusOptions {
+  readonly admin?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+export function declare(command: Command, invocation: Invocation): void {
+  command
+    .description("Asks a cluster's members how they are.")
+    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
+    .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
+    .option("--json", "print the answer as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action((options: StatusOptions) => status(options, invocation));
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie status --admin http://127.0.0.1:7400
+  NODE  PID   STATE    ROLE      LEADER  TERM
+  0     4711  running  follower  1       -
+  1     4712  running  leader    1       -
+
+With --config, a member can be asked only if the config gives it an admin address:
+  "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+
+A config without a protocol describes members that serve elections, locks and channels:
+  NODE  PID   STATE    LEADER  MAJORITY
+  1     4711  running  1       yes
+  2     4712  running  1       yes
+  3     4713  running  1       yes
+
+  KIND      NAME            HOLDER  TOKEN  WAITING
+  election  nightly-report  1       5      0
+  lock      nightly-backup  1       6      2
+
+  CHANNEL  VIEW  MEMBERS  WAITING
+  room     1     1, 2, 3  0
+
+Members that refuse each other's links are listed below the tables, with the reason.
+
+With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
+"address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }. "admin" is null if the config has none.
+Without a protocol: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
+"instances": [{ "kind", "name", "holder", "token", "waiting" }]; a channel also has "channel": { "view", "members" }.
+
+Exit codes: 0 ok; 1 no member answers, or the running members name no leader or different ones; 2 wrong arguments.`;
+
+async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
+  if (options.admin !== undefined && options.config !== undefined)
+    throw new UsageError("bad-argument", "expected --admin or --config, got both");
+  const { hasLeaders, nodes, report, what } = await asked(options);
+  print(report, options, stdout);
+  const alive = nodes.filter((node) => node.alive);
+  const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
+  const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
+  if (alive.length === 0) {
+    const why = hidden.length === 0 ? "is the cluster running?" : hint;
+    throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
+  }
+  if (hidden.length > 0) stderr.write(`coterie: ${hint}\n`);
+  const opinions = disagreement(nodes);
+  if (opinions !== null)
+    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions}`);
+  if (hasLeaders && knowOfNone(nodes)) throw new EnvironmentError("no-leader", leaderless(alive, what));
+}
+
+type Asked = Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine"> &
+  Partial<Pick<ServiceNode, "hasQuorum">>;
+
+function leaderless(alive: readonly Asked[], what: string): string {
+  const alone = alive.filter(({ hasQuorum }) => hasQuorum === false).map(({ id }) => id);
+  const why =
+    alone.length === 0 ? "" : `: ${memberOrMembers(alone)} ${alone.length === 1 ? "hears" : "hear"} of no majority`;
+  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "knows" : "know"} of no ${what}${why}`;
+}
+
+const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
+
+/** It loads all protocols. */
+const readProtocolConfig = async (file: string) => (await import("../../cluster/protocol-config.ts")).readConfig(file);
+
+/** The members that answered, and the report. */
+async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{
+  readonly nodes: readonly Asked[];
+  /** Whether one of them is to be known. */
+  readonly hasLeaders: boolean;
+  readonly report: Report;
+  /** What each of them names. */
+  readonly what: string;
+}> {
+  if (config !== undefined && !namesProtocol(config)) {
+    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
+    return {
+      nodes: found.nodes,
+      hasLeaders: true,
+      report: servicesStatusReport(found),
+      what: "leader",
+    };
+  }
+  const found = config === undefined ? await surveyOf(admin) : await surveyMembers(await readProtocolConfig(config));
+  return {
+    nodes: found.nodes,
+    hasLeaders: found.hasLeaders,
+    report: protocolStatus(found),
+    what: "leader",
+  };
+}
+
+export function protocolStatus(survey: Survey): Report {
+  const columns = survey.nodes.map((node) => {
+    const isLeader = node.alive && node.id === node.leader;
+    const cells = [
+      String(node.id),
+      String(node.pid ?? "-"),
+      stateCell(node.alive, stateOf(node)),
+      node.role ?? "-",
+      String(node.leader ?? "-"),
+      String(node.term ?? "-"),
+    ];
+    return isLeader ? cells.map((cell, at) => (at === STATE_COLUMN ? cell : styled("bold", cell))) : cells;
+  });
+  const head = ["NODE", "PID", "STATE", "ROLE", "LEADER", "TERM"];
+  return { json: survey, sections: [[{ head, columns }], refusals(survey.nodes)] };
+}
+
+export function servicesStatusReport(status: ServicesStatus): Report {
+  const { nodes, instances } = status;
+  const members = nodes.map((node) => [
+    ...[String(node.id), String(node.pid ?? "-"), stateCell(node.alive, serviceStateOf(node))],
+    ...[String(node.leader ?? "-"), node.hasQuorum === null ? "-" : node.hasQuorum ? "yes" : "no"],
+  ]);
+  const grants = instances
+    .filter(({ kind }) => kind !== "channel")
+    .map(({ kind, name, holder, token, waiting }) => [
+      ...[kind === "mutex" ? "lock" : kind, name],
+      ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
+    ]);
+  const channels = instances
+    .filter(({ kind }) => kind === "channel")
+    .map(({ name, channel, waiting }) => [
+      ...[name, String(channel?.view ?? "-")],
+      ...[channel?.members.join(", ") ?? "-", String(waiting)],
+    ]);
+  return {
+    json: status,
+    sections: [
+      [{ head: ["NODE", "PID", "STATE", "LEADER", "MAJORITY"], columns: members }],
+      refusals(nodes),
+      table(["KIND", "NAME", "HOLDER", "TOKEN", "WAITING"], grants),
+      table(["CHANNEL", "VIEW", "MEMBERS", "WAITING"], channels),
+    ],
+  };
+}
+
+const STATE_COLUMN = 2;
+const stateCell = (alive: boolean, state: string): string => styled(alive ? "green" : "red", state);
+
+const table = (head: readonly string[], columns: readonly (readonly string[])[]): Section =>
+  columns.length === 0 ? [] : [{ head, columns }];
+
+interface NodeRefusals {
+  readonly id: NodeId;
+  /** Empty for a member that does not answer. */
+  readonly refusals: readonly Refused[];
+}
+
+/** Which members have no link with which nodes, and why. */
+const refusals = (nodes: readonly NodeRefusals[]): Section =>
+  nodes.flatMap(({ id, refusals: refused }) =>
+    refused.map(({ node, reason, detail }) => `node ${id} has no link with node ${node}: ${reason}: ${detail}`),
+  );
+
+function serviceStateOf({ alive, admin }: ServiceNode): string {
+  if (alive) return "running";
+  return admin === null ? "no admin address" : "no answer";
+}
+
+function stateOf({ alive, process, admin, byzantine }: SurveyedNode): string {
+  if (admin === null) return "no admin address";
+  if (!alive && (process === "running" || process === "unknown")) return "no answer";
+  return byzantine === undefined ? process : `${process}, Byzantine`;
+}

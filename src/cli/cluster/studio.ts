@@ -1,0 +1,136 @@
+/** `coterie studio`: the laboratory, or the studio over members that run elsewhere, until Ctrl-C. */
+import { createServer, type Server } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import type { Command } from "commander";
+import { AttachedCluster } from "../../cluster/attached-cluster.ts";
+import { type Recorder, record } from "../../cluster/local/recorder.ts";
+import { laboratoryPages, studioPages } from "../../cluster/studio-server.ts";
+import { UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { recordingHeader } from "../../experiment/recording.ts";
+import { adminUrl, DEFAULT_PORT, port } from "../options.ts";
+import { HOST } from "./ports.ts";
+
+interface StudioOptions {
+  readonly attach?: readonly string[];
+  readonly port: number;
+  readonly record?: string;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+export function declare(command: Command): void {
+  const attach = adminUrl("--attach", "http://127.0.0.1:7501");
+  command
+    .description("The laboratory, or the studio over members that run elsewhere, as `coterie up` shows its own.")
+    .option(
+      "--attach <url...>",
+      "the admin address of a member; several of one cluster may be given",
+      (text: string, before: readonly string[] = []) => [...before, attach(text)],
+    )
+    .option("--port <p>", "port of the studio; 0: any that is free", port, DEFAULT_PORT)
+    .option("--record <file>", "record what the members do, as a trace")
+    .option("--force", "overwrite the file of --record")
+    .option("--json", "say what happens as JSON lines on stdout")
+    .addHelpText("after", EXPLANATION)
+    .action(studio);
+}
+
+const EXPLANATION = `
+Without --attach it serves the laboratory: run, step through, break and check any algorithm, all in the browser.
+
+Example:
+  $ coterie studio
+  $ coterie studio --attach http://127.0.0.1:7501 --attach http://127.0.0.1:7502
+
+A member has an admin address through join({ admin: "127.0.0.1:7501" }) or its config file. The studio shows attached
+members only, and never starts, kills or pauses a process. It can cut and slow down links if all attached members were
+started with join({ faultInjector: true }) or --fault-injector.
+
+With --json, stdout has one line: { "event": "ready", "studio": url, "cluster", "protocol", "nodes": [{ "id", "admin" }] },
+or of the laboratory { "event": "ready", "studio": url }.
+Exit codes: 0 stopped with Ctrl-C; 1 a member does not answer; 2 wrong arguments, or a port is taken.`;
+
+async function studio(options: StudioOptions): Promise<void> {
+  const { attach, record } = options;
+  if (attach !== undefined) return attached(attach, options);
+  if (record !== undefined)
+    throw new UsageError("bad-argument", "expected --record to come with --attach: the laboratory has no members");
+  await laboratory(options);
+}
+
+async function laboratory({ port: wanted, json }: StudioOptions): Promise<void> {
+  const server = await listening(wanted);
+  const { port: bound } = server.address() as { port: number };
+  const answer = getRequestListener(laboratoryPages(bound).fetch);
+  server.on("request", (request, response) => void answer(request, response));
+  const url = `http://${HOST}:${bound}/laboratory.html`;
+  const text = `the laboratory: ${url}\nCtrl-C ends it.`;
+  process.stdout.write(`${json === true ? JSON.stringify({ event: "ready", studio: url }) : text}\n`);
+  await stopSignal();
+  server.close();
+  server.closeAllConnections();
+}
+
+async function attached(attach: readonly string[], options: StudioOptions): Promise<void> {
+  const { record: file } = options;
+  const recorders: Recorder[] = [];
+  const cluster = await AttachedCluster.to(attach, ({ protocol }, nodes) => {
+    if (file === undefined) return null;
+    const recorder = recorderFor(file, options.force === true, protocol, nodes);
+    recorders.push(recorder);
+    return recorder;
+  });
+  let server: Server | null = null;
+  try {
+    server = await listening(options.port);
+    const { port: bound } = server.address() as { port: number };
+    const answer = getRequestListener(studioPages({ cluster, port: bound, studio: true }).fetch);
+    server.on("request", (request, response) => void answer(request, response));
+    sayReady(cluster, `http://${HOST}:${bound}`, options.json === true);
+    await stopSignal();
+  } finally {
+    await cluster.close();
+    server?.close();
+    server?.closeAllConnections();
+    for (const recorder of recorders)
+      say(`recorded ${(await recorder.close()).toLocaleString("en")} entries to ${file}`);
+  }
+}
+
+function sayReady({ picture }: AttachedCluster, url: string, asJson: boolean): void {
+  const { name: cluster, protocol } = picture;
+  const nodes = picture.nodes.map(({ id, admin }) => ({ id, admin }));
+  const ready = { event: "ready", studio: url, cluster, protocol, nodes };
+  const text = `studio of ${cluster} (${protocol}, ${nodes.length === 1 ? "1 member" : `${nodes.length} members`}): ${url}\nCtrl-C ends it; the members go on.`;
+  process.stdout.write(`${asJson ? JSON.stringify(ready) : text}\n`);
+}
+
+function recorderFor(file: string, force: boolean, protocol: string, nodes: readonly NodeId[]): Recorder {
+  const header = recordingHeader(protocol, nodes);
+  return record({ file, force, header, onFailure: ({ message }) => say(`${message}; the studio stays open`) });
+}
+
+/** On stderr: stdout may be read by a program. */
+const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
+
+/** @throws UsageError if the port is taken. */
+function listening(wanted: number): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", ({ code, message }: NodeJS.ErrnoException) => {
+      const why = code === "EADDRINUSE" ? "taken" : `not ours to use (${code ?? message})`;
+      reject(
+        new UsageError("port-taken", `port ${wanted} is ${why}: choose another with --port (0: any that is free)`),
+      );
+    });
+    server.listen(wanted, HOST, () => resolve(server));
+  });
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+    process.stdout.on("error", () => resolve()); // Nobody listens any more.
+  });
+}

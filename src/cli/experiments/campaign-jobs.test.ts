@@ -1,0 +1,111 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ChunkResult } from "../../experiment/campaign/chunk.ts";
+import { type Chunk, chunksOf, parseCampaign, seedsOf } from "../../experiment/campaign/file.ts";
+import { CampaignFolder, type Hands } from "./campaign-jobs.ts";
+import type { CampaignTask } from "./threads.ts";
+
+const text = JSON.stringify({
+  name: "c",
+  chunk: 10,
+  seeds: { count: 95 },
+  experiments: [{ name: "calls", simulate: { protocol: "bully" } }],
+});
+const campaign = parseCampaign({ file: "c.json", text, scenarios: {} });
+const total = chunksOf(campaign).length;
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "coterie-campaign-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Three at a time; each job takes as many turns as its number says. */
+class FakeHands implements Hands {
+  readonly #most: typeof Number.POSITIVE_INFINITY;
+  readonly count = 3;
+  readonly made: number[] = [];
+  /** @param most jobs are done before it is stopped */
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
+
+  get isStopped(): boolean {
+    return this.made.length >= this.#most;
+  }
+
+  async ask(task: CampaignTask): Promise<ChunkResult | null> {
+    const { chunk } = task as { readonly chunk: Chunk };
+    for (let turn = 0; turn < 20 - chunk.chunk; turn++) await Promise.resolve();
+    if (this.isStopped) return null;
+    this.made.push(chunk.chunk);
+    const range = { min: 1, max: 1, sum: 1 };
+    return { ...chunk, runs: seedsOf(campaign, chunk).count, digest: 1, size: range, timeMs: null, failures: [] };
+  }
+
+  stop(): void {}
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+async function work(hands: FakeHands): Promise<readonly ChunkResult[] | null> {
+  const queue = new CampaignFolder(campaign, folder, "this one");
+  try {
+    return await queue.work(
+      hands,
+      () => hands.isStopped,
+      () => {},
+    );
+  } finally {
+    queue.close();
+  }
+}
+
+const chunksIn = (results: readonly ChunkResult[] | null) => results?.map(({ chunk }) => chunk).sort((a, b) => a - b);
+const everyOne = Array.from({ length: total }, (_, chunk) => chunk);
+
+test("every job is done once, and what is stopped goes on where it was", async () => {
+  const first = new FakeHands(4);
+  expect(await work(first)).toBeNull();
+  const second = new FakeHands();
+  expect(chunksIn(await work(second))).toEqual(everyOne);
+  expect([...first.made, ...second.made].sort((a, b) => a - b)).toEqual(everyOne);
+  const third = new FakeHands();
+  expect(chunksIn(await work(third))).toEqual(everyOne);
+  expect(third.made).toEqual([]);
+});
+
+test("a line that was cut short, or is no result, is a job that is not done", async () => {
+  await work(new FakeHands());
+  const file = join(folder, "results.jsonl");
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  const [last = "", other = ""] = [lines.pop(), lines.pop()];
+  writeFileSync(file, `${lines.join("\n")}\n${other.replace('"runs":10', '"runs":11')}\n${last.slice(0, 20)}`);
+  const hands = new FakeHands();
+  expect(chunksIn(await work(hands))).toEqual(everyOne);
+  expect(hands.made).toHaveLength(2);
+  const again = new FakeHands();
+  expect(chunksIn(await work(again))).toEqual(everyOne);
+  expect(again.made).toEqual([]);
+});
+
+test("of two results of one job the first counts", async () => {
+  await work(new FakeHands());
+  const file = join(folder, "results.jsonl");
+  const [, first = ""] = readFileSync(file, "utf8").split("\n");
+  appendFileSync(file, `${first.replace('"digest":1', '"digest":2')}\n`);
+  const results = await work(new FakeHands());
+  expect(chunksIn(results)).toEqual(everyOne);
+  expect(results?.every(({ digest }) => digest === 1)).toBe(true);
+});
+
+test("the results of another campaign, or of another release, are refused", async () => {
+  await work(new FakeHands());
+  expect(() => new CampaignFolder(campaign, folder, "that one")).toThrow(
+    /a folder for this campaign: .*, got .*: name another with --out, or delete this one/,
+  );
+  expect(() => new CampaignFolder(campaign, "/dev/null/x", "this one")).toThrow("a folder that can be written");
+});

@@ -1,0 +1,173 @@
+/**
+ * The jobs of a campaign and their results, in a folder: a file to which a line is added for each finished job. A line that cannot be
+ * read, as of a process that was killed while it wrote, is a job that is not done; of two lines for one job the first counts.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, fdatasyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError, unexpected } from "../../core/errors.ts";
+import { asChunkResult, type ChunkResult, type RunResult, runChunk } from "../../experiment/campaign/chunk.ts";
+import { type Campaign, type CampaignExperiment, chunksOf, type Soak } from "../../experiment/campaign/file.ts";
+import { smallestRun } from "../../experiment/campaign/smallest.ts";
+import type { CampaignAnswer, CampaignTask, Threads } from "./threads.ts";
+
+/** What makes the runs: threads, or this process itself. */
+export type Hands = Pick<Threads<"campaign">, "count" | "ask" | "stop" | "close">;
+
+/** One task. @param mayGoOn false once it should end, with null. */
+export async function campaignWork(
+  campaign: Campaign,
+  task: CampaignTask,
+  mayGoOn: () => boolean,
+): Promise<CampaignAnswer> {
+  if ("chunk" in task) return runChunk(campaign, task.chunk, (soak, seed) => runSoak(soak, seed, mayGoOn), mayGoOn);
+  const { experiment, seed, what } = task.smallest;
+  return smallestRun(campaign.experiments[experiment] as CampaignExperiment, seed, what);
+}
+
+/** This process, one job at a time. */
+export function handsHere(campaign: Campaign): Hands {
+  let isStopped = false;
+  return {
+    count: 1,
+    ask: (task) => campaignWork(campaign, task, () => !isStopped),
+    stop() {
+      isStopped = true;
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+export class CampaignFolder {
+  readonly foundJobs: number;
+  readonly #campaign: Campaign;
+  readonly #results = new Map<string, ChunkResult>();
+  readonly #file: number;
+
+  /**
+   * @param identity of the campaign and of what runs it: results of another are refused.
+   * @throws UsageError `bad-folder` where the folder cannot be written, or has the results of another campaign
+   */
+  constructor(campaign: Campaign, folder: string, identity: string) {
+    this.#campaign = campaign;
+    const file = join(folder, "results.jsonl");
+    try {
+      mkdirSync(folder, { recursive: true });
+      this.#file = openSync(file, "a+");
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new UsageError("bad-folder", `${unexpected("--out", "a folder that can be written", folder)} (${code})`);
+    }
+    const content = readFileSync(file, "utf8");
+    const [first, ...lines] = content.split("\n");
+    const header = JSON.stringify({ kind: "campaign-results", version: 1, identity });
+    if (content === "") this.#add(header);
+    else if (first !== header) {
+      const expected = "a folder for this campaign: in this one are results of another, or of another release";
+      throw new UsageError(
+        "bad-folder",
+        `${unexpected("--out", expected, folder)}: name another with --out, or delete this one`,
+      );
+    }
+    for (const line of lines) this.#take(parsed(line));
+    this.foundJobs = this.#results.size;
+    if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Of a line that was cut short.
+  }
+
+  /**
+   * Works until every job has its result.
+   *
+   * @param show called with the number of finished jobs.
+   * @returns one result for each job, or null if it was stopped before.
+   */
+  async work(
+    hands: Hands,
+    isStopped: () => boolean,
+    show: (done: number) => void,
+  ): Promise<readonly ChunkResult[] | null> {
+    const left = chunksOf(this.#campaign)
+      .filter(({ experiment, chunk }) => !this.#results.has(`${experiment}.${chunk}`))
+      .values();
+    const hand = async (): Promise<void> => {
+      for (const next of left) {
+        const result = isStopped() ? null : ((await hands.ask({ chunk: next })) as ChunkResult | null);
+        if (result === null) return;
+        this.#add(JSON.stringify(result));
+        this.#take(result);
+        show(this.#results.size);
+      }
+    };
+    show(this.#results.size);
+    await Promise.all(Array.from({ length: hands.count }, hand));
+    return isStopped() ? null : [...this.#results.values()];
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #take(value: unknown): void {
+    const result = asChunkResult(this.#campaign, value);
+    const key = `${result?.experiment}.${result?.chunk}`;
+    if (result !== null && !this.#results.has(key)) this.#results.set(key, result);
+  }
+
+  #add(line: string): void {
+    writeSync(this.#file, `${line}\n`);
+    fdatasyncSync(this.#file);
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+const LOOK_MS = 100;
+
+/**
+ * Runs the command of a soak once, in a process group that is killed with it.
+ *
+ * @returns null if it was stopped. A program that cannot be started is a failure of the run.
+ */
+function runSoak(soak: Soak, seed: number, mayGoOn: () => boolean): Promise<RunResult | null> {
+  const withSeed = (text: string): string => text.replaceAll("{seed}", String(seed));
+  const [program = "", ...args] = soak.command.map(withSeed);
+  const own = Object.fromEntries(Object.entries(soak.env).map(([name, value]) => [name, withSeed(value)]));
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: "ignore", detached: true, env: { ...process.env, ...own } });
+    let end: (() => RunResult | null) | null = null;
+    const kill = (then: () => RunResult | null): void => {
+      end ??= then;
+      killGroup(child.pid);
+    };
+    const look = setInterval(() => mayGoOn() || kill(() => null), LOOK_MS);
+    const late = setTimeout(() => kill(() => failed(`not done within ${soak.timeoutMs / 1_000} s`)), soak.timeoutMs);
+    const settle = (result: RunResult | null): void => {
+      clearInterval(look);
+      clearTimeout(late);
+      killGroup(child.pid); // What it has started ends with it.
+      resolve(result);
+    };
+    child.on("error", (error: NodeJS.ErrnoException) => settle(failed(`cannot be started: ${error.code}`)));
+    child.on("close", (code, signal) => {
+      if (end !== null) settle(end());
+      else if (code === 0) settle({ size: 0, timeMs: null, failures: [] });
+      else settle(failed(code === null ? `ended by ${signal}` : `exit code ${code}`));
+    });
+  });
+}
+
+const failed = (what: string): RunResult => ({ size: 0, timeMs: null, failures: [what] });
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}

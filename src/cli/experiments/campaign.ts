@@ -1,0 +1,231 @@
+/** `coterie campaign`: many seeds of experiments, over threads, and a report. */
+import { createHash, type Hash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { canonical } from "../../core/plain.ts";
+import {
+  type CampaignSummary,
+  campaignSummary,
+  type ExperimentSummary,
+  experimentSummaries,
+  RUNS,
+} from "../../experiment/campaign/chunk.ts";
+import { type CampaignSource, chunksOf, only, parseCampaign, scenarioFilesOf } from "../../experiment/campaign/file.ts";
+import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
+import { counted, figure } from "../../experiment/paragraph.ts";
+import { wholeNumber } from "../../experiment/written-values.ts";
+import { docsPage } from "../../runtime/docs-page.ts";
+import { contentOf } from "../files.ts";
+import { type Invocation, print, progressLine, type Report, type Section, styled } from "../output.ts";
+import { CampaignFolder, type Hands, handsHere } from "./campaign-jobs.ts";
+import { SIGNALS, Threads } from "./threads.ts";
+
+const LOG_EVERY_MS = 5_000;
+const MAX_DEFAULT_WORKERS = 8;
+const MAX_WORKERS = 256;
+
+interface CampaignOptions {
+  readonly out?: string;
+  readonly only?: string;
+  readonly workers?: number;
+  readonly json?: true;
+}
+
+export function declare(command: Command, invocation: Invocation): void {
+  command
+    .description("Makes many runs of many experiments, each with its own seed, and reports which fail.")
+    .argument("<file>", `the campaign, as JSON (${docsPage("campaigns.md")})`)
+    .option("--out <folder>", "where results and reports go (default: campaign-NAME)")
+    .option("--only <name[:seed]>", "this experiment only, or one run of it")
+    .option("--workers <n>", "how many threads (default: the number of cores, at most 8)", (text) =>
+      wholeNumber(1, MAX_WORKERS)(text, "--workers"),
+    )
+    .option("--json", "print the summary as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action((file: string, options: CampaignOptions) => campaign(file, options, invocation));
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie campaign nightly.json
+  $ coterie campaign nightly.json --only lossy-paxos:4711          one run again
+
+A campaign is JSON such as
+  { "name": "nightly", "seeds": { "from": 1, "count": 100000 }, "experiments": [
+    { "name": "lossy-paxos", "simulate": { "protocol": "paxos", "propose": "all", "delay": "1..40", "loss": 0.1 } },
+    { "name": "maekawa-walks", "walk": { "protocol": "maekawa", "nodes": 4, "strategy": "pct" } },
+    { "name": "story", "scenario": "story.yaml" },
+    { "name": "soak", "soak": { "command": ["node", "soak.js", "{seed}"], "timeoutSeconds": 60 } } ] }
+
+Ctrl-C ends it; started again, it goes on where it was, as it does after a crash. Each seed counts once.
+The folder gets report.json and, of each failure, the smallest run, shrunk where that can be.
+
+With --json: { "campaign", "runs", "digest", "experiments": [{ "name", "kind", "seeds", "runs", "digest", "messages",
+  "timeMs", "moves", "failures": [{ "what", "count", "seeds", "smallest", "kept" }] }], "seconds" }
+Exit codes: 0 no run failed; 1 some did, or it was stopped; 2 wrong arguments or a wrong file.`;
+
+async function campaign(file: string, options: CampaignOptions, invocation: Invocation): Promise<void> {
+  const source = sourceOf(file, options.only);
+  const campaign = parseCampaign(source);
+  const began = performance.now();
+  const folder = options.out ?? defaultFolder(campaign.name, options.only);
+  const jobs = new CampaignFolder(campaign, folder, identityOf(source));
+  const summary = await worked(jobs, source, options, invocation);
+  const seconds = Math.round((performance.now() - began) / 100) / 10;
+  writeReport(folder, summary, seconds);
+  const found = { jobs: jobs.foundJobs, of: chunksOf(campaign).length };
+  print(campaignReport(summary, { seconds, folder, file, found }), options, invocation.stdout);
+  const failing = summary.experiments.filter(({ failures }) => failures.length > 0).map(({ name }) => name);
+  if (failing.length > 0) throw new InvariantViolation("not-as-expected", `runs failed: ${failing.join(", ")}`);
+}
+
+const defaultFolder = (name: string, chosen: string | undefined): string =>
+  chosen === undefined ? `campaign-${name}` : `campaign-${name}-${chosen.replace(":", "-")}`;
+
+/** @throws EnvironmentError `stopped` on Ctrl-C: what is done is kept. */
+async function worked(
+  jobs: CampaignFolder,
+  source: CampaignSource,
+  { workers = Math.min(availableParallelism(), MAX_DEFAULT_WORKERS) }: CampaignOptions,
+  { stderr, usesThreads }: Invocation,
+): Promise<CampaignSummary> {
+  const campaign = parseCampaign(source);
+  const total = chunksOf(campaign).length;
+  const line = progressLine(stderr, LOG_EVERY_MS);
+  const hands = usesThreads ? new Threads("campaign", Math.min(workers, total), { source }) : handsHere(campaign);
+  let isStopped = false;
+  const stop = (): void => {
+    if (isStopped) process.exit(1);
+    isStopped = true;
+    hands.stop();
+    line.clear();
+    stderr.write("coterie: stopping: jobs are still at work; Ctrl-C once more ends them at once\n");
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  let done = 0;
+  try {
+    const show = (finished: number): void => {
+      done = finished;
+      line.show(() => `${figure(finished)} of ${figure(total)} jobs`);
+    };
+    const results = await jobs.work(hands, () => isStopped, show);
+    if (results === null)
+      throw new EnvironmentError("stopped", `stopped after ${done} of ${total} jobs: start it again to go on`);
+    return campaignSummary(campaign, await withSmallest(experimentSummaries(campaign, results), hands));
+  } finally {
+    line.clear();
+    for (const signal of SIGNALS) process.off(signal, stop);
+    jobs.close();
+    await hands.close();
+  }
+}
+
+function withSmallest(
+  experiments: CampaignSummary["experiments"],
+  hands: Hands,
+): Promise<CampaignSummary["experiments"]> {
+  return Promise.all(
+    experiments.map(async (each, at) => {
+      const kept = each.failures.map(async (failure) => {
+        const task = { experiment: at, seed: failure.smallest.seed, what: failure.what };
+        return { ...failure, kept: (await hands.ask({ smallest: task })) as SmallestRun | null };
+      });
+      return { ...each, failures: await Promise.all(kept) };
+    }),
+  );
+}
+
+function sourceOf(file: string, chosen: string | undefined): CampaignSource {
+  const whole = contentOf(file, "the campaign", "bad-campaign");
+  const text = chosen === undefined ? whole : only(whole, file, chosen);
+  const scenarios = scenarioFilesOf(text, file).map((path) => [
+    path,
+    contentOf(resolve(dirname(file), path), `the scenario ${path}`, "bad-campaign"),
+  ]);
+  return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
+}
+
+/** Results are of this text, these scenarios and this code; the name of the file is no matter. */
+function identityOf({ text, scenarios }: CampaignSource): string {
+  const whole = canonical({ campaign: JSON.parse(text) as object, scenarios });
+  return codeHash().update(whole).digest("hex").slice(0, 16);
+}
+
+/** Of all that a run may use: in a checkout that is built anew, runs may come out differently, though no version says so. */
+function codeHash(): Hash {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const hash = createHash("sha256");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /[.][jt]s$/.test(file));
+  for (const file of files.sort()) hash.update(`${file.split(sep).join("/")}\n`).update(readFileSync(join(root, file)));
+  return hash;
+}
+
+function writeReport(folder: string, summary: CampaignSummary, seconds: number): void {
+  const files: [name: string, content: string][] = [
+    ["report.json", `${JSON.stringify({ ...summary, seconds }, null, 2)}\n`],
+  ];
+  for (const { name, failures } of summary.experiments)
+    for (const [at, { kept }] of failures.entries())
+      if (kept !== null) files.push([`${name}-${at + 1}.jsonl`, kept.trace]);
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const [name, content] of files) {
+      const written = join(folder, `.${name}.${process.pid}`);
+      writeFileSync(written, content);
+      renameSync(written, join(folder, name)); // Others may write the same at the same time.
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-folder", `${unexpected("--out", "a folder that can be written", folder)} (${code})`);
+  }
+}
+
+interface Printed {
+  readonly seconds: number;
+  /** Where the reports are. */
+  readonly folder: string;
+  readonly file: string;
+  /** What was done before, and is not done again. */
+  readonly found: { readonly jobs: number; readonly of: number };
+}
+
+export function campaignReport(summary: CampaignSummary, { seconds, folder, file, found }: Printed): Report {
+  const { campaign, runs, digest, experiments } = summary;
+  const before =
+    found.jobs === 0
+      ? ""
+      : `; ${figure(found.jobs)} of ${figure(found.of)} jobs were in ${folder} before, and were not done again`;
+  const columns = experiments.map(({ name, kind, runs: own, messages, moves, failures }) => [
+    `  ${failures.length === 0 ? "✓" : "✗"} ${name}`,
+    kind,
+    counted(own, RUNS),
+    spread(messages, "messages") + spread(moves, "moves"),
+  ]);
+  return {
+    json: { ...summary, seconds },
+    sections: [
+      [`${styled("bold", campaign)}: ${counted(runs, RUNS)} in ${figure(seconds)} s, digest ${digest}${before}`],
+      [{ columns }],
+      ...experiments.flatMap((each) => failuresOf(each, file)),
+      [`The report is in ${folder}/report.json`],
+    ],
+  };
+}
+
+const spread = (values: ExperimentSummary["moves"], what: string): string =>
+  values === null ? "" : `${figure(values.min)} to ${figure(values.max)} ${what}`;
+
+function failuresOf({ name, failures }: ExperimentSummary, file: string): Section[] {
+  return failures.map(({ what, count, smallest, kept }, at) => {
+    const shrunk = kept === null || kept.shrunkTo === null ? "" : `, shrunk to ${figure(kept.shrunkTo)} moves`;
+    const trace = kept === null ? "" : ` (${name}-${at + 1}.jsonl${shrunk})`;
+    return [
+      `  ${styled("red", what)}: ${counted(count, RUNS)} of ${name}, the smallest with seed ${smallest.seed}${trace}`,
+      `    coterie campaign ${file} --only ${name}:${smallest.seed}`,
+    ];
+  });
+}

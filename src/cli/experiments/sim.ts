@@ -1,0 +1,473 @@
+/** `coterie sim`: a protocol, or a scenario, in virtual time. */
+import { setImmediate as otherWork } from "node:timers/promises";
+import type { Command } from "commander";
+import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
+import { figure, spans } from "../../experiment/paragraph.ts";
+import { type Point, point } from "../../experiment/recording.ts";
+import type { Judged, ParsedScenario, Progress, Result, Scenario } from "../../experiment/scenario/index.ts";
+import { labelled } from "../../experiment/scenario/names.ts";
+import { asVariant } from "../../experiment/scenario/schema.ts";
+import {
+  alike,
+  continued,
+  disappointment,
+  endOf,
+  play,
+  playSeveral,
+  publishedCosts,
+  type Slices,
+  type Spread,
+  type Staged,
+  type Summary,
+  scenarioOf,
+  simulatedHeader,
+  simulationReport,
+  staged,
+  usesIn,
+} from "../../experiment/simulate.ts";
+import { type Entry, protocolNames } from "../../protocols/index.ts";
+import { docsPage } from "../../runtime/docs-page.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { runLogger } from "../../trace/log.ts";
+import { vectorClocks } from "../../trace/steps.ts";
+import { contentOf, requireWritable } from "../files.ts";
+import { addOptions } from "../options.ts";
+import {
+  type Block,
+  broken,
+  columnLines,
+  ExitWith,
+  type Invocation,
+  marks,
+  type Output,
+  onceUnread,
+  print,
+  progressLine,
+  type Report,
+  styled,
+} from "../output.ts";
+import { makeAllYoung } from "./threads.ts";
+import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-files.ts";
+
+interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
+  readonly from?: string;
+  readonly until?: Point;
+  readonly protocol?: string;
+  readonly deliveredOnly?: boolean;
+  readonly trace?: string;
+  readonly svg?: string;
+  readonly log?: true;
+  readonly json?: true;
+}
+
+export function declare(command: Command, invocation: Invocation): void {
+  command
+    .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
+    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("scenarios.md")})`);
+  const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
+  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
+  command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
+  addOutput(addPoints(command))
+    .addHelpText("after", EXPLANATION)
+    .action((subject: string | undefined, options: SimOptions) => sim(subject, options, invocation));
+}
+
+/** Where a simulation begins and ends: at a point of a recording too. */
+function addPoints(command: Command): Command {
+  const read = point("milliseconds; with --from also #57 for the first 57 entries");
+  return command
+    .option("--until <ms>", UNTIL, (text) => read(text, "--until"))
+    .option("--from <trace>", "continue a recorded run, from the point that --until names: ms, or #57 for 57 entries");
+}
+
+function addOutput(command: Command): Command {
+  return command
+    .option("--delivered-only", "leave messages out that never arrived, such as those to crashed nodes")
+    .option("--log", "print what happens, line by line")
+    .option("--trace <file>", "write the trace, as JSON lines")
+    .option("--svg <file>", "draw it as a space-time diagram")
+    .option("--json", "print the result as JSON");
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie sim bully --nodes 8 --crash 7 --call 4
+  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log
+  $ coterie sim paxos --propose all --delay 1..40 --runs 1000
+  $ coterie sim scenarios/bully-a-highest-crashed.yaml
+  $ coterie sim scenarios/order-demonstration.yaml --protocol isis
+  $ coterie sim --from recorded.jsonl --until 4000 --crash 2
+
+With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
+  "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
+"outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
+  "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
+"messages" counts what was sent to other nodes, "lost" what never arrived; multicasts add "datagrams".
+"why" is "so far" if a property holds in a run that was cut off.
+A scenario adds "scenario" and "expectations": [{ "what", "expected", "actual", "passed" }].
+With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
+  "violations": [{ "what", "seeds", "replay" }] }.
+
+A run ends at rest, or after 600 s of virtual time; later with many nodes and entries, or long delays. Protocols that never
+rest (heartbeat, token-ring) and runs with --started end after 10 s. --until says otherwise.
+
+Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
+
+async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
+  requireOneOutput(options);
+  const made = await stagedFor(subject, options);
+  requireWritable({ "--trace": options.trace, "--svg": options.svg });
+  if (options.runs === undefined) await oneRun(made, options, invocation);
+  else {
+    makeAllYoung();
+    await manyRuns(made, options.runs, options, invocation);
+  }
+}
+
+async function stagedFor(subject: string | undefined, options: SimOptions): Promise<Staged> {
+  const { from: file, ...words } = options;
+  if (file !== undefined) {
+    if (subject !== undefined)
+      throw new UsageError(
+        "bad-argument",
+        unexpected("the protocol", "absent beside --from: the recording has it", subject),
+      );
+    return continued(readTraceFile(file), file, words);
+  }
+  if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
+  if (subject === undefined)
+    throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
+  return staged(await scenarioFor(subject, options));
+}
+
+function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
+  const refuse = (a: string, b: string): never => {
+    throw new UsageError("bad-argument", `expected --${a} or --${b}, got both`);
+  };
+  if (json === true && log === true) refuse("json", "log");
+  if (runs !== undefined && log === true) refuse("runs", "log");
+  if (runs !== undefined && trace !== undefined) refuse("runs", "trace");
+  if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
+}
+
+/** The scenario of a file, or the one that the words spell. */
+async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
+  if (!/[./\\]/.test(subject)) {
+    if (protocol !== undefined)
+      throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
+    if (protocolNames.includes(subject))
+      return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: subject }), place: () => subject };
+    const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
+    throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
+  }
+  const besides = ["seed", "runs", "deliveredOnly", "log", "trace", "svg", "json"];
+  const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
+  if (stray !== undefined)
+    throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
+  const { parseScenario } = await import("../../experiment/scenario/parse.ts"); // It loads a parser of YAML.
+  const { scenario: written, place } = parseScenario(contentOf(subject, "the scenario", "bad-scenario"), subject);
+  const scenario = protocol === undefined ? written : asVariant(written, protocol);
+  return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
+}
+
+async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
+  const { log = false, trace, svg, deliveredOnly = false } = options;
+  const keeps = trace !== undefined || svg !== undefined;
+  const entries: TraceEntry[] = [];
+  const tell = runLogger();
+  const see = (entry: TraceEntry): void => {
+    if (log) stdout.write(`${tell(entry)}\n`);
+    if (keeps) entries.push(entry);
+  };
+  const slices = play(made, { deliveredOnly, ...(log || keeps ? { see } : {}) });
+  const result = await followed(slices, stderr, progressText);
+  if (result === null) throw new EnvironmentError("stopped", "stopped before the end");
+  const header = simulatedHeader(made, result);
+  if (trace !== undefined) writeTraceFile(trace, header, entries);
+  if (svg !== undefined)
+    writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
+  if (log) stdout.write("\n");
+  print(simReport(made, result, options, hint(options, stdout)), options, stdout);
+  const why = disappointment(result);
+  if (why !== null) throw new InvariantViolation("not-as-expected", why);
+}
+
+const progressText = ({ messages, timeMs }: Progress): string =>
+  `${figure(messages)} messages, ${figure(timeMs)} ms of virtual time`;
+
+/** What a newcomer might want next; not for a file or a pipe. */
+function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
+  if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
+  return "--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it";
+}
+
+async function manyRuns(
+  made: Staged,
+  runs: number,
+  options: SimOptions,
+  { words, stdout, stderr }: Invocation,
+): Promise<void> {
+  const slices = playSeveral(made, runs, { deliveredOnly: options.deliveredOnly ?? false });
+  const summary = await followed(slices, stderr, (done) => `${figure(done)} of ${figure(runs)} runs`);
+  const violations = summary.violations.map(({ what, seeds }) => {
+    return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
+  });
+  print(runsReport({ ...summary, violations }), options, stdout);
+  const names = violations.map(({ what }) => what).join(", ");
+  if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
+  if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);
+}
+
+/** The width of names such as `delivered`. */
+const NAME_WIDTH = 10;
+/** How many items of a long list are printed. */
+const SHOWN = 12;
+
+/** What the caller says of the end of a run. */
+interface End {
+  readonly until?: unknown;
+  readonly for?: unknown;
+}
+
+/** @param hint printed below; empty: nothing. */
+export function simReport(made: Staged, result: Result, end: End, hint = ""): Report {
+  const { scenario, cast } = made;
+  const nodes = cast.ids.length;
+  const costs = publishedCosts(cast.protocol.costs, nodes, scenario, result);
+  const fields: [string, string][] = [
+    ...outcomeLines(scenario, result),
+    ...nameLines(scenario).map((text): [string, string] => ["names", text]),
+    ["messages", messageText(scenario, result)],
+    ...costs.map(({ when, count }, i): [string, string] => [
+      i === 0 ? "textbook" : "",
+      `${figure(count)} messages: ${when}`,
+    ]),
+    ["time", timeText(made, result, end)],
+  ];
+  return {
+    json: simulationReport(made, result),
+    sections: [
+      [heading(scenario, nodes)],
+      scenario.about === "" ? [] : [broken(scenario.about.trim(), 0)],
+      [{ named: fields.map(([name, text]) => [styled("dim", name), text]), width: NAME_WIDTH }],
+      [propertyBlock(result)],
+      expectationLines(scenario, result.expectations),
+      hint === "" ? [] : [hint],
+    ],
+  };
+}
+
+/** The virtual time, and what cut off a run that would have continued. */
+function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: End): string {
+  const { name, protocol, until } = scenario;
+  const time = `${figure(timeMs)} ms of virtual time`;
+  if (isOver || until === undefined) return time;
+  const word = from === null ? "until" : "for";
+  const option = end[word] === undefined ? `--${word} by default` : `--${word}`;
+  return `${time}; cut off at ${figure(until)} ms (${name === protocol ? option : "until"})`;
+}
+
+function heading({ name, protocol, variant, seed, begin, network }: Scenario, nodes: number): string {
+  const what = name === protocol ? "" : `${styled("bold", name)}\n`;
+  const down = begin.down.length === 0 ? "" : `, ${spans(begin.down)} down`;
+  const form = variant === undefined ? protocol : `${protocol} (${variant})`;
+  const isTitle = name === protocol;
+  return `${what}${isTitle ? styled("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
+}
+
+/** What may become of a message on any link. */
+function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
+  const loss = lossRate === 0 ? "" : `, each message lost at a rate of ${lossRate}`;
+  return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
+}
+
+const agreeing = (nodes: readonly number[]): string =>
+  nodes.length === 1 ? `according to node ${nodes[0]}` : `nodes ${spans(nodes)} agree`;
+
+function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [string, string][] {
+  if ("leader" in outcome)
+    return alike(outcome.leader).map(({ value, nodes }) => [
+      "leader",
+      value === null ? `none known, at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
+    ]);
+  if ("entries" in outcome) return entryLines(outcome.entries);
+  if ("delivered" in outcome)
+    return alike(outcome.delivered).map(({ value, nodes }) => [
+      "delivered",
+      `${listed(value.map((id) => labels[id] ?? id))}, at ${spans(nodes)}`,
+    ]);
+  if ("decided" in outcome) {
+    const undecided = nodesAlive.filter((node) => outcome.decided[node] === undefined);
+    return [
+      ...alike(outcome.decided).map(({ value, nodes }): [string, string] => [
+        "decided",
+        `${typeof value === "string" ? `“${value}”` : listed(value)}, at ${spans(nodes)}`,
+      ]),
+      ...(undecided.length === 0 ? [] : [["decided", `nothing, at ${spans(undecided)}`] as [string, string]]),
+    ];
+  }
+  return alike(outcome.suspected).map(({ value, nodes }) => [
+    "suspected",
+    `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
+  ]);
+}
+
+/** What the scenario calls its messages, as the results do, and by which id everything else knows them. */
+function nameLines({ labels }: Scenario): string[] {
+  const names = Object.entries(labels).map(([id, name]) => `${name} = ${id}`);
+  return names.length === 0 ? [] : [names.join(", ")];
+}
+
+const listed = (items: readonly string[]): string => (items.length === 0 ? "nothing" : shortened(items));
+
+function shortened(items: readonly unknown[]): string {
+  const rest = items.length - SHOWN;
+  return rest <= 1 ? items.join(" ") : `${items.slice(0, SHOWN).join(" ")} and ${figure(rest)} more`;
+}
+
+function entryLines(entries: readonly Entry[]): [string, string][] {
+  const entered = entries
+    .filter(({ enteredAt }) => enteredAt !== null)
+    .toSorted((a, b) => Number(a.enteredAt) - Number(b.enteredAt));
+  const waiting = entries.filter(({ enteredAt }) => enteredAt === null);
+  const at = (time: number | null): string => (time === null ? "still inside" : figure(time));
+  const rows = entered
+    .slice(0, SHOWN)
+    .map(({ node, requestedAt, enteredAt, exitedAt, token }) => [
+      String(node),
+      `asked ${figure(requestedAt)}`,
+      `entered ${at(enteredAt)}`,
+      exitedAt === null ? "still inside" : `left ${figure(exitedAt)} ms`,
+      ...(token === null ? [] : [`token ${figure(token)}`]),
+    ]);
+  const more = entered.length - rows.length;
+  return [
+    ...columnLines(undefined, rows).map((row, i): [string, string] => [
+      i === 0 ? "entries" : "",
+      row.replaceAll(" ", "\u00a0"),
+    ]),
+    ...(more > 0 ? [["", `and ${figure(more)} more`] as [string, string]] : []),
+    ...(entered.length === 0 ? [["entries", "none"] as [string, string]] : []),
+    ...(waiting.length === 0
+      ? []
+      : [["waiting", `${spans(waiting.map(({ node }) => node))}: asked and never entered`] as [string, string]]),
+  ];
+}
+
+function messageText(scenario: Scenario, result: Result): string {
+  const { datagrams, lost, outcome } = result;
+  const { total, byType } = result.messages;
+  const types = Object.entries(byType).filter(([, count]) => count > 0);
+  const detail = types.map(([type, count]) => `${figure(count)} ${type}`).join(", ");
+  const uses = usesIn(scenario, result);
+  const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
+  const together =
+    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all` : "";
+  const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
+  return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
+}
+
+function propertyBlock({ properties }: Result): Block {
+  return {
+    named: properties.map(({ name, claim, verdict, why, at }) => {
+      const text = {
+        holds: styled("dim", why === "" ? claim : `${why}: ${claim}`),
+        violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${claim}`,
+        unknown: `not known (${why}): ${claim}`,
+      }[verdict];
+      return [`${marks[verdict]} ${name}`, text];
+    }),
+  };
+}
+
+/** Empty if the only expectation is that all properties hold: they are listed above. */
+function expectationLines({ expect }: Scenario, expectations: readonly Judged[]): string[] {
+  const isSpoken = Object.keys(expect).length > 1 || expect.violated.length > 0;
+  const shown = expectations.filter(({ what }) => what !== "violated" || isSpoken);
+  if (shown.length === 0) return [];
+  return [
+    "expected:",
+    ...shown.map(({ what, expected, actual, passed }) => {
+      const text = `${what}: ${plain(expected)}${passed ? "" : `, but got ${plain(actual)}`}`;
+      return `${passed ? marks.holds : marks.violated} ${broken(text, 2)}`;
+    }),
+  ];
+}
+
+const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+type RunsSummary = Omit<Summary, "violations"> & {
+  /** With the command that shows the first run of each. */
+  readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
+};
+
+export function runsReport(summary: RunsSummary): Report {
+  const { protocol, runs, seed, messages, timeMs, violations } = summary;
+  const spread = (name: string, { min, median, max }: Spread, unit: string): string[] => [
+    name,
+    ...[min, median, max].map((value) => `${figure(value)}${unit}`),
+  ];
+  const failures = violations.flatMap(({ what, seeds, replay }) => [
+    `${marks.violated} ${what}: in ${figure(seeds.length)} of ${figure(runs)} runs, first with seed ${seeds[0]}`,
+    `  ${replay}`,
+  ]);
+  return {
+    json: summary,
+    sections: [
+      [`${styled("bold", protocol)}: ${figure(runs)} runs, seeds ${seed} to ${seed + runs - 1}`],
+      [
+        {
+          head: ["", "least", "median", "most"],
+          columns: [spread("messages", messages, ""), spread("time", timeMs, " ms")],
+        },
+      ],
+      failures.length === 0 ? [`${marks.holds} nothing violated`] : failures,
+    ],
+  };
+}
+
+/**
+ * A second Ctrl-C ends the process at once.
+ *
+ * @throws ExitWith 0 once nobody reads what is printed
+ */
+export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text: (progress: P) => string): Promise<T> {
+  let isStopped = false;
+  const stop = (): void => {
+    isStopped = true;
+  };
+  process.once("SIGINT", stop);
+  let isUnread = false;
+  const listened = onceUnread(() => {
+    isUnread = true;
+    stop();
+  });
+  const line = progressLine(stderr);
+  try {
+    let slice = slices.next(true);
+    while (slice.done !== true) {
+      const { value } = slice;
+      line.show(() => text(value));
+      await otherWork();
+      slice = slices.next(!isStopped);
+    }
+    if (isUnread) throw new ExitWith(0);
+    return slice.value;
+  } finally {
+    line.clear();
+    process.removeListener("SIGINT", stop);
+    listened();
+  }
+}
+
+/** The command that shows one of several runs, line by line. `words` are those of the command that made all of them. */
+export function replayCommand(words: readonly string[], seed: number): string {
+  const kept = words.filter((word, i) => {
+    const isValue = words[i - 1] === "--runs" || words[i - 1] === "--seed";
+    return !isValue && !/^--(?:runs|seed|json)(?:=|$)/.test(word);
+  });
+  return ["coterie", ...kept, "--seed", String(seed), "--log"].map(quoted).join(" ");
+}
+
+const quoted = (word: string): string => (/^[\w./:,=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

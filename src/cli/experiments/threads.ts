@@ -1,0 +1,182 @@
+/**
+ * Long work on threads of its own, so that this one can show progress and receive Ctrl-C. The first Ctrl-C asks the work to
+ * end with the results so far; a second one ends the process at once.
+ */
+import { setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
+import { EnvironmentError, InvariantViolation, UsageError } from "../../core/errors.ts";
+import type { ChunkResult } from "../../experiment/campaign/chunk.ts";
+import type { CampaignSource, Chunk } from "../../experiment/campaign/file.ts";
+import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
+import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
+import type { HistoryAnswer, HistoryRequest } from "../../history/answer.ts";
+
+/** The kinds of work that `worker.ts` can do: its task, its progress and its answer. */
+export interface Work {
+  readonly check: { readonly task: CheckTask; readonly progress: CheckProgress; readonly answer: CheckAnswer };
+  readonly history: { readonly task: HistorySearch; readonly progress: null; readonly answer: HistoryAnswer };
+  readonly campaign: { readonly task: CampaignTask; readonly progress: never; readonly answer: CampaignAnswer };
+}
+
+export interface HistorySearch extends HistoryRequest {
+  /** Null: no limit. */
+  readonly timeLimitMs: number | null;
+}
+
+export type CampaignTask =
+  | { readonly chunk: Chunk }
+  | { readonly smallest: { readonly experiment: number; readonly seed: number; readonly what: string } };
+/** Null once it was stopped. */
+export type CampaignAnswer = ChunkResult | SmallestRun | null;
+
+/** An error on its way between threads. */
+export interface ThreadError {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+export type FromWorker<Progress, Answer> =
+  | { readonly progress: Progress }
+  | { readonly answer: Answer }
+  | { readonly error: ThreadError };
+
+export interface WorkerData {
+  readonly kind: keyof Work;
+  /** Its first number becomes 1 when the work should end. */
+  readonly stop: Int32Array;
+  /** Of the campaign, which every thread reads for itself. */
+  readonly source?: CampaignSource;
+}
+
+const WORKER = new URL("./worker.js", import.meta.url);
+
+/** Threads that do one task each at a time. A thread that dies fails its task, and the next task gets a new one. */
+export class Threads<K extends keyof Work> {
+  readonly #stop = new Int32Array(new SharedArrayBuffer(4));
+  readonly #data: WorkerData;
+  readonly #file: URL;
+  readonly #all = new Set<Worker>();
+  readonly #idle: Worker[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #busy = 0;
+
+  /** @param file another module than `worker.ts`, for tests */
+  constructor(
+    kind: K,
+    readonly count: number,
+    { source, file = WORKER }: { readonly source?: CampaignSource; readonly file?: URL } = {},
+  ) {
+    this.#data = { kind, stop: this.#stop, ...(source && { source }) };
+    this.#file = file;
+    for (let n = 0; n < count; n++) this.#idle.push(this.#started());
+  }
+
+  /** @throws what the work throws, or an EnvironmentError if the thread ends without an answer */
+  async ask(
+    task: Work[K]["task"],
+    onProgress: (progress: Work[K]["progress"]) => void = () => {},
+  ): Promise<Work[K]["answer"]> {
+    while (this.#busy === this.count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#busy += 1;
+    const worker = this.#idle.pop() ?? this.#started();
+    const answer = answerOf<Work[K]["progress"], Work[K]["answer"]>(worker, onProgress);
+    worker.postMessage(task);
+    try {
+      return await answer;
+    } finally {
+      this.#busy -= 1;
+      if (this.#all.has(worker)) this.#idle.push(worker);
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** Asks the work to end. */
+  stop(): void {
+    Atomics.store(this.#stop, 0, 1);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#all].map((worker) => worker.terminate()));
+  }
+
+  #started(): Worker {
+    const worker = new Worker(this.#file, { workerData: this.#data });
+    this.#all.add(worker);
+    const forget = (): void => {
+      this.#all.delete(worker);
+      const at = this.#idle.indexOf(worker);
+      if (at >= 0) this.#idle.splice(at, 1);
+    };
+    worker.once("exit", forget).on("error", forget); // Its task is rejected in `answerOf`.
+    return worker;
+  }
+}
+
+function answerOf<Progress, Answer>(worker: Worker, onProgress: (progress: Progress) => void): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const done = (): void => {
+      worker.off("message", receive).off("error", fail).off("exit", end);
+    };
+    const receive = (message: FromWorker<Progress, Answer>): void => {
+      if ("progress" in message) return onProgress(message.progress);
+      done();
+      if ("answer" in message) resolve(message.answer);
+      else reject(errorFrom(message.error));
+    };
+    const fail = (error: NodeJS.ErrnoException): void => {
+      done();
+      const { name, message, code = "thread-ended" } = error;
+      const isMemory = code === "ERR_WORKER_OUT_OF_MEMORY";
+      const text = "the search ran out of memory: give it a bound, such as --max-states";
+      reject(isMemory ? new EnvironmentError("out-of-memory", text) : errorFrom({ name, code, message }));
+    };
+    const end = (code: number): void => fail(new Error(`a thread ended with code ${code}`));
+    worker.on("message", receive).on("error", fail).on("exit", end);
+  });
+}
+
+/** The error of this class again. */
+function errorFrom({ name, code, message }: ThreadError): Error {
+  if (name === "UsageError") return new UsageError(code, message);
+  if (name === "InvariantViolation") return new InvariantViolation(code, message);
+  return new EnvironmentError(code, message);
+}
+
+/**
+ * One task for each of several threads, which share it. Ctrl-C stops them.
+ *
+ * @param onProgress receives the latest progress of each thread that has reported any
+ * @returns the answer of each
+ */
+export async function workTogether<K extends keyof Work>(
+  threads: Threads<K>,
+  task: Work[K]["task"],
+  onProgress: (progress: readonly Work[K]["progress"][]) => void,
+): Promise<readonly Work[K]["answer"][]> {
+  let isStopped = false;
+  const interrupt = (): void => {
+    if (isStopped) process.exit(1);
+    isStopped = true;
+    threads.stop();
+  };
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+  const latest = new Map<number, Work[K]["progress"]>();
+  const answers = Array.from({ length: threads.count }, (_, n) =>
+    threads.ask(task, (progress) => onProgress([...latest.set(n, progress).values()])),
+  );
+  try {
+    return await Promise.all(answers);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    await threads.close();
+  }
+}
+
+export const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/**
+ * For a thread that makes many short runs. V8 would allocate their objects among the old ones, so that it copies most of each
+ * run to and fro, which took more time than the runs.
+ */
+export const makeAllYoung = (): void => setFlagsFromString("--no-allocation-site-pretenuring");

@@ -1,0 +1,383 @@
+/** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
+import type { Command } from "commander";
+import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId, Vocabulary } from "../../core/protocol.ts";
+import { roleIn } from "../../experiment/counterexample-log.ts";
+import { figure } from "../../experiment/paragraph.ts";
+import {
+  lostMoments,
+  notShown,
+  type Point,
+  point,
+  protocolOf,
+  repetition,
+  replayed as replay,
+  replayReport,
+} from "../../experiment/recording.ts";
+import { asShown } from "../../experiment/scene.ts";
+import { drawnAs } from "../../protocols/message-inks.ts";
+import { clockText } from "../../trace/diagram/diagram.ts";
+import { type Excerpt, excerptOf, originOf } from "../../trace/excerpt.ts";
+import { shiviz } from "../../trace/export/shiviz.ts";
+import { type Statistics, statisticsOf, type TypeStatistics } from "../../trace/export/statistics.ts";
+import { type Trace, writeTrace } from "../../trace/file.ts";
+import { logLine, phrase, runLogger } from "../../trace/log.ts";
+import { drawLanes, type LaneStyle } from "../../trace/picture/lanes.ts";
+import { drawSvg } from "../../trace/picture/svg.ts";
+import type { Replay } from "../../trace/replay.ts";
+import type { ReplayFinding } from "../../trace/watcher.ts";
+import { writeWhole } from "../files.ts";
+import { wholeNumber } from "../options.ts";
+import {
+  broken,
+  columnLines,
+  type Invocation,
+  marks,
+  type Output,
+  print,
+  printText,
+  type Report,
+  type Section,
+  styled,
+} from "../output.ts";
+import { readTraceFile } from "./trace-files.ts";
+
+/** The width of lines that are not printed on a terminal. */
+const PIPED_COLUMNS = 120;
+const [LEAST_WIDTH, MOST_WIDTH] = [400, 20_000];
+
+export interface TraceOptions {
+  readonly svg?: true;
+  readonly png?: true;
+  readonly shiviz?: true;
+  readonly stats?: true;
+  readonly log?: true;
+  readonly json?: true;
+  readonly out?: string;
+  readonly from?: number;
+  readonly to?: number;
+  readonly nodes?: readonly NodeId[];
+  readonly hide?: readonly string[];
+  readonly fold?: true;
+  readonly width?: number;
+  readonly clocks?: true;
+  readonly check?: true;
+  readonly until?: Point;
+}
+
+const FORMS = ["svg", "png", "shiviz", "stats", "log", "check"] as const;
+/** What shows a part of a run. */
+const PARTS = ["from", "to", "nodes", "hide", "fold"] as const;
+
+export function declare(command: Command, invocation: Invocation): void {
+  command
+    .description(
+      "Reads a trace file and shows it on the terminal, one column per node; or draws, exports or counts it.",
+    )
+    .argument("<file>", "what `coterie sim --trace` or `coterie up --record` wrote; - for stdin")
+    .option("--svg", "a space-time diagram as SVG")
+    .option("--png", "the same as PNG (needs the package @resvg/resvg-js)")
+    .option("--shiviz", "a log for ShiViz")
+    .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
+    .option("--log", "one line per entry")
+    .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
+    .option("--until <ms>", "the states of all nodes at this time, or after so many entries, as in #57", (text) =>
+      point()(text, "--until"),
+    )
+    .option("--json", "the trace as JSON lines again, in order and with clocks; with --stats: the figures as JSON")
+    .option("--clocks", "with each step its vector clock: how many steps of each node it knows of")
+    .option("--out <file>", "write there instead of stdout")
+    .option("--from <ms>", "begin at this time, as the axis has it", time("--from"))
+    .option("--to <ms>", "end at this time", time("--to"))
+    .option("--nodes <list>", "only these nodes, and the messages between them, as in 0,2,5", ids)
+    .option("--hide <names>", "leave out messages, timers and events of these names, as in alive,beat", names)
+    .option(
+      "--fold",
+      "as the laboratory shows it: without what only keeps coming and changes nothing, with short labels",
+    )
+    .option(
+      "--width <px>",
+      "how wide a picture may be (default: 1200)",
+      wholeNumber("--width", LEAST_WIDTH, MOST_WIDTH),
+    )
+    .addHelpText("after", EXPLANATION)
+    .action((file: string, options: TraceOptions) => trace(file, options, invocation));
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie sim bully --nodes 8 --crash 7 --call 4 --trace run.jsonl
+  $ coterie trace run.jsonl
+  $ coterie trace run.jsonl --svg --out run.svg
+  $ coterie trace live.jsonl --check
+  $ coterie trace live.jsonl --hide alive --from 2000 --to 2500 --png --out failover.png
+
+Times are milliseconds: virtual in a simulation, since the first entry in a recording, steps in a counterexample.
+
+With --stats --json: { "protocol", "nodes", "entries", "fromMs", "toMs", "messages": { "sent", "received", "lost", "underWay",
+  "lostBy" }, "byType": { type: { "sent", "received", "lost", "delayMs": { "min", "median", "p99", "max" } | null } },
+  "byNode", "byLink", "timeouts", "events", "crashes", "restarts", "missingEntries",
+  "firstLeader": { "node", "atMs" } | null, "causalDepth" }
+With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", "claim", "verdict", "entry", "node", "why" }],
+  "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
+Exit codes: 0 ok; 1 --check finds a violation or cannot tell, or a PNG cannot be made here; 2 wrong arguments or file.`;
+
+async function trace(recording: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
+  requireOneForm(options);
+  const { out: file } = options;
+  const out: Output = file === undefined ? stdout : { write: (content) => writeWhole("--out", file, content) };
+  const whole = readTraceFile(recording);
+  if (whole.torn) stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  if (options.check === true || options.until !== undefined) {
+    const { report, failure } = replayed(whole, options);
+    print(report, options, out);
+    if (failure !== null) throw failure;
+    return;
+  }
+  const excerpt = excerptOf(options.fold === true ? asShown(whole) : whole, options);
+  if (options.png === true && options.out === undefined && stdout.isTTY === true)
+    throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
+  if (options.png === true) out.write(await pngOf(svgOf(excerpt, options)));
+  else if (options.stats === true) print(statisticsReport(statisticsOf(excerpt)), options, out);
+  else printText(textOf(excerpt, options, out), out);
+}
+
+function svgOf(excerpt: Excerpt, options: TraceOptions): string {
+  return drawSvg(excerpt, { ...options, ...drawnAs(excerpt.header.protocol) });
+}
+
+function textOf(excerpt: Excerpt, options: TraceOptions, out: Output): string {
+  if (options.svg === true) return svgOf(excerpt, options);
+  if (options.shiviz === true) return shiviz(excerpt);
+  if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
+  const lanes =
+    options.log === true
+      ? null
+      : drawLanes(excerpt, {
+          ...options,
+          columns: out.isTTY === true ? (out.columns ?? PIPED_COLUMNS) : PIPED_COLUMNS,
+          paint: laneStyled,
+        });
+  if (lanes !== null) return `${lanes.join("\n")}\n`;
+  const tell = runLogger();
+  const clockOf = (index: number): string => {
+    if (options.clocks !== true) return "";
+    return `  ${clockText(excerpt.clocks[index] ?? {}, excerpt.header.nodes)}`;
+  };
+  return excerpt.entries
+    .map((entry, index) => `${tell({ ...entry, at: entry.at - excerpt.origin })}${clockOf(index)}\n`)
+    .join("");
+}
+
+const laneStyles = {
+  quiet: "dim",
+  message: "blue",
+  lost: "magenta",
+  start: "green",
+  crash: "red",
+  timeout: "yellow",
+  command: "cyan",
+  event: "bold",
+  held: "yellow",
+} as const;
+
+const laneStyled = (style: LaneStyle, text: string): string =>
+  style === "plain" ? text : styled(laneStyles[style], text);
+
+function requireOneForm(options: TraceOptions): void {
+  const [first, second] = FORMS.filter((form) => options[form] === true);
+  if (second !== undefined) throw new UsageError("bad-argument", `expected --${first} or --${second}, got both`);
+  if (options.json === true && first !== undefined && first !== "stats" && first !== "check")
+    throw new UsageError("bad-argument", `expected --json or --${first}, got both`);
+  if (options.width !== undefined && options.svg !== true && options.png !== true)
+    throw new UsageError("bad-argument", "expected --width with --svg or --png");
+  const bare = (["shiviz", "stats", "check"] as const).find((form) => options[form] === true);
+  if (options.clocks === true && (bare !== undefined || options.json === true))
+    throw new UsageError("bad-argument", "expected --clocks with --svg, --png, --log or none of them");
+  const follows = options.check === true ? "check" : options.until === undefined ? undefined : "until";
+  const idle = [...FORMS.filter((form) => form !== "check"), ...PARTS, "clocks" as const].find(
+    (word) => options[word] !== undefined,
+  );
+  if (follows !== undefined && idle !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected --${idle} to be absent beside --${follows}: it follows the whole run`,
+    );
+  const { from, to } = options;
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError("bad-argument", unexpected("--to", `at least --from, ${from}`, to));
+}
+
+function time(option: string): (text: string) => number {
+  return (text) => {
+    const value = /^-?\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+    if (Number.isFinite(value)) return value;
+    throw new UsageError("bad-argument", unexpected(option, "a time in milliseconds", text));
+  };
+}
+
+function ids(text: string): NodeId[] {
+  if (/^\d{1,15}(?:,\d{1,15})*$/.test(text)) return text.split(",").map(Number);
+  throw new UsageError("bad-argument", unexpected("--nodes", "a list such as 0,2,5", text));
+}
+
+function names(text: string): string[] {
+  if (/^[^,\s]+(?:,[^,\s]+)*$/.test(text)) return text.split(",");
+  throw new UsageError("bad-argument", unexpected("--hide", "a list such as alive,beat", text));
+}
+
+interface ReplayOptions {
+  readonly check?: true;
+  readonly until?: Point;
+}
+
+/** What the recording shows. `failure`: `--check` is given, and a property does not hold or is not known to hold. */
+export function replayed(
+  trace: Trace,
+  options: ReplayOptions,
+): { readonly report: Report; readonly failure: InvariantViolation | null } {
+  const run = replay(trace, options.until);
+  const why = options.check === true ? notShown(run) : null;
+  return {
+    report: {
+      json: replayReport(trace, run, options),
+      sections: [
+        ...(options.check === true ? checkSections(trace, run) : []),
+        ...(options.until === undefined ? [] : stateSections(trace, run)),
+      ],
+    },
+    failure: why === null ? null : new InvariantViolation(run.verdict, why),
+  };
+}
+
+function checkSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
+  const { header, entries } = trace;
+  const form = header.variant ?? header.form;
+  const title = `${styled("bold", header.protocol)} (${form}), from a ${header.madeBy}: ${figure(entries.length)} entries`;
+  return [
+    [`${title}, ${figure(run.steps)} steps followed`],
+    [
+      ...run.findings.flatMap((finding) => findingLines(trace, finding)),
+      ...run.doubts.map(
+        ({ entry, node, sentence }) =>
+          `  ${styled("yellow", "!")} node ${node} is lost from entry ${entry + 1} on: ${sentence}`,
+      ),
+    ],
+    ...lostMoments(trace).map((sentence) => [`  ${sentence}`]),
+  ];
+}
+
+function findingLines(trace: Trace, { property, verdict, entry, why }: ReplayFinding<Vocabulary>): string[] {
+  const claim = `  ${marks[verdict]} ${styled("bold", property.name)}: ${broken(property.claim, 4)}`;
+  const reason = why === "" ? [] : [`    ${why}${repetition(trace, property.name, verdict)}`];
+  return [claim, ...reason, ...(entry === null ? [] : [`    from entry ${entry + 1}: ${lineOf(trace, entry)}`])];
+}
+
+function lineOf({ header, entries }: Trace, index: number): string {
+  const entry = entries[index];
+  return entry === undefined ? "" : logLine({ ...entry, at: entry.at - originOf(header, entries) }).trim();
+}
+
+function stateSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
+  const { snapshot, lost } = run;
+  const protocol = protocolOf(trace.header);
+  const at = figure(snapshot.at - originOf(trace.header, trace.entries));
+  const columns = snapshot.nodes.map(({ id, state, timers }) => {
+    if (state === null) return [`  node ${id}`, lost.includes(id) ? "not known" : "down"];
+    const waits = timers.map(({ timer, remainingMs }) => `${timer} in ${figure(remainingMs)} ms`).join(", ");
+    return [`  node ${id}`, roleIn(protocol, state as never, id), waits];
+  });
+  const states = snapshot.nodes.map(({ state }) =>
+    state === null ? [] : [styled("dim", `      ${JSON.stringify(state)}`)],
+  );
+  const flights = snapshot.inFlight.map(({ from, to, message }) => `  ${from} → ${to}  ${phrase(message)}`);
+  const nodes = columnLines(undefined, columns).flatMap((line, i) => [line, ...(states[i] ?? [])]);
+  return [
+    [styled("bold", `At ${at} ms`), ...nodes, ...(flights.length === 0 ? ["  nothing on its way"] : [])],
+    flights.length === 0 ? [] : [styled("bold", "On the way"), ...flights],
+  ];
+}
+
+/** How many links are printed, the busiest first. */
+const SHOWN_LINKS = 12;
+
+export function statisticsReport(figures: Statistics): Report {
+  const { protocol, nodes, entries, fromMs, toMs, byType, byNode, byLink } = figures;
+  const types = Object.entries(byType).map(([type, counts]) => typeRow(type, counts));
+  const perNode = nodes.map((node) => {
+    const { sent, received, steps } = byNode[node] ?? { sent: 0, received: 0, steps: 0 };
+    return [String(node), figure(sent), figure(received), figure(steps)];
+  });
+  const table = (head: string[], columns: string[][]): Section => (columns.length === 0 ? [] : [{ head, columns }]);
+  return {
+    json: figures,
+    sections: [
+      [
+        `${styled("bold", protocol)}: ${figure(nodes.length)} nodes, ${figure(entries)} entries, ${ms(fromMs)} to ${ms(toMs)} ms`,
+        ...facts(figures),
+      ],
+      table(["MESSAGE", "SENT", "RECEIVED", "LOST", "DELAY MIN", "MEDIAN", "P99", "MAX"], types),
+      table(["NODE", "SENT", "RECEIVED", "STEPS"], perNode),
+      Object.keys(byLink).length === 0 ? [] : table(["LINK", "SENT"], linkRows(figures)),
+    ],
+  };
+}
+
+function facts(figures: Statistics): string[] {
+  const { messages, crashes, restarts, missingEntries, firstLeader, causalDepth } = figures;
+  const { sent, received, lost, underWay, lostBy } = messages;
+  const reasons = counted(lostBy);
+  return [
+    `messages: ${figure(sent)} sent, ${figure(received)} received, ${figure(lost)} lost${reasons === "" ? "" : ` (${reasons})`}, ${figure(underWay)} under way at the end`,
+    `longest causal chain: ${figure(causalDepth)} ${causalDepth === 1 ? "message" : "messages"}`,
+    ...(firstLeader === null ? [] : [`first leader: node ${firstLeader.node}, at ${ms(firstLeader.atMs)} ms`]),
+    ...(crashes === 0 ? [] : [`crashes: ${crashes}, restarts: ${restarts}`]),
+    ...listed("time-outs", figures.timeouts),
+    ...listed("events", figures.events),
+    ...(missingEntries === 0 ? [] : [`missing entries: ${figure(missingEntries)}`]),
+  ];
+}
+
+function listed(what: string, counts: Readonly<Record<string, number>>): string[] {
+  return Object.keys(counts).length === 0 ? [] : [`${what}: ${counted(counts)}`];
+}
+
+const counted = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([word, count]) => `${figure(count)} ${word}`)
+    .join(", ");
+
+function typeRow(type: string, { sent, received, lost, delayMs }: TypeStatistics): string[] {
+  const delays =
+    delayMs === null ? ["-", "-", "-", "-"] : [delayMs.min, delayMs.median, delayMs.p99, delayMs.max].map(ms);
+  return [type, figure(sent), figure(received), figure(lost), ...delays];
+}
+
+function linkRows({ byLink }: Statistics): string[][] {
+  const busiest = Object.entries(byLink).sort(([, a], [, b]) => b - a);
+  const rest = busiest.slice(SHOWN_LINKS);
+  const others = rest.reduce((sum, [, count]) => sum + count, 0);
+  return [
+    ...busiest.slice(0, SHOWN_LINKS).map(([link, count]) => [link.replace(">", " → "), figure(count)]),
+    ...(rest.length === 0 ? [] : [[`${rest.length} others`, figure(others)]]),
+  ];
+}
+
+const ms = (value: number): string => (Number.isInteger(value) ? figure(value) : value.toFixed(value < 10 ? 2 : 1));
+
+/** Twice the size in pixels: sharp in print and on dense screens. */
+const ZOOM = 2;
+
+/** @throws EnvironmentError where the renderer is not installed */
+export async function pngOf(svg: string): Promise<Buffer> {
+  const { Resvg } = await import("@resvg/resvg-js").catch((error: unknown) => {
+    throw new EnvironmentError(
+      "no-renderer",
+      "a PNG needs the package @resvg/resvg-js, which is not installed: npm i @resvg/resvg-js, or choose --svg",
+      { cause: error },
+    );
+  });
+  return new Resvg(svg, { fitTo: { mode: "zoom", value: ZOOM }, font: { defaultFontFamily: "DejaVu Sans" } })
+    .render()
+    .asPng();
+}

@@ -1,0 +1,52 @@
+/** Files that a command is told of. */
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { UsageError, unexpected } from "../core/errors.ts";
+
+/** @throws UsageError with this code where it cannot be read */
+export function contentOf(file: string | 0, what: string, code: string, expected = "a readable file"): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code: why } = error as NodeJS.ErrnoException;
+    throw new UsageError(code, `${unexpected(what, expected, file === 0 ? "-" : file)} (${why})`);
+  }
+}
+
+/**
+ * Tries, before the work that is to fill them, whether files can be written. A file that is there keeps what it holds.
+ *
+ * @param files by the option that names each
+ * @throws UsageError for one that cannot be
+ */
+export function requireWritable(files: Readonly<Record<string, string | undefined>>): void {
+  for (const [option, file] of Object.entries(files)) {
+    if (file === undefined) continue;
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // A pipe would have an end at once.
+    closeSync(opened(option, file, "a"));
+    if (found === undefined) rmSync(file);
+  }
+}
+
+/** @throws UsageError if the file cannot be written */
+export function opened(option: string, file: string, flags: "a" | "w"): number {
+  try {
+    return openSync(file, flags);
+  } catch (error) {
+    throw unwritable(option, file, error);
+  }
+}
+
+/** @throws UsageError if the file cannot be written */
+export function writeWhole(option: string, file: string, content: string | Uint8Array): void {
+  try {
+    writeFileSync(file, content);
+  } catch (error) {
+    throw unwritable(option, file, error);
+  }
+}
+
+function unwritable(option: string, file: string, error: unknown): UsageError {
+  const { code } = error as NodeJS.ErrnoException;
+  return new UsageError("bad-argument", `${unexpected(option, "a file that can be written", file)} (${code})`);
+}

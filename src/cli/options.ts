@@ -1,0 +1,64 @@
+/** Options of commands: how their values are read, and those that describe an experiment. */
+import { type Command, Option } from "commander";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { ExperimentOption } from "../experiment/experiment.ts";
+import * as written from "../experiment/written-values.ts";
+import { MAX_PORT } from "../runtime/host-port.ts";
+
+/** Where a local cluster is found if nobody says otherwise. */
+export const DEFAULT_PORT = 7400;
+
+/** A parser of whole numbers for commander. @throws UsageError, in the parser. */
+export function wholeNumber(option: string, min: number, max: number, words?: string) {
+  const read = written.wholeNumber(min, max, words);
+  return (text: string): number => read(text, option);
+}
+
+export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
+
+/** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */
+export function adminUrl(option: string, example = "http://127.0.0.1:7400") {
+  return (text: string): string => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
+    throw new UsageError("bad-argument", unexpected(option, `a URL such as ${example}`, text));
+  };
+}
+
+export const MAX_SEED = 2 ** 32 - 1;
+/** A parser of seeds for commander. */
+export const seed = wholeNumber("--seed", 0, MAX_SEED);
+
+export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);
+
+const MINUTE_MS = 60_000;
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: MINUTE_MS, h: 3_600_000 };
+/** The longest that a timer of Node can wait, about 24 days. */
+const MAX_MS = 2 ** 31 - 1;
+
+/** A parser of times for commander, in milliseconds. @param mostMs whole minutes. @throws UsageError, in the parser. */
+export function duration(option: string, mostMs: number = MAX_MS) {
+  const most = mostMs === MAX_MS ? "" : `, at most ${mostMs / MINUTE_MS}m`;
+  return (text: string): number => {
+    const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+    const ms = Math.round(Number(amount) * (UNIT_MS[unit] ?? 0));
+    if (ms >= 1 && ms <= mostMs) return ms;
+    throw new UsageError("bad-argument", unexpected(option, `a time such as 250ms, 5s or 2m${most}`, text));
+  };
+}
+
+/** @param use for which of both the command is: some options differ in meaning. */
+export function addOptions(
+  command: Command,
+  options: Readonly<Record<string, ExperimentOption<unknown>>>,
+  use: "simulate" | "explore",
+): Command {
+  for (const [name, { help, value, preset, read }] of Object.entries(options)) {
+    const flag = written.flagOf(name);
+    const option = new Option(value === null ? flag : `${flag} ${value}`, typeof help === "string" ? help : help[use]);
+    if (value !== null) option.argParser((text) => read(text, flag));
+    if (preset !== undefined) option.preset(preset);
+    command.addOption(option);
+  }
+  return command;
+}

@@ -1,0 +1,28 @@
+/** How much is requested at a time, and how long to wait before a retry. */
+import type { Platform } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
+
+const FIRST_MS = 2;
+const LAST_MS = 200;
+
+/** Waits longer each time, and at random, so that processes that collided do not collide again. */
+export class Retrying {
+  readonly #platform: Pick<Platform, "timers" | "random">;
+
+  constructor(platform: Pick<Platform, "timers" | "random">) {
+    this.#platform = platform;
+  }
+
+  /** @param tries how often it has failed before. */
+  pause(tries: number): Promise<void> {
+    const most = Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(tries, 10));
+    return sleep(this.#platform.timers, (0.5 + this.#platform.random.fraction()) * most, { ref: false });
+  }
+}
+
+const AT_ONCE = 32;
+
+/** Over one connection, which others use as well. */
+export async function fewAtOnce<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < all.length; at += AT_ONCE) await Promise.all(all.slice(at, at + AT_ONCE).map(work));
+}

@@ -1,0 +1,60 @@
+/** A history searched, as plain data that reaches a thread and back: the verdict of each object, and a picture of the one that decided. */
+import { checkLinearizability, type Finding, type Report, type Violated } from "./check.ts";
+import type { History } from "./history.ts";
+import { modelNamed, show } from "./model.ts";
+import { drawText } from "./picture.ts";
+
+export interface HistoryRequest {
+  readonly history: History;
+  readonly model: string;
+}
+
+export interface HistoryAnswer {
+  readonly report: Omit<Report, "findings">;
+  readonly objects: readonly ObjectAnswer[];
+  /** The picture of the object that decided the verdict. */
+  readonly text: string;
+}
+
+export interface ObjectAnswer {
+  readonly key: unknown;
+  readonly verdict: Finding["verdict"];
+  readonly operations: number;
+  /** What has no place, if anything. */
+  readonly culprit: {
+    readonly operation: string;
+    readonly process: number | string;
+    readonly line: number | null;
+  } | null;
+  /** Why it is unknown; null otherwise. */
+  readonly why: string | null;
+  /** The longest partial linearization, or the whole one. */
+  readonly linearization: readonly { readonly operation: string; readonly state: string }[];
+}
+
+export function answerTo({ history, model }: HistoryRequest, mayGoOn: () => boolean): HistoryAnswer {
+  const { findings, ...report } = checkLinearizability(history, modelNamed(model), { mayGoOn });
+  const shown = findings.find(({ verdict }) => verdict === report.verdict);
+  return {
+    report,
+    objects: findings.map(objectAnswer),
+    text: shown === undefined ? "" : drawText(shown, { model, remarks: history.remarks }),
+  };
+}
+
+function objectAnswer(finding: Finding): ObjectAnswer {
+  const { key = null, verdict, operations } = finding;
+  const effects = finding.verdict === "holds" ? finding.linearization : (finding.longest[0] ?? []);
+  return {
+    key,
+    verdict,
+    operations: operations.length,
+    culprit: finding.verdict === "violated" ? culpritOf(finding) : null,
+    why: finding.verdict === "unknown" ? finding.why : null,
+    linearization: effects.map(({ operation, state }) => ({ operation: show(operation), state })),
+  };
+}
+
+function culpritOf({ culprit }: Violated): ObjectAnswer["culprit"] {
+  return { operation: show(culprit), process: culprit.process, line: culprit.line };
+}

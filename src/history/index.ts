@@ -1,0 +1,24 @@
+/** Histories: linearizability with its evidence and a picture of it, virtual synchrony, and readers of logs. */
+export * from "./check.ts";
+export * from "./history.ts";
+export {
+  counter,
+  lock,
+  type Model,
+  type ModelCall,
+  map,
+  modelNamed,
+  modelNames,
+  queue,
+  register,
+  show,
+} from "./model.ts";
+export { drawText, type PictureOptions } from "./picture.ts";
+export { type ReadingOptions, readHistory, readJepsenHistory, readJsonLinesHistory } from "./readers.ts";
+export {
+  type GroupEntry,
+  type GroupOrders,
+  type GroupRecord,
+  type GroupViolation,
+  virtualSynchrony,
+} from "./virtual-synchrony.ts";

@@ -1,0 +1,300 @@
+/** A model: what one object does when its operations come one after another. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import { canonical, equal } from "../core/plain.ts";
+import type { Operation, Process, Value } from "./history.ts";
+
+// Methods, not function properties, so that a `Model<State>` is a `Model` to those who only pass its states on.
+export interface Model<State = unknown> {
+  readonly name: string;
+  /** One line for a list of models. */
+  readonly about: string;
+  /** Plain data, as every state. */
+  readonly init: State;
+  readonly calls: Readonly<Record<string, ModelCall<State>>>;
+  /** Every operation must name its object by a key. */
+  readonly needsKey?: boolean;
+  /** Who calls matters, as with a lock: the same call of another process is another call. */
+  readonly knowsProcesses?: boolean;
+  /**
+   * All the operations of an object, in an order in which they might take effect; without it, as they return. The search
+   * tries the first of them first. A hint: it changes how soon there is a verdict, not which.
+   */
+  foresee?(operations: readonly Operation[]): readonly Operation[];
+  /** The state in a few words. */
+  show(state: State): string;
+}
+
+export interface ModelCall<State> {
+  /** What is wrong with the argument or the result, if anything is. */
+  problem?(operation: Operation): string | null;
+  /** The state after it, or null where it cannot have happened so. An output of `undefined` fits whatever comes out. */
+  step(state: State, operation: Operation): State | null;
+  /** With this output (or an unknown one) it never changes a state. True speeds the search up; false is always safe. */
+  observes?(operation: Operation): boolean;
+}
+
+/** @throws UsageError for the first operation that the model does not know, or whose values are not what it takes. */
+export function requireFitting(operations: readonly Operation[], model: Model): void {
+  for (const operation of operations) {
+    const problem = misfit(operation, model);
+    if (problem === null) continue;
+    const place = operation.line === null ? `operation ${show(operation)}` : `line ${operation.line}`;
+    throw new UsageError("bad-history", `${place}: ${problem}`);
+  }
+}
+
+function misfit(operation: Operation, model: Model): string | null {
+  const call = Object.hasOwn(model.calls, operation.f) ? model.calls[operation.f] : undefined;
+  if (call === undefined) {
+    const known = Object.keys(model.calls).join(", ");
+    return unexpected("f", `an operation of the model ${model.name} (${known})`, operation.f);
+  }
+  if (model.needsKey === true && operation.key === undefined)
+    return `expected a key, since the model ${model.name} has many objects, got none`;
+  return call.problem?.(operation) ?? null;
+}
+
+/** `write 3`, `read → 3`, `cas 1 2 → false`, `enqueue a → ?`: what was called, and what was learnt. */
+export function show({ f, input, output, return: end }: Operation): string {
+  const asked = input === null ? f : `${f} ${(isPair(input) ? input : [input]).map(showValue).join(" ")}`;
+  if (end === null) return `${asked} → ?`;
+  const isEcho = output === null || output === undefined || output === true || canonical(output) === canonical(input);
+  if (isEcho && input !== null) return asked;
+  return output === undefined ? asked : `${asked} → ${showValue(output)}`;
+}
+
+/** Plain words stand without quotes. */
+export const showValue = (value: Value): string =>
+  typeof value === "string" && /^[\w.:-]+$/.test(value) ? value : value === null ? "nil" : canonical(value);
+
+export const isPair = (value: Value): value is readonly [Value, Value] => Array.isArray(value) && value.length === 2;
+
+interface Holding {
+  readonly value: Value;
+}
+
+/** The value returned is the value held. */
+const readRegister: ModelCall<Holding> = {
+  step: (state, { output }) => (output === undefined || equal(output, state.value) ? state : null),
+  observes: () => true,
+};
+
+/** The argument is held from now on; whatever is returned is an acknowledgement. */
+const write: ModelCall<Holding> = {
+  step: (_state, { input }) => ({ value: input }),
+};
+
+/** The argument is `[old, new]`. Output `false` says that another value than `old` was held, and nothing changed. */
+const compareAndSet: ModelCall<Holding> = {
+  problem({ input, output }) {
+    if (!isPair(input)) return unexpected("the value of the call", "a pair [old, new]", input);
+    const isOutcome = output === undefined || output === null || typeof output === "boolean" || equal(output, input);
+    return isOutcome ? null : unexpected("the value returned", "true, false or the pair itself", output);
+  },
+  step(state, { input, output }) {
+    const [expected, next] = input as readonly [Value, Value];
+    const matches = equal(state.value, expected);
+    if (output === false) return matches ? null : state;
+    if (matches) return { value: next };
+    return output === undefined ? state : null; // Nobody learnt whether it matched.
+  },
+  observes: ({ output }: Operation) => output === false,
+};
+
+export const register = (initial: Value = null): Model<Holding> => ({
+  name: "register",
+  about: "read, write, cas [old new]; with keys, one register per key",
+  init: { value: initial },
+  calls: { read: readRegister, write, cas: compareAndSet },
+  show: ({ value }) => showValue(value),
+});
+
+/** Output `true` says that there was something to delete, `false` that there was not. */
+const remove: ModelCall<Holding> = {
+  problem: ({ output }) =>
+    output === undefined || output === null || typeof output === "boolean"
+      ? null
+      : unexpected("the value returned", "true, false or null", output),
+  step(state, { output }) {
+    const wasThere = state.value !== null;
+    return typeof output === "boolean" && output !== wasThere ? null : { value: null };
+  },
+};
+
+export const map = (): Model<Holding> => ({
+  name: "map",
+  about: "get, put, delete, cas [old new], each on a key",
+  init: { value: null },
+  calls: { get: readRegister, put: write, delete: remove, cas: compareAndSet },
+  needsKey: true,
+  show: ({ value }) => (value === null ? "absent" : showValue(value)),
+});
+
+interface Count {
+  readonly count: number;
+}
+
+/** The argument may be negative. A number that is returned is the sum. */
+const add: ModelCall<Count> = {
+  problem({ input, output }) {
+    if (!Number.isSafeInteger(input)) return unexpected("the value of the call", "a whole number", input);
+    if (output === undefined || output === null || output === true || Number.isSafeInteger(output)) return null;
+    return unexpected("the value returned", "the sum, true or null", output);
+  },
+  step(state, { input, output }) {
+    const count = state.count + (input as number);
+    return typeof output === "number" && output !== count ? null : { count };
+  },
+};
+
+const readCounter: ModelCall<Count> = {
+  step: (state, { output }) => (output === undefined || output === state.count ? state : null),
+  observes: () => true,
+};
+
+export const counter = (initial = 0): Model<Count> => ({
+  name: "counter",
+  about: "add (which may return the sum), read",
+  init: { count: initial },
+  calls: { add, read: readCounter },
+  show: ({ count }) => String(count),
+});
+
+interface Held {
+  readonly holder: Process | null;
+  /** Of the last grant; −1 before the first one. */
+  readonly token: number;
+}
+
+const isToken = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/**
+ * Output: a token, which must exceed all before it; `true` or `null` for a grant without one; `false` for a refusal,
+ * which says that somebody held the lock. When the answer never came the grant may have carried any greater token: it is
+ * counted as the least of them, which rules out nothing that another would allow.
+ */
+const acquire: ModelCall<Held> = {
+  problem: ({ output }) =>
+    output === undefined || output === null || typeof output === "boolean" || isToken(output)
+      ? null
+      : unexpected("the value returned", "a token (a whole number ≥ 0), true, false or null", output),
+  step(state, { process, output }) {
+    if (output === false) return state.holder === null ? null : state;
+    if (state.holder !== null) return output === undefined ? state : null;
+    if (isToken(output)) return output > state.token ? { holder: process, token: output } : null;
+    return { holder: process, token: output === undefined ? state.token + 1 : state.token };
+  },
+  observes: ({ output }) => output === false,
+};
+
+/** The argument may be the token to give back. Output `false` says that the caller did not hold the lock. */
+const release: ModelCall<Held> = {
+  problem({ input, output }) {
+    if (input !== null && !isToken(input)) return unexpected("the value of the call", "a token or null", input);
+    if (output === undefined || output === null || typeof output === "boolean" || output === input) return null;
+    return unexpected("the value returned", "true, false or null", output);
+  },
+  step(state, { process, output }) {
+    const isHolder = state.holder === process;
+    if (output === false) return isHolder ? null : state;
+    if (isHolder) return { holder: null, token: state.token };
+    return output === undefined ? state : null;
+  },
+  observes: ({ output }: Operation) => output === false,
+};
+
+export const lock = (): Model<Held> => ({
+  name: "lock",
+  about: "acquire, release; a holder at a time, tokens increase; with keys, one lock per name",
+  init: { holder: null, token: -1 },
+  calls: { acquire, release },
+  knowsProcesses: true,
+  show: ({ holder, token }) =>
+    `${holder === null ? "free" : `held by ${holder}`}${token >= 0 ? `, token ${token}` : ""}`,
+});
+
+type Queued = readonly Value[];
+
+const enqueue: ModelCall<Queued> = {
+  problem: ({ input }) => (input === null ? unexpected("the value of the call", "what to enqueue", input) : null),
+  step: (queued, { input }) => [...queued, input],
+};
+
+/** Output `null` says that the queue was empty. */
+const dequeue: ModelCall<Queued> = {
+  step(queued, { output }) {
+    const [first, ...rest] = queued;
+    if (first === undefined) return output === null || output === undefined ? queued : null;
+    return output === undefined || (output !== null && equal(output, first)) ? rest : null;
+  },
+  observes: ({ output }) => output === null,
+};
+
+/** A value that was enqueued, and when it was dequeued if it was. */
+interface Passage {
+  readonly enqueued: Operation;
+  readonly dequeued: Operation | null;
+}
+
+/**
+ * Dequeues first, since an emptier queue never hurts; then enqueues in an order that neither the real time of the enqueues
+ * nor that of the dequeues contradicts. In the wrong order a value fails only when it is dequeued, long afterwards.
+ */
+function foresee(operations: readonly Operation[]): Operation[] {
+  const dequeues = operations.filter(({ f }) => f === "dequeue").sort((a, b) => endOf(a) - endOf(b));
+  const waiting = passages(operations, dequeues).sort((a, b) => endOf(a.dequeued) - endOf(b.dequeued));
+  const byEnqueue = [...waiting].sort((a, b) => endOf(a.enqueued) - endOf(b.enqueued));
+  const order: Operation[] = [];
+  const done = new Set<Passage>();
+  const mayBeNext = ({ enqueued, dequeued }: Passage): boolean =>
+    enqueued.call <= endOf(byEnqueue[0]?.enqueued) && (dequeued?.call ?? Infinity) <= endOf(waiting[0]?.dequeued);
+  while (waiting.length > 0) {
+    const at = waiting.findIndex(mayBeNext);
+    const [next] = waiting.splice(Math.max(at, 0), 1) as [Passage]; // Without any, there is no such order.
+    done.add(next);
+    while (byEnqueue[0] !== undefined && done.has(byEnqueue[0])) byEnqueue.shift();
+    order.push(next.enqueued);
+  }
+  return [...dequeues, ...order];
+}
+
+/** Of equal values, the first one in is taken to be the first one out. */
+function passages(operations: readonly Operation[], dequeues: readonly Operation[]): Passage[] {
+  const takings = new Map<string, Operation[]>();
+  for (const dequeued of dequeues) {
+    const value = canonical(dequeued.output);
+    const same = takings.get(value) ?? [];
+    if (same.push(dequeued) === 1) takings.set(value, same);
+  }
+  const enqueues = operations.filter(({ f }) => f === "enqueue").sort((a, b) => a.call - b.call);
+  return enqueues.map((enqueued) => ({ enqueued, dequeued: takings.get(canonical(enqueued.input))?.shift() ?? null }));
+}
+
+const endOf = (operation: Operation | null | undefined): number => operation?.return ?? Infinity;
+
+export const queue = (): Model<Queued> => ({
+  name: "queue",
+  about: "enqueue, dequeue (null when empty), first in first out",
+  init: [],
+  calls: { enqueue, dequeue },
+  foresee,
+  show: (queued) => `[${queued.map(showValue).join(" ")}]`,
+});
+
+/** By name. */
+const models: Readonly<Record<string, () => Model>> = {
+  register,
+  map,
+  queue,
+  lock,
+  counter,
+};
+
+export const modelNames: readonly string[] = Object.keys(models);
+
+/** @throws UsageError for a name that is not in `modelNames`. */
+export function modelNamed(name: string): Model {
+  const model = Object.hasOwn(models, name) ? models[name] : undefined;
+  if (model === undefined) throw new UsageError("unknown-model", unexpected("model", modelNames.join(", "), name));
+  return model();
+}

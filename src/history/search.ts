@@ -1,0 +1,303 @@
+/**
+ * Can the operations of one object be put into an order that real time and the model allow?
+ *
+ * Wing & Gong (1993) place one operation after another: any whose call precedes the first return still to come, the
+ * *barrier*. Lowe (2017) remembers each configuration, placed operations and state, that led nowhere. Horn & Kroening
+ * (2015) check objects one by one and take operations out of a doubly linked list. On top of these, all sound:
+ *
+ * - An operation that never changes the state (a read) is placed as soon as it fits. In any completion it can be moved
+ *   to the front, so there is nothing to try besides.
+ * - Equal operations are placed in the order of their calls where that is the order of their returns as well (`prior`).
+ * - A pending operation is not placed where it changes nothing, nor where the next one leads to the same state without
+ *   it: it may as well not have happened.
+ * - What is needed first is tried first (`rank`), as far as the model can foresee that: a guess that proves right saves
+ *   the search.
+ */
+import { InvariantViolation } from "../core/errors.ts";
+import { configurations } from "./configurations.ts";
+import type { Entries } from "./entries.ts";
+import type { Transitions } from "./transitions.ts";
+
+/** A way as far as it went. */
+export interface DeadEnd extends Way {
+  /** The entry of the first return that could not be reached: the operation that returns there has no place. */
+  readonly barrier: number;
+}
+
+export type Outcome = "placed" | "impossible" | "open";
+
+export interface Search {
+  /** Goes on for about so many steps (operations tried). `open`: there is more to try. */
+  run(steps: number): Outcome;
+  readonly steps: number;
+  /** How many configurations are remembered. */
+  readonly remembered: number;
+  /** The current way; complete once the outcome is `placed`. */
+  way(): Way;
+  /** Those dead ends that came furthest in time, one per state, the longest first. Ends an open search. */
+  deadEnds(): DeadEnd[];
+}
+
+const MAX_DEAD_ENDS = 5;
+
+export function search(entries: Entries, transitions: Transitions): Search {
+  const { calls, end, callEntry, classOf, observes, prior, rank, kindOf, kinds } = entries;
+  const at = placement(entries);
+  const tried = configurations(entries.words);
+  /** Each level is a configuration: its number, at what depth it began, and which candidates are left to try in it. */
+  const levels = entries.operations.length + 1;
+  const configuration = new Int32Array(levels);
+  const bottom = new Int32Array(levels);
+  const untried = new Int32Array(levels);
+  const last = new Int32Array(levels);
+  let candidates = new Int32Array(64);
+  let level = -1;
+  let steps = 0;
+  let outcome: Outcome = "open";
+  let furthest = 0;
+
+  /** Places every observer that fits and gathers what may come next. Returns the barrier. */
+  function settle(from: number): number {
+    let top = from;
+    let entry = at.first();
+    for (let op = calls[entry] as number; op >= 0; op = calls[entry] as number) {
+      if (observes[op] === 0) {
+        if (isInTurn(op)) insert(op, from, top++);
+      } else if (fits(op)) at.place(op, at.state);
+      entry = at.after(entry);
+    }
+    for (let kind = 0; kind + 1 < kinds.length; kind++) {
+      const op = at.nextOfKind(kind);
+      if (op >= 0 && (callEntry[op] as number) <= entry) insert(op, from, top++);
+    }
+    untried[level] = from;
+    last[level] = top;
+    return entry;
+  }
+
+  function fits(observer: number): boolean {
+    const target = transitions.step(at.state, classOf[observer] as number);
+    if (target !== at.state && target >= 0)
+      throw new InvariantViolation("changes-state", "an operation that `observes` has changed the state");
+    return target >= 0;
+  }
+
+  const isInTurn = (op: number): boolean => (prior[op] as number) < 0 || at.isPlaced(prior[op] as number);
+
+  /** Sorted by rank. */
+  function insert(op: number, from: number, top: number): void {
+    if (top === candidates.length) {
+      const wider = new Int32Array(2 * top);
+      wider.set(candidates);
+      candidates = wider;
+    }
+    let slot = top;
+    while (slot > from && (rank[candidates[slot - 1] as number] as number) > (rank[op] as number)) {
+      candidates[slot] = candidates[slot - 1] as number;
+      slot -= 1;
+    }
+    candidates[slot] = op;
+  }
+
+  /** Begins a level with `op`; the first with none. Returns its barrier. */
+  function enter(op: number, target: number): number {
+    const from = level < 0 ? 0 : (last[level] as number);
+    level += 1;
+    bottom[level] = at.depth;
+    if (op >= 0) at.place(op, target);
+    return settle(from);
+  }
+
+  /** Goes on with `op`, unless that leads to what has been tried before. */
+  function explore(op: number, target: number): void {
+    const from = level < 0 ? -1 : (configuration[level] as number);
+    const barrier = enter(op, target);
+    if (barrier === end) outcome = "placed";
+    else {
+      configuration[level] = tried.add(barrier, at.state, at.words, { from, op, length: at.returned });
+      if (configuration[level] === -1) leave();
+      else if (barrier > furthest) furthest = barrier;
+    }
+  }
+
+  function leave(): void {
+    while (at.depth > (bottom[level] as number)) at.withdraw();
+    level -= 1;
+  }
+
+  /** Whether the pending operation just placed, or this one, may as well not have happened. */
+  function isNeedless(op: number, target: number): boolean {
+    if ((kindOf[op] as number) >= 0 && target === at.state) return true;
+    const { latest } = at; // If something was observed in between, it is that.
+    if (latest < 0 || (kindOf[latest] as number) < 0) return false;
+    return transitions.step(at.stateBefore, classOf[op] as number) === target;
+  }
+
+  function run(quota: number): Outcome {
+    const until = steps + quota;
+    if (level < 0) explore(-1, 0);
+    while (outcome === "open" && steps < until) {
+      const slot = untried[level] as number;
+      if (slot === last[level]) {
+        if (level === 0) outcome = "impossible";
+        else leave();
+        continue;
+      }
+      untried[level] = slot + 1;
+      steps += 1;
+      const op = candidates[slot] as number;
+      const target = transitions.step(at.state, classOf[op] as number);
+      if (target >= 0 && !isNeedless(op, target)) explore(op, target);
+    }
+    return outcome;
+  }
+
+  function retrace(one: number): DeadEnd {
+    while (level >= 0) leave();
+    enter(-1, 0);
+    for (const op of tried.route(one)) enter(op, transitions.step(at.state, classOf[op] as number));
+    return { barrier: furthest, ...at.way() };
+  }
+
+  return {
+    run,
+    get steps() {
+      return steps;
+    },
+    get remembered() {
+      return tried.size;
+    },
+    way: at.way,
+    deadEnds() {
+      const longest = tried.longest(furthest, MAX_DEAD_ENDS).map(retrace);
+      const pending = ({ order }: Way): number => order.filter((op) => (kindOf[op] as number) >= 0).length;
+      const returned = (way: Way): number => way.order.length - pending(way);
+      // Among as many that returned, the way that needs fewer pending operations goes first.
+      return longest.sort((a, b) => returned(b) - returned(a) || pending(a) - pending(b));
+    },
+  };
+}
+
+/** A way to place operations. */
+export interface Way {
+  /** Numbers of operations, in the order in which they take effect. */
+  readonly order: Int32Array;
+  /** The state after each. */
+  readonly states: Int32Array;
+}
+
+export interface Placement {
+  /** How many are placed, and how many of them returned. */
+  readonly depth: number;
+  readonly returned: number;
+  readonly state: number;
+  /** The last one placed, or −1, and the state before it. */
+  readonly latest: number;
+  readonly stateBefore: number;
+  /** Which are placed, together with the first return that is left (entries.ts). */
+  readonly words: Int32Array;
+  place(op: number, target: number): void;
+  /** Takes the latest back. */
+  withdraw(): void;
+  isPlaced(op: number): boolean;
+  /** The operation of that kind whose turn it is, or −1. */
+  nextOfKind(kind: number): number;
+  /** The first entry of those that are left, and the one that follows `entry`, which may just have been placed. */
+  first(): number;
+  after(entry: number): number;
+  way(): Way;
+}
+
+const HEAD = 0;
+
+function placement(entries: Entries): Placement {
+  const { end, callEntry, returnEntry, wordOf, toggleOf, kindOf, kinds } = entries;
+  const count = entries.operations.length;
+  // Entries in a doubly linked list. One that is taken out keeps its own links, so it can be put back where it was.
+  const next = new Int32Array(end + 1).map((_, entry) => Math.min(entry + 1, end));
+  const previous = new Int32Array(end + 1).map((_, entry) => Math.max(entry - 1, HEAD));
+  const isPlaced = new Uint8Array(count);
+  const usedOfKind = new Int32Array(kinds.length - 1);
+  const words = new Int32Array(entries.words);
+  const order = new Int32Array(count);
+  const before = new Int32Array(count);
+  let depth = 0;
+  let returned = 0;
+  let state = 0;
+
+  function unlink(entry: number): void {
+    next[previous[entry] as number] = next[entry] as number;
+    previous[next[entry] as number] = previous[entry] as number;
+  }
+
+  function relink(entry: number): void {
+    next[previous[entry] as number] = entry;
+    previous[next[entry] as number] = entry;
+  }
+
+  function mark(op: number, placed: 0 | 1): void {
+    isPlaced[op] = placed;
+    (words[wordOf[op] as number] as number) ^= toggleOf[op] as number;
+  }
+
+  return {
+    get depth() {
+      return depth;
+    },
+    get returned() {
+      return returned;
+    },
+    get state() {
+      return state;
+    },
+    get latest() {
+      return depth === 0 ? -1 : (order[depth - 1] as number);
+    },
+    get stateBefore() {
+      return depth === 0 ? state : (before[depth - 1] as number);
+    },
+    words,
+    place(op, target) {
+      order[depth] = op;
+      before[depth] = state;
+      depth += 1;
+      state = target;
+      mark(op, 1);
+      const kind = kindOf[op] as number;
+      if (kind >= 0) (usedOfKind[kind] as number)++;
+      else {
+        unlink(callEntry[op] as number);
+        unlink(returnEntry[op] as number);
+        returned += 1;
+      }
+    },
+    withdraw() {
+      depth -= 1;
+      const op = order[depth] as number;
+      state = before[depth] as number;
+      mark(op, 0);
+      const kind = kindOf[op] as number;
+      if (kind >= 0) (usedOfKind[kind] as number)--;
+      else {
+        relink(returnEntry[op] as number);
+        relink(callEntry[op] as number);
+        returned -= 1;
+      }
+    },
+    isPlaced: (op) => isPlaced[op] === 1,
+    nextOfKind(kind) {
+      const op = (kinds[kind] as number) + (usedOfKind[kind] as number);
+      return op < (kinds[kind + 1] as number) ? op : -1;
+    },
+    first: () => next[HEAD] as number,
+    // By way of the one before: the return of an operation just placed may have followed its call.
+    after: (entry) =>
+      isPlaced[entries.calls[entry] as number] === 1
+        ? (next[previous[entry] as number] as number)
+        : (next[entry] as number),
+    way: () => ({
+      order: order.slice(0, depth),
+      states: Int32Array.from({ length: depth }, (_, at) => (at + 1 < depth ? (before[at + 1] as number) : state)),
+    }),
+  };
+}

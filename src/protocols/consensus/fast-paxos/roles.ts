@@ -1,0 +1,349 @@
+/**
+ * The roles of a node: coordinator, acceptor and learner.
+ *
+ * The coordinator: phase 1 once for all instances, then phase 2a: a value for each instance in which something may have been chosen,
+ * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
+ */
+import type { Chunk } from "../../../core/chunk.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import {
+  type Ballot,
+  follow,
+  isBelow,
+  isEarlier,
+  isSameBallot,
+  isStale,
+  isStranger,
+  nodesOf,
+  type Round,
+  raise,
+  stepDown,
+} from "../parts/ballots.ts";
+import {
+  BATCH,
+  type CastVote,
+  type Ctx,
+  type FastPaxos,
+  isFast,
+  isSameValue,
+  lowest,
+  type Promised,
+  pick,
+  type Settings,
+  type State,
+  type Step,
+  step,
+  type Value,
+} from "./vocabulary.ts";
+
+// "Collision Recovery": proposers whose commands reach the acceptors in different orders split a fast round, so that no value can get a
+// quorum. What acceptors have voted for in round i says as well what a promise for round i + 1 would say, so phase 1 is not needed:
+// the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
+
+type Votes = Readonly<Record<NodeId, Value>>;
+
+/** Whatever those say that have not been heard, no value gets a fast quorum any more. */
+function isCollision(votes: Votes, nodes: number, fastQuorum: number): boolean {
+  const values = Object.values(votes);
+  const most = Math.max(0, ...values.map((value) => values.filter((other) => isSameValue(other, value)).length));
+  return most + nodes - values.length < fastQuorum;
+}
+
+export function recover(state: State, instance: number, ctx: Ctx, settings: Settings): void {
+  const heard = state.learnt[instance];
+  if (heard === undefined || !isSameBallot(heard.ballot, state.promised)) return;
+  const nodes = nodesOf(ctx);
+  const quorums = settings.quorumsOf(nodes);
+
+  /** What is voted for in the round after `at`, once a quorum of that has voted in `at` and collided. */
+  function pickedAfter(at: Step, quorum: number): { value: Value } | null {
+    const votes: Votes = heard?.votes[at] ?? {};
+    const values = Object.values(votes);
+    if (values.length < quorum || !isCollision(votes, nodes, quorums.fast)) return null;
+    const round: Round = { ...state.promised, step: at };
+    const picked = pick(
+      values.map((value) => ({ round, value })),
+      nodes,
+      quorums,
+    );
+    return { value: picked.is === "value" ? picked.value : lowest(values) };
+  }
+
+  const isUncoordinated = settings.recovery === "uncoordinated";
+  if (isUncoordinated) {
+    const picked = pickedAfter(step.fast, quorums.fast);
+    const round: Round = { ...state.promised, step: step.uncoordinated };
+    if (picked !== null && mayVote(state, { instance, round, ...picked }, settings))
+      vote(state, { instance, round, ...picked }, ctx, settings);
+  }
+  if (state.coordinator.is !== "leading") return;
+  const picked = pickedAfter(isUncoordinated ? step.uncoordinated : step.fast, quorums.classic);
+  const cast = { instance, round: { ...state.promised, step: step.coordinated }, value: picked?.value ?? null };
+  if (picked === null || !mayVote(state, cast, settings)) return;
+  vote(state, cast, ctx, settings); // Journalled before it asks: so it cannot ask for another value after a crash.
+  ctx.broadcast({ type: "accept", ...cast });
+}
+
+/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+export function campaign(state: State, ctx: Ctx, settings: Settings): void {
+  stepDown(state, ctx, settings);
+  state.count += 1;
+  const ballot: Ballot = { count: state.count, node: ctx.self };
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot });
+  state.coordinator = { is: "preparing", promises: {} };
+  ctx.broadcast({ type: "prepare", ballot });
+  notePromise(state, ctx.self, ballot, { upTo: state.upTo, votes: votesOf(state) }, ctx, settings);
+}
+
+/** It may have votes that no acceptor may cast: nothing of it can be trusted. */
+const isImplausible = ({ upTo, votes }: Promised, { window }: Settings): boolean =>
+  votes.some(({ instance, round }) => instance <= upTo || instance > upTo + window || round.step > step.coordinated);
+
+export function notePromise(
+  state: State,
+  from: NodeId,
+  ballot: Ballot,
+  promised: Promised,
+  ctx: Ctx,
+  settings: Settings,
+) {
+  const { coordinator } = state;
+  if (!isSameBallot(ballot, state.promised) || isStranger(from, ctx) || isImplausible(promised, settings)) return;
+  if (coordinator.is === "preparing") {
+    coordinator.promises[from] = promised;
+    leadIfPromised(state, ctx, settings);
+  } else if (coordinator.is === "leading" && !coordinator.joined.includes(from)) {
+    coordinator.joined.push(from);
+    openFastRound(state, ctx, settings);
+  }
+}
+
+/** Phase 2a, once a classic quorum has promised. Of instances that an acceptor knows to be chosen it has to learn first. */
+export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "preparing") return;
+  const nodes = nodesOf(ctx);
+  const quorums = settings.quorumsOf(nodes);
+  const Q = Object.values(coordinator.promises);
+  if (Q.length < quorums.classic) return;
+  const ahead = Object.entries(coordinator.promises).find(([, { upTo }]) => upTo > state.upTo);
+  if (ahead !== undefined) return ctx.send(Number(ahead[0]), { type: "catchUp", from: state.upTo + 1 });
+  const first = state.upTo + 1;
+  const last = Math.max(state.upTo, ...Q.flatMap(({ votes }) => votes.map(({ instance }) => instance)));
+  const joined = Object.keys(coordinator.promises).map(Number);
+  state.coordinator = { is: "leading", next: last + 1, joined, watched: null };
+  ctx.cancelTimer("patience");
+  ctx.setTimer("heartbeat", settings.heartbeatMs);
+  follow(state, ctx);
+  for (let instance = first; instance <= last; instance++) {
+    const votes = Q.map((promised) => promised.votes.find((cast) => cast.instance === instance) ?? null);
+    const picked = pick(votes, nodes, quorums);
+    ask(state, instance, picked.is === "value" ? picked.value : null, ctx, settings);
+  }
+  openFastRound(state, ctx, settings);
+}
+
+/** Phase 2a of a classic round. */
+function ask(state: State, instance: number, value: Value, ctx: Ctx, settings: Settings): void {
+  const cast = { instance, round: { ...state.promised, step: step.picked }, value };
+  if (mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
+  ctx.broadcast({ type: "accept", ...cast });
+}
+
+/** Phase 2a of the fast rounds of all instances that have no value yet: acceptors may take what proposers send them. */
+function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading" || state.open !== null) return;
+  if (coordinator.joined.length < settings.quorumsOf(nodesOf(ctx)).fast) return;
+  state.open = coordinator.next;
+  ctx.broadcast({ type: "any", ballot: state.promised, from: coordinator.next });
+}
+
+/** While too few acceptors are there for fast rounds, the coordinator gives commands their instances. */
+export function pickCommand(state: State, command: Value, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading" || isOutside(state, coordinator.next, settings)) return;
+  if (Object.values(state.votes).some(({ value }) => isSameValue(value, command))) return; // It is under way.
+  const instance = coordinator.next;
+  coordinator.next += 1;
+  ask(state, instance, command, ctx, settings);
+}
+
+/** Where an instance hangs, the coordinator waits a while, and then begins a higher ballot for all that is undecided. */
+export function watch(state: State, ctx: Ctx, { patienceMs }: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading" || coordinator.watched !== null || highestSeen(state) === state.upTo) return;
+  coordinator.watched = state.upTo;
+  ctx.setTimer("recover", patienceMs);
+}
+
+export function unhang(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading") return;
+  const hangs = coordinator.watched === state.upTo && highestSeen(state) > state.upTo;
+  coordinator.watched = null;
+  if (hangs) campaign(state, ctx, settings);
+}
+
+// Nodes that have been away are told what was chosen: from the log, or by a snapshot if that has been cut.
+
+/** Where the log that is kept begins. */
+const baseOf = ({ snapshot }: State): number => snapshot?.index ?? 0;
+
+export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
+  const base = baseOf(state);
+  if (state.snapshot !== null && from <= base) ctx.send(to, { type: "snapshot", ...state.snapshot });
+  const first = Math.max(from, base + 1);
+  if (first > state.upTo) return;
+  ctx.send(to, { type: "chosen", from: first, values: state.log.slice(first - base - 1, first - base - 1 + BATCH) });
+}
+
+export function learnAll(state: State, teacher: NodeId, first: number, values: readonly Value[], ctx: Ctx): void {
+  if (first > state.upTo + 1) return; // There is a gap: what is between is lost, or still to come.
+  for (const [at, value] of values.entries()) learn(state, first + at, value, ctx);
+  if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
+}
+
+export function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
+  if (index <= state.upTo) return;
+  state.upTo = index;
+  state.snapshot = { index, snapshot };
+  state.log = [];
+  for (const byInstance of [state.votes, state.learnt, state.chosen])
+    for (const instance of Object.keys(byInstance).map(Number)) if (instance <= index) delete byInstance[instance];
+  ctx.compact(journalOf(state));
+  ctx.emit({ type: "installed", index, snapshot });
+  advance(state, ctx);
+}
+
+/** The snapshot stands for all up to its index: the log forgets that. */
+export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
+  const base = baseOf(state);
+  if (index <= base || index > state.upTo) return;
+  state.log.splice(0, index - base);
+  state.snapshot = { index, snapshot };
+  ctx.compact(journalOf(state));
+}
+
+function journalOf(state: State): FastPaxos["record"][] {
+  const { snapshot, promised, log, chosen } = state;
+  const base = baseOf(state);
+  return [
+    ...(snapshot === null ? [] : [{ type: "snapshot" as const, ...snapshot }]),
+    { type: "promised", ballot: promised },
+    ...log.map((value, at) => ({ type: "chosen" as const, instance: base + 1 + at, value })),
+    ...Object.entries(chosen).map(([instance, value]) => ({
+      type: "chosen" as const,
+      instance: Number(instance),
+      value,
+    })),
+    ...votesOf(state).map((cast) => ({ type: "voted" as const, ...cast })),
+  ];
+}
+
+/** What a node knows when it starts again. */
+export function emitAll(state: State, ctx: Ctx): void {
+  if (state.leader !== null) ctx.emit({ type: "led", leader: state.leader, term: state.promised.count });
+  if (state.snapshot !== null) ctx.emit({ type: "installed", ...state.snapshot });
+  const base = baseOf(state);
+  state.log.forEach((command, at) => {
+    if (command !== null) ctx.emit({ type: "decided", index: base + 1 + at, command });
+  });
+}
+
+// The acceptor: phases 1b and 2b. What it promises and votes for it journals before anybody hears of it.
+
+/** Phase 1b: ignore all ballots below this one from now on, and say what it has voted for. */
+export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.send(ballot.node, { type: "promise", ballot, upTo: state.upTo, votes: votesOf(state) });
+}
+
+const votesOf = (state: State): CastVote[] =>
+  Object.entries(state.votes).map(([instance, vote]) => ({ instance: Number(instance), ...vote }));
+
+/** In each instance an acceptor votes once in a round, and in no round before its last. */
+export const mayVote = (state: State, { instance, round }: CastVote, settings: Settings): boolean => {
+  const last = state.votes[instance];
+  return (
+    !isOutside(state, instance, settings) &&
+    !isStale(state, round) &&
+    (last === undefined || isEarlier(last.round, round))
+  );
+};
+
+/** Phase 2b: journal, then tell every learner. */
+export function vote(state: State, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings): void {
+  raise(state, round);
+  state.votes[instance] = { round, value };
+  const cast: CastVote = { instance, round, value };
+  ctx.persist({ type: "voted", ...cast });
+  ctx.broadcast({ type: "accepted", ...cast });
+  hear(state, ctx.self, cast, ctx, settings);
+}
+
+// Learning what is chosen: every node hears the votes of all acceptors, and a quorum of equal votes in one round is a choice.
+
+/** Of instances that are chosen, or so far ahead that this node has to catch up first. */
+const isOutside = (state: State, instance: number, settings: Settings): boolean =>
+  instance <= state.upTo || isBeyond(state, instance, settings);
+export const isBeyond = ({ upTo }: State, instance: number, { window, instances }: Settings): boolean =>
+  instance > upTo + window || (instances > 0 && instance > instances);
+
+const isKnown = (state: State, instance: number): boolean => state.chosen[instance] !== undefined;
+const isNoRound = (at: number): boolean => at > step.coordinated;
+
+/** Phase 2b arrives at a learner. */
+export function hear(state: State, from: NodeId, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings) {
+  if (
+    isStranger(from, ctx) ||
+    isOutside(state, instance, settings) ||
+    isKnown(state, instance) ||
+    isNoRound(round.step)
+  )
+    return;
+  let heard = state.learnt[instance];
+  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: an acceptor has moved on.
+  if (heard === undefined || !isSameBallot(heard.ballot, round)) {
+    heard = { ballot: { count: round.count, node: round.node }, votes: {} };
+    state.learnt[instance] = heard;
+  }
+  heard.votes[round.step] ??= {};
+  const votes = heard.votes[round.step] as Record<NodeId, Value>;
+  votes[from] = value;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const equal = Object.values(votes).filter((other) => isSameValue(other, value));
+  if (equal.length >= (isFast(round) ? fast : classic)) learn(state, instance, value, ctx);
+}
+
+/** The value is chosen: it is journalled, and emitted once all before it are. */
+function learn(state: State, instance: number, value: Value, ctx: Ctx): void {
+  if (instance <= state.upTo || isKnown(state, instance)) return;
+  state.chosen[instance] = value;
+  delete state.learnt[instance];
+  ctx.persist({ type: "chosen", instance, value });
+  advance(state, ctx);
+}
+
+export function advance(state: State, ctx: Ctx | null): void {
+  for (let next = state.chosen[state.upTo + 1]; next !== undefined; next = state.chosen[state.upTo + 1]) {
+    const command = next;
+    state.upTo += 1;
+    delete state.chosen[state.upTo];
+    delete state.votes[state.upTo];
+    state.log.push(command);
+    if (command === null) continue;
+    state.proposals = state.proposals.filter((mine) => !isSameValue(mine.command, command));
+    ctx?.emit({ type: "decided", index: state.upTo, command });
+  }
+}
+
+/** The highest instance that this node has heard of. */
+export function highestSeen(state: State): number {
+  const { votes, learnt, chosen, proposals, coordinator, upTo } = state;
+  const keys = [votes, learnt, chosen].map((byInstance) => Number(Object.keys(byInstance).at(-1) ?? 0));
+  const mine = proposals.map(({ instance }) => instance ?? 0);
+  return Math.max(upTo, coordinator.is === "leading" ? coordinator.next - 1 : 0, ...keys, ...mine);
+}

@@ -1,0 +1,433 @@
+/**
+ * The roles of a node: coordinator, acceptor and learner.
+ *
+ * The coordinator: phase 1, then a history that extends whatever may have been chosen, with all commands that it knows of: so those that
+ * interfere get their order. Afterwards acceptors append by themselves, until they collide.
+ */
+import type { Chunk } from "../../../core/chunk.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Command } from "../family/replicated-log.ts";
+import {
+  type Ballot,
+  follow,
+  isEarlier,
+  isSameBallot,
+  isSameRound,
+  isStranger,
+  nodesOf,
+  type Round,
+  raise,
+  stepDown,
+} from "../parts/ballots.ts";
+import {
+  CLASSIC,
+  type Ctx,
+  common,
+  contains,
+  FAST,
+  type GeneralizedPaxos,
+  type History,
+  isCheckpoint,
+  isFast,
+  type Promised,
+  provedSafe,
+  type Settings,
+  type Snapshot,
+  type State,
+  type Vote,
+} from "./vocabulary.ts";
+
+/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+export function campaign(state: State, ctx: Ctx, settings: Settings): void {
+  stepDown(state, ctx, settings);
+  state.count += 1;
+  const ballot: Ballot = { count: state.count, node: ctx.self };
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot });
+  state.coordinator = { is: "preparing", promises: {} };
+  ctx.broadcast({ type: "prepare", ballot });
+  notePromise(state, ctx.self, ballot, { era: state.era, vote: copied(state.vote) }, ctx, settings);
+}
+
+const copied = (vote: Vote | null): Vote | null => vote && { ...vote, history: [...vote.history] };
+
+export function notePromise(
+  state: State,
+  from: NodeId,
+  ballot: Ballot,
+  promised: Promised,
+  ctx: Ctx,
+  settings: Settings,
+): void {
+  const { coordinator } = state;
+  if (!isSameBallot(ballot, state.promised) || isStranger(from, ctx)) return;
+  if (coordinator.is === "preparing") coordinator.promises[from] = promised;
+  else if (coordinator.is === "leading" && !coordinator.joined.includes(from)) {
+    coordinator.joined.push(from);
+    openFastRound(state, ctx, settings);
+    if (state.vote !== null && isSameBallot(state.vote.round, ballot))
+      ctx.send(from, phase2a(state, state.vote.round, state.vote.history.slice(0, state.vote.begun)));
+  }
+}
+
+/** Phase 2a for this era, once a classic quorum has promised; first it learns of the eras that others know to be over. */
+function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "preparing") return;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const promises = Object.entries(coordinator.promises);
+  if (promises.length < classic) return;
+  const ahead = promises.find(([, { era }]) => era > state.era);
+  if (ahead !== undefined) return ctx.send(Number(ahead[0]), { type: "catchUp", era: state.era });
+  const joined = promises.map(([node]) => Number(node));
+  state.coordinator = { is: "leading", joined, watched: null };
+  ctx.cancelTimer("patience");
+  ctx.setTimer("heartbeat", settings.heartbeatMs);
+  follow(state, ctx);
+  const votes = promises.map(([, { era, vote }]) => (era === state.era ? vote : null));
+  const isFastRound = joined.length >= fast;
+  if (isFastRound) state.open = state.era + 1;
+  pickAndAsk(state, { ...state.promised, step: isFastRound ? FAST : CLASSIC }, votes, ctx, settings);
+}
+
+/** What is safe, and then all that anybody has appended or proposed; after a checkpoint, nothing. */
+function pickAndAsk(state: State, round: Round, votes: readonly (Vote | null)[], ctx: Ctx, settings: Settings): void {
+  const nodes = nodesOf(ctx);
+  const safe = provedSafe(votes, nodes, settings.quorumsOf(nodes), settings.interferes);
+  const known = [...votes.flatMap((vote) => vote?.history ?? []), ...state.pending];
+  ask(state, round, withRest(safe, known, settings), ctx, settings);
+}
+
+function withRest(safe: History, known: readonly Command[], { checkpointEvery }: Settings): History {
+  if (safe.some(isCheckpoint)) return safe;
+  const rest: Command[] = [];
+  for (const command of known)
+    if (!isCheckpoint(command) && !contains(safe, command) && !contains(rest, command)) rest.push(command);
+  const checkpoint = known.filter(isCheckpoint).slice(0, 1);
+  return [...safe, ...rest.slice(0, 2 * checkpointEvery), ...checkpoint];
+}
+
+const phase2a = ({ era, open }: State, round: Round, history: History) => ({
+  type: "accept" as const,
+  era,
+  round,
+  history: [...history],
+  open,
+});
+
+/** Phase 2a. It votes first: what it has asked for in a round stands in its journal, so it cannot ask for something else. */
+function ask(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
+  const message = phase2a(state, round, history);
+  accept(state, round, history, ctx, settings);
+  ctx.broadcast(message);
+}
+
+/** From the classic round, in which nobody but itself appends, straight on. */
+function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator, open, vote } = state;
+  if (coordinator.is !== "leading" || open !== null) return;
+  if (coordinator.joined.length < settings.quorumsOf(nodesOf(ctx)).fast) return;
+  state.open = state.era + 1;
+  const isUnderWay = vote !== null && isSameBallot(vote.round, state.promised);
+  ask(state, { ...state.promised, step: FAST }, isUnderWay ? vote.history : [], ctx, settings);
+}
+
+/** Once a quorum has closed the round, their votes are its promises: the next one begins without phase 1. */
+function reopen(state: State, ctx: Ctx, settings: Settings): void {
+  const { promised, vote } = state;
+  const round = vote !== null && isSameBallot(vote.round, promised) ? vote.round : { ...promised, step: FAST };
+  const closed = Object.values(state.heard).filter((each) => each.closed && isSameRound(each.round, round));
+  if (closed.length < settings.quorumsOf(nodesOf(ctx)).classic) return;
+  pickAndAsk(state, { ...promised, step: round.step + 2 }, closed, ctx, settings);
+}
+
+/** While too few acceptors are there for fast rounds, it appends by itself. */
+function appendClassic(state: State, ctx: Ctx, settings: Settings): void {
+  if (state.open !== null || state.pending.length === 0) return;
+  const round = { ...state.promised, step: CLASSIC };
+  const history = state.vote !== null && isSameRound(state.vote.round, round) ? state.vote.history : state.learnt;
+  const longer = withRest(history, state.pending, settings);
+  if (longer.length > history.length) ask(state, round, longer, ctx, settings);
+}
+
+/** What may follow from whatever has been learnt or heard. */
+export function proceed(state: State, ctx: Ctx, settings: Settings): void {
+  leadIfPromised(state, ctx, settings);
+  if (state.coordinator.is === "leading") {
+    checkpoint(state, ctx, settings);
+    appendClassic(state, ctx, settings);
+    reopen(state, ctx, settings);
+  }
+  append(state, ctx, settings);
+  watch(state, ctx, settings);
+}
+
+/** Asks for a checkpoint where the history has become long. */
+function checkpoint(state: State, ctx: Ctx, { checkpointEvery }: Settings): void {
+  const history = state.vote?.history ?? [];
+  if (history.length < checkpointEvery || [...history, ...state.pending].some(isCheckpoint)) return;
+  const command = { client: ctx.self, sequence: 0, operation: checkpointOf(state.era) };
+  keep(state, command);
+  ctx.broadcast({ type: "propose", command });
+}
+
+const hangs = ({ vote, pending, learnt }: State): boolean =>
+  pending.length > 0 || (vote !== null && vote.history.length > learnt.length);
+
+/** Where commands hang, the coordinator waits a while, and then begins a higher ballot. */
+function watch(state: State, ctx: Ctx, { recoverMs }: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading" || coordinator.watched !== null || !hangs(state)) return;
+  coordinator.watched = progress(state);
+  ctx.setTimer("recover", recoverMs);
+}
+
+export function unhang(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading") return;
+  const isStuck = coordinator.watched === progress(state) && hangs(state);
+  coordinator.watched = null;
+  if (isStuck) campaign(state, ctx, settings);
+}
+
+// Checkpoints: where all nodes have learnt the same, histories begin anew, snapshots can stand for what was before, and nodes that have
+// been away are told era by era.
+
+const firstEra = ({ snapshot }: State): number => snapshot?.era ?? 1;
+
+/** At most so many eras to one node at a time: it asks for more. */
+const BATCH = 20;
+
+/** Tells a node what it lacks from an era on. */
+export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
+  const { snapshot, era, learnt } = state;
+  if (snapshot !== null && from < snapshot.era) ctx.send(to, { type: "snapshot", ...snapshot });
+  const first = Math.max(from, firstEra(state));
+  const last = Math.min(era, first + BATCH);
+  for (let of = first; of < last; of++) {
+    const commands = state.finished[of - firstEra(state)]?.commands ?? [];
+    ctx.send(to, { type: "learnt", era: of, commands, isOver: true });
+  }
+  if (last === era && learnt.length > 0) ctx.send(to, { type: "learnt", era, commands: learnt, isOver: false });
+}
+
+/** A taught order is right for those that interfere; what this node has learnt already stays in its own. */
+export function learnTaught(state: State, era: number, commands: History, ctx: Ctx): void {
+  if (era !== state.era) return; // Known, or what is between is lost.
+  learn(state, commands, ctx);
+}
+
+export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
+  if (snapshot.era <= state.era) return; // Eras are told whole.
+  const { era, base, learnt, index, latest } = snapshot;
+  Object.assign(state, { era, base, learnt: [], latest: { ...latest }, vote: null, heard: {}, finished: [], snapshot });
+  relearn(state, learnt);
+  ctx.compact(journalOf(state));
+  ctx.emit({ type: "installed", index, snapshot: snapshot.snapshot });
+}
+
+/** The snapshot may be taken within an era: what it holds of that is kept, since other nodes may have learnt it in another order. */
+export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
+  let [era, base] = [firstEra(state), state.snapshot?.base ?? 0];
+  const latest: Snapshot["latest"] = { ...state.snapshot?.latest };
+  if (index <= (state.snapshot?.index ?? 0) || index > state.base + state.learnt.length) return;
+  while (era < state.era && index > base + commandsOf(state, era).length) {
+    count(latest, commandsOf(state, era));
+    base += commandsOf(state, era).length;
+    era += 1;
+  }
+  const learnt = commandsOf(state, era).slice(0, index - base);
+  count(latest, learnt);
+  state.finished.splice(0, era - firstEra(state));
+  state.snapshot = { index, snapshot, era, base, learnt, latest };
+  ctx.compact(journalOf(state));
+}
+
+function count(latest: Snapshot["latest"], commands: History): void {
+  for (const { client, sequence } of commands)
+    if (sequence > 0) latest[client] = Math.max(sequence, latest[client] ?? 0);
+}
+
+const commandsOf = (state: State, era: number): Command[] =>
+  era === state.era ? state.learnt : (state.finished[era - firstEra(state)]?.commands ?? []);
+
+function journalOf({ snapshot, promised, finished, vote, era }: State): GeneralizedPaxos["record"][] {
+  return [
+    ...(snapshot === null ? [] : [{ type: "snapshot" as const, ...snapshot }]),
+    { type: "promised", ballot: promised },
+    ...finished.map(({ commands }) => ({ type: "finished" as const, commands })),
+    ...(vote === null ? [] : [{ type: "voted" as const, era, ...vote }]),
+  ];
+}
+
+/** What a node knows when it starts again. */
+export function emitAll(state: State, ctx: Ctx): void {
+  const { leader, promised, snapshot } = state;
+  if (leader !== null) ctx.emit({ type: "led", leader, term: promised.count });
+  if (snapshot !== null) ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.snapshot });
+  let base = snapshot?.base ?? 0;
+  const latest: Snapshot["latest"] = { ...snapshot?.latest };
+  for (let era = firstEra(state); era <= state.era; era++) {
+    for (const [at, command] of commandsOf(state, era).entries()) {
+      const index = base + at + 1;
+      const isNew = index > (snapshot?.index ?? 0) && !isCheckpoint(command) && !isDone({ latest }, command);
+      if (isNew) ctx.emit({ type: "decided", index, command });
+      count(latest, [command]);
+    }
+    base += commandsOf(state, era).length;
+  }
+}
+
+/** From the journal, in its order. */
+export function replayFinished(state: State, commands: History): void {
+  relearn(state, commands);
+  finishEra(state);
+}
+
+export function replaySnapshot(state: State, snapshot: Snapshot): void {
+  state.snapshot = snapshot;
+  state.era = snapshot.era;
+  state.base = snapshot.base;
+  state.finished = [];
+  state.learnt = [];
+  state.latest = { ...snapshot.latest };
+  relearn(state, snapshot.learnt);
+}
+
+// The acceptor: promises, takes the coordinator's histories, and in fast rounds appends what proposers send. It journals before it speaks.
+
+/** Phase 1b. */
+export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.send(ballot.node, { type: "promise", ballot, era: state.era, vote: state.vote });
+}
+
+/** Phase 2b. What it had voted for and the new history lacks is to be appended again. */
+function cast(state: State, vote: Vote, ctx: Ctx, settings: Settings): void {
+  const before = state.vote?.history ?? [];
+  raise(state, vote.round);
+  state.vote = vote;
+  state.pending = state.pending.filter((command) => !contains(vote.history, command));
+  for (const command of before) keep(state, command);
+  ctx.persist({ type: "voted", era: state.era, ...vote });
+  ctx.broadcast({ type: "accepted", era: state.era, ...vote });
+  hear(state, ctx.self, state.era, { ...vote, history: [...vote.history] }, ctx, settings);
+}
+
+/** On phase 2a. In a classic round the coordinator's history grows; in a fast one it is the beginning. */
+export function mayAccept({ vote }: State, round: Round, history: History): boolean {
+  if (vote === null || isEarlier(vote.round, round)) return true;
+  return isSameRound(vote.round, round) && !isFast(round) && history.length > vote.history.length;
+}
+
+export function accept(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
+  cast(state, { round, history: [...history], begun: history.length, closed: false }, ctx, settings);
+}
+
+/** The vote that the acceptor may append to; null if there is none in the fast round of its ballot. */
+function openVote(state: State): Vote | null {
+  const { vote, promised, open, era } = state;
+  if (vote !== null && isSameBallot(vote.round, promised)) return isFast(vote.round) && !vote.closed ? vote : null;
+  const isOpen = open !== null && era >= open;
+  return isOpen ? { round: { ...promised, step: FAST }, history: [], begun: 0, closed: false } : null;
+}
+
+/**
+ * Phase 2b of a fast round: append what has been proposed. A command that interferes with one which this acceptor has appended, and which
+ * is not learnt yet, may stand before it elsewhere: a collision. So the acceptor takes it and closes the round: its vote then says as
+ * much as a promise for the next one, and the coordinator need not ask for that.
+ */
+function append(state: State, ctx: Ctx, settings: Settings): void {
+  const before = openVote(state);
+  if (before === null) return;
+  const vote: Vote = { ...before, history: [...before.history] };
+  for (const command of state.pending) {
+    if (vote.closed || isFull(vote, command, settings)) break;
+    const own = vote.history.slice(vote.begun);
+    vote.closed = own.some((each) => !contains(state.learnt, each) && settings.interferes(each, command));
+    vote.history.push(command);
+  }
+  if (vote.history.length > before.history.length) cast(state, vote, ctx, settings);
+}
+
+/** Nothing comes after a checkpoint; and where none comes, histories are bounded all the same. */
+function isFull({ history }: Vote, command: Command, { checkpointEvery }: Settings): boolean {
+  if (history.some(isCheckpoint)) return true;
+  return history.length >= 2 * checkpointEvery && !isCheckpoint(command);
+}
+
+// Learning: what a quorum's histories of one round have in common is chosen. Each node learns it in an order of its own.
+
+const isOld = (known: Vote | undefined, { round, history, closed }: Vote): boolean =>
+  known !== undefined &&
+  (isEarlier(round, known.round) ||
+    (isSameRound(round, known.round) &&
+      (history.length < known.history.length || (history.length === known.history.length && !closed))));
+
+/** Phase 2b arrives at a learner. */
+export function hear(state: State, from: NodeId, era: number, vote: Vote, ctx: Ctx, settings: Settings): void {
+  if (era !== state.era || isStranger(from, ctx) || isOld(state.heard[from], vote)) return;
+  state.heard[from] = vote;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const quorum = isFast(vote.round) ? fast : classic;
+  const ofRound = Object.values(state.heard).filter(({ round }) => isSameRound(round, vote.round));
+  if (ofRound.length >= quorum) {
+    const histories = ofRound.map(({ history }) => history);
+    learn(state, common(histories, quorum, settings.interferes), ctx);
+  }
+}
+
+/** These are chosen, in an order that is right for those that interfere. A checkpoint comes last and ends the era. */
+function learn(state: State, commands: History, ctx: Ctx): void {
+  for (const command of commands) {
+    if (contains(state.learnt, command)) continue;
+    const isNew = !isDone(state, command);
+    note(state, command);
+    if (!isCheckpoint(command)) {
+      if (isNew) ctx.emit({ type: "decided", index: state.base + state.learnt.length, command });
+      continue;
+    }
+    ctx.persist({ type: "finished", commands: state.learnt });
+    finishEra(state);
+    return;
+  }
+}
+
+function note(state: State, { client, sequence, operation }: Command): void {
+  state.learnt.push({ client, sequence, operation });
+  if (sequence > 0) state.latest[client] = Math.max(sequence, state.latest[client] ?? 0);
+}
+
+/** Whether this client's command is learnt, in this era or before: it has one under way at a time. */
+export const isDone = ({ latest }: Pick<State, "latest">, { client, sequence }: Command): boolean =>
+  sequence > 0 && sequence <= (latest[client] ?? 0);
+
+/** After a checkpoint all nodes have learnt the same, and histories begin anew. What was not chosen is appended in the next era. */
+function finishEra(state: State): void {
+  const left = [...(state.vote?.history ?? []), ...state.pending];
+  state.finished.push({ commands: state.learnt });
+  state.base += state.learnt.length;
+  state.era += 1;
+  state.learnt = [];
+  state.vote = null;
+  state.heard = {};
+  state.pending = [];
+  for (const command of left) keep(state, command);
+}
+
+export function keep(state: State, command: Command): void {
+  const isKnown = contains(state.pending, command) || contains(state.vote?.history ?? [], command);
+  const isOver = isCheckpoint(command) ? command.operation !== checkpointOf(state.era) : isDone(state, command);
+  if (!isKnown && !isOver && !contains(state.learnt, command)) state.pending.push(command);
+}
+
+/** Those of earlier eras mean nothing any more. */
+const checkpointOf = (era: number): string => `checkpoint ${era}`;
+
+function relearn(state: State, commands: History): void {
+  for (const command of commands) if (!contains(state.learnt, command)) note(state, command);
+}
+
+/** How many places this node has learnt. */
+export const progress = ({ base, learnt }: State): number => base + learnt.length;

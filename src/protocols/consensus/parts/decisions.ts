@@ -1,0 +1,30 @@
+/** What consensus on one value promises of its decisions: of all nodes, those that have crashed since among them. */
+import type { Property, Vocabulary, World } from "../../../core/protocol.ts";
+
+/** What a node has decided, in all its lives; more than two times need not be told apart. */
+type Decisions = readonly string[];
+
+const history = {
+  empty: [] as Decisions,
+  after: (before: Decisions, { value }: { value: string }): Decisions => [...before, value].slice(0, 2),
+};
+
+type Deciding = Vocabulary & { event: { type: "decided"; value: string } };
+
+export const decisionProperties = <V extends Deciding>(): Property<V>[] =>
+  [
+    {
+      name: "agreement",
+      claim: "no two nodes decide differently, crashed ones included",
+      when: "always",
+      history,
+      holds: ({ nodes, history: of }: World<object>) => new Set(nodes.flatMap((node) => of<Decisions>(node))).size <= 1,
+    },
+    {
+      name: "integrity",
+      claim: "a node decides once, over crashes too",
+      when: "always",
+      history,
+      holds: ({ nodes, history: of }: World<object>) => nodes.every((node) => of<Decisions>(node).length <= 1),
+    },
+  ] as never;

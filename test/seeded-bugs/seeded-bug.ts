@@ -1,0 +1,85 @@
+/** What a seeded bug is. */
+
+export interface SeededBug {
+  readonly name: string;
+  /** What is wrong, in one line. */
+  readonly summary: string;
+  readonly protocol: Subject;
+  /** From the root. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** What looks for it: every run, some runs, or runs in virtual time. */
+  readonly by: "bfs" | "dfs" | "random" | "pct" | "swarm" | "simulator";
+  /** Where: a name in `settings.ts`. */
+  readonly setting: string;
+  /** What breaks. */
+  readonly property: string;
+}
+
+/** How the protocols are put together from the file with the bug: see `subjects.ts`. */
+export type Subject =
+  | "bully"
+  | "causal"
+  | "chang-roberts"
+  | "cheap-paxos"
+  | "elected-server"
+  | "elected-server, short stays"
+  | "elected-server, told who serves"
+  | "epoch-bully"
+  | "epoch-bully, bounded"
+  | "epoch-token-ring"
+  | "epoch-token-ring, long stays"
+  | "fast-paxos"
+  | "generalized-paxos"
+  | "flood-set"
+  | "generals, a lieutenant lies"
+  | "generals, the commander lies"
+  | "heartbeat"
+  | "ip-multicast"
+  | "isis over views"
+  | "lockstep of three"
+  | "lockstep of two"
+  | "lockstep, a cheat commits twice"
+  | "lockstep, a cheat reveals something else"
+  | "lockstep, a cheat shows nothing"
+  | "maekawa-sanders, rejoining"
+  | "multi-paxos"
+  | "multi-paxos, alone"
+  | "multi-paxos, members change"
+  | "multi-paxos, two ballots"
+  | "paxos"
+  | "pbft"
+  | "pbft, the next primary forges a certificate"
+  | "pbft, the next primary forges a new view"
+  | "raft"
+  | "raft, bounded"
+  | "raft, drifting clocks"
+  | "raft, figure 8"
+  | "raft, leases"
+  | "raft, over a conflict"
+  | "raft, pre-votes"
+  | "raft, reads"
+  | "raft, succession"
+  | "raft, two learners"
+  | "ricart-agrawala"
+  | "ricart-agrawala, rejoining"
+  | "signed generals, a lieutenant lies"
+  | "signed generals, the commander lies"
+  | "super-peer-dht"
+  | "super-peer-tokens"
+  | "two-phase-commit"
+  | "view-synchrony"
+  | "view-synchrony, the agreement on views";
+
+/** A bug of a protocol that is made of several files. */
+export type Change = Omit<SeededBug, "protocol">;
+
+/** What finds it, in which setting, and the property that breaks. */
+export function foundBy(
+  by: SeededBug["by"],
+  setting: string,
+  property: string,
+): Pick<SeededBug, "by" | "setting" | "property"> {
+  return { by, setting, property };
+}
