@@ -1,5 +1,5 @@
 /**
- * What examples/service.ts does, in a Fastify service. Where Coterie is installed (docs/first-cluster.md): `npm install fastify`, and run
+ * What examples/service.ts does, in a Fastify service. Where Coterie is installed (docs/guide/getting-started.md): `npm install fastify`, and run
  * it three times, with 1, 2 and 3.
  */
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,5 @@
 /**
- * What examples/service.ts does, in a NestJS application. Where Coterie is installed (docs/first-cluster.md): `npm install @nestjs/core
+ * What examples/service.ts does, in a NestJS application. Where Coterie is installed (docs/guide/getting-started.md): `npm install @nestjs/core
  * @nestjs/common @nestjs/platform-express reflect-metadata rxjs`, with `experimentalDecorators`, and run it three times, with 1, 2 and 3.
  */
 import "reflect-metadata";

@@ -46,7 +46,7 @@ Example:
       --summary "requests climb a tree that turns towards the last who asked"
   $ coterie new mutex my-lock --out src/locks      # in a project of your own
 
-What each family demands of its algorithms: docs/families.
+What each family demands of its algorithms: docs/learn/families.
 
 Exit codes: 0 ok, 2 the family, name or place is not one.`;
 
@@ -75,13 +75,13 @@ function inRepository(given: string, words: Words, stdout: Output): void {
     `${listed("new", added)}${listed("changed", changed)}
 It runs already. Next:
   1. npm run build && npx coterie check ${name}
-  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md;
+  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/learn/families/${family}.md;
      its scenario expects messages by name: change it together with them, or nothing can be built
   3. npx vitest run ${code}.test.ts: the worked example, every property, and its violation without the assumption;
      pin the number of states, and write its log with --update
-  4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
+  4. docs/learn/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
   5. npm run pages -- ${PAGES} draws its picture and writes every list,
-     its row in docs/algorithms.md from the header. npx vitest run test/tidy names what is missing
+     its row in docs/learn/algorithms.md from the header. npx vitest run test/tidy names what is missing
 `,
   );
 }
@@ -258,7 +258,7 @@ export function forRepository(
   const { name } = words;
   const protocols = `src/protocols/${family}`;
   const folderOf = (path: string): string =>
-    path.endsWith(".md") ? "docs/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
+    path.endsWith(".md") ? "docs/learn/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
   const added = skeletonOf(skeletons, family, words, true).map(({ path, text }) => ({
     path: `${folderOf(path)}/${path}`,
     text: path.endsWith(".ts") ? movedInto(text, family) : text,
@@ -283,9 +283,9 @@ export function forRepository(
       const lines = linesOf(skeletons, family, "costs.ts", words);
       return withImport(aboveMark(text, lines, family), camelCase(name), `../../src/protocols/${family}/${name}.ts`);
     });
-  change("docs/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
+  change("docs/learn/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
   const guaranteed = guaranteeOf(family, name);
-  if (guaranteed !== null) change("docs/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
+  if (guaranteed !== null) change("docs/guide/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
   change("README.md", (text) => withLink(text, family, name));
   change("CHANGELOG.md", (text) => withChange(text, words));
   return { added, changed: [...texts].map(([path, text]) => ({ path, text })) };
@@ -390,10 +390,10 @@ function withChange(text: string, { name, summary }: Words): string {
 /** The family's row of the README, as `npm run pages -- lists` writes it. */
 function withLink(text: string, family: FamilyFolder, name: string): string {
   return text.replace(
-    new RegExp(`^(\\| \\[.*\\]\\(docs/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
+    new RegExp(`^(\\| \\[.*\\]\\(docs/learn/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
     (_row, head, links, end) => {
       const names = [...String(links).matchAll(/`([^`]+)`/g)].map(([, each]) => each as string);
-      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/protocols/${each}.md)`);
+      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/learn/protocols/${each}.md)`);
       return `${head}${all.join(", ")}${end}`;
     },
   );

@@ -26,7 +26,7 @@ Example:
   $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
 
 The file names the players, their public keys, the game, and what was signed: two commitments of one turn, a commitment and
-a reveal that does not fit, or the complaints of a majority. See ${docsPage("protocols/lockstep.md")}
+a reveal that does not fit, or the complaints of a majority. See ${docsPage("learn/protocols/lockstep.md")}
 Whoever writes the file chooses the keys in it: --keys compares them with those that you got from the players.
 
 With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }

@@ -1,4 +1,4 @@
-/** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/clients.md says what holds. */
+/** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/guide/clients.md says what holds. */
 
 import type { Role } from "../cluster/clients/client-words.ts";
 import { socketUrl } from "../cluster/clients/endpoints.ts";

@@ -33,7 +33,7 @@ export interface MemberPlace {
 
 /** Of members of `join()`. */
 export interface ServiceConfig extends ClusterPlaces {
-  /** How long members may be paused: docs/timing.md. */
+  /** How long members may be paused: docs/operate/timing.md. */
   readonly timing: Timing;
 }
 

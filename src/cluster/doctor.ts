@@ -27,7 +27,7 @@ const PATIENCE_MS = 2_000;
 const LOOK_AGAIN_MS = 3_000;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_DAYS = 30;
-/** docs/deploy.md says that a member needs as much. */
+/** docs/operate/deploy.md says that a member needs as much. */
 const WANTED_FREE_BYTES = 2 ** 30;
 const WRITES = 32;
 const WRITE_BYTES = 4_096;

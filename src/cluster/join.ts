@@ -37,7 +37,7 @@ import { listeners } from "./services/on-abort.ts";
  * `signal` if it is aborted before this process is a member. Then nothing is left open.
  */
 export function join(options: JoinOptions): Promise<Member>;
-/** The same calls over an engine that others run, such as `postgres({ url })` of `coterie/engines/postgres`: docs/engines.md. */
+/** The same calls over an engine that others run, such as `postgres({ url })` of `coterie/engines/postgres`: docs/guide/engines.md. */
 export function join(options: EngineJoinOptions): Promise<EngineMember>;
 export async function join(options: JoinOptions | EngineJoinOptions): Promise<Member | EngineMember> {
   if (!hasEngine(options)) return joinOn(realPlatform, options);

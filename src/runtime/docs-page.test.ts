@@ -6,7 +6,7 @@ import { docsPage } from "./docs-page.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const from = (folder: string): string => {
   vi.spyOn(process, "cwd").mockReturnValue(folder);
-  return docsPage("recovery.md");
+  return docsPage("operate/recovery.md");
 };
 afterEach(() => vi.restoreAllMocks());
 

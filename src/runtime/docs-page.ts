@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 /**
  * The path of a page as whoever reads the message can open it: from the folder in which the program runs, such as
- * `node_modules/coterie/docs/recovery.md`; whole, if it lies further away.
+ * `node_modules/coterie/docs/operate/recovery.md`; whole, if it lies further away.
  * @param page such as `recovery.md`
  */
 export function docsPage(page: string): string {

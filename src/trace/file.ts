@@ -1,6 +1,6 @@
 /**
  * A trace as a file: JSON lines, first the header, then one entry per line, each with its vector clock as
- * `clock: { "0": 3, "2": 1 }`. See docs/traces.md.
+ * `clock: { "0": 3, "2": 1 }`. See docs/verify/traces.md.
  */
 import { reviveChunk } from "../core/chunk.ts";
 import type { VectorClock } from "../core/clocks.ts";

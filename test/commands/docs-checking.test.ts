@@ -1,5 +1,5 @@
 /**
- * The first commands of docs/checking.md, and those of pages that warn of a verdict, are run as they stand: what stands behind # is
+ * The first commands of docs/verify/checking.md, and those of pages that warn of a verdict, are run as they stand: what stands behind # is
  * what they find. Searches that look at some runs only, wherever they are cited, have to reach what they speak of.
  *
  * @module-tag long

@@ -52,17 +52,17 @@ const spoken = ["--title", "Fresh & Lock", "--summary", "one lock, always fresh"
 function holdsWords(root: string): void {
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   expect(text("src/protocols/mutex/fresh-mutex.ts")).toContain(" * Fresh & Lock: one lock, always fresh.\n");
-  expect(text("docs/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
+  expect(text("docs/learn/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
   expect(text("scenarios/fresh-mutex-two-wait.yaml")).toContain('name: "Fresh & Lock: two wait"');
   expect(existsSync(join(root, "src/protocols/mutex/stories/fresh-mutex-two-wait.txt"))).toBe(true);
   expect(text("src/protocols/mutexes.ts")).toContain(
     '"fresh-mutex": entry(mutualExclusion, "one lock, always fresh", freshMutex, {',
   );
-  expect(text("docs/algorithms.md")).toContain(
+  expect(text("docs/learn/algorithms.md")).toContain(
     "| [`fresh-mutex`](protocols/fresh-mutex.md) | one lock, always fresh |",
   );
   expect(text("CHANGELOG.md")).toContain("- `fresh-mutex` is new: one lock, always fresh. `freshMutex()`");
-  expect(text("docs/guarantees.md")).toContain("| `fresh-mutex` | yes |");
+  expect(text("docs/guide/guarantees.md")).toContain("| `fresh-mutex` | yes |");
   expect(text("bench/table/mutex.ts")).toContain('...costsAtRest("fresh-mutex", () => freshMutex(), {');
 }
 

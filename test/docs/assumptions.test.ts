@@ -1,4 +1,4 @@
-/** docs/assumptions.md and the pages of its families are what runs say today. `COTERIE_WRITE_PAGE=1` writes them anew. */
+/** docs/verify/assumptions.md and the pages of its families are what runs say today. `COTERIE_WRITE_PAGE=1` writes them anew. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { protocolNames } from "../../src/protocols/index.ts";
 import { brokenThoughTolerated, pagesOf, type Row, rowLike, rowOf } from "./assumptions.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folder = `${root}docs/assumptions`;
+const folder = `${root}docs/internals/assumptions`;
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
 /** Compares the pages with these rows, and looks for what breaks though the protocol says that it does without. */
@@ -18,14 +18,14 @@ function expectRows(row: (protocol: string) => Row): void {
     for (const [page, text] of pages) writeFileSync(`${root}${page}`, text);
   }
   for (const [page, text] of pages) expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);
-  expect(["docs/assumptions.md", ...readdirSync(folder).map((file) => `docs/assumptions/${file}`)].toSorted()).toEqual(
+  expect(["docs/verify/assumptions.md", ...readdirSync(folder).map((file) => `docs/internals/assumptions/${file}`)].toSorted()).toEqual(
     [...pages.keys()].toSorted(),
   );
   expect([...rows].flatMap(([protocol, row]) => brokenThoughTolerated(protocol, row))).toEqual([]);
 }
 
 test.skipIf(isWriting)(
-  "every cell of docs/assumptions.md that says what was found, and a tenth of the search of every other",
+  "every cell of docs/verify/assumptions.md that says what was found, and a tenth of the search of every other",
   {
     tags: ["long"],
   },
@@ -35,4 +35,4 @@ test.skipIf(isWriting)(
   },
 );
 
-test("every cell of docs/assumptions.md, searched as far as it says", { tags: ["larger"] }, () => expectRows(rowOf));
+test("every cell of docs/verify/assumptions.md, searched as far as it says", { tags: ["larger"] }, () => expectRows(rowOf));

@@ -389,15 +389,15 @@ export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, str
     byFamily.set(folder, [...(byFamily.get(folder) ?? []), row]);
   }
   return new Map([
-    ["docs/assumptions.md", indexOf(rows)],
-    ...[...byFamily].map(([folder, own]) => [`docs/assumptions/${folder}.md`, familyPage(own)] as const),
+    ["docs/verify/assumptions.md", indexOf(rows)],
+    ...[...byFamily].map(([folder, own]) => [`docs/internals/assumptions/${folder}.md`, familyPage(own)] as const),
   ]);
 }
 
 const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
 const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
 /** Where the cells of a protocol are spelled out, from the index. */
-const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
+const pageOf = (protocol: string): string => `../internals/assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
   const heads = ["", ...columns.map(({ title }) => title)];
@@ -419,7 +419,7 @@ function familyPage(rows: readonly (readonly [string, Row])[]): string {
   const family = familyOf(rows[0]?.[0] ?? "");
   return `# What breaks without what: ${family}
 
-What a mark means and how far was searched stands on [the page of all](../assumptions.md).
+What a mark means and how far was searched stands on [the page of all](../../verify/assumptions.md).
 
 ${rows.map(sectionOf).join("\n")}`;
 }
@@ -434,7 +434,7 @@ function sectionOf([protocol, row]: readonly [string, Row]): string {
   return [
     `## ${protocol}`,
     "",
-    `[Its page](../protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
+    `[Its page](../../learn/protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
     "",
     ...items,
     "",

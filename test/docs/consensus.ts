@@ -1,4 +1,4 @@
-/** docs/consensus.md and its pages: agreements under crashes beside each other, every number from a run. */
+/** docs/learn/consensus.md and its pages: agreements under crashes beside each other, every number from a run. */
 import { type Agreement, agreements, costsOf } from "../../bench/table/consensus.ts";
 import { measured } from "../../bench/table/cost.ts";
 import { roundsCosts } from "../../bench/table/rounds.ts";
@@ -38,7 +38,7 @@ const baseOf = (name: string): string => name.split(",")[0] as string;
 /** The figures are those of the last long runs. */
 const tested = `# How the logs were tested
 
-Part of [agreement under crashes](../consensus.md).
+Part of [agreement under crashes](../learn/consensus.md).
 
 Every log runs under [random faults](../../test/protocols/logs/swarm.ts): crashes that lose what was not synced, in the middle of steps too, partitions of every shape, one-way cuts, pauses, wrong clocks, lossy, slow and reordering links, snapshots, changes of members and leaders. Clients at all nodes keep
 a history, which has to be linearizable; all properties hold after every step; once all is mended everybody is answered within 10 s of virtual time, and all state machines are equal. A seed that fails prints the command that repeats it. The same with [real processes](../../test/e2e/log-soak.test.ts) that are killed, paused and cut off: \`npm run soak -- 3 200\`.
@@ -77,9 +77,9 @@ ${roundsCosts.map(roundsRow).join("\n")}
 /** By path. */
 export const consensusPages = (): ReadonlyMap<string, string> =>
   new Map([
-    ["docs/consensus.md", consensusPage()],
-    ["docs/consensus/outages.md", outagesPage()],
-    ["docs/consensus/tested.md", tested],
+    ["docs/learn/consensus.md", consensusPage()],
+    ["docs/internals/consensus-outages.md", outagesPage()],
+    ["docs/internals/consensus-tested.md", tested],
   ]);
 
 function consensusPage(): string {
@@ -89,7 +89,7 @@ function consensusPage(): string {
 All journal what they promise, and survive any crashes with recovery, delay, loss, duplication, reordering and partition: safety rests on no clock, but for reads by lease where they are asked for. They differ in what an agreement costs and in what has to work for it to come.
 What a log must offer: [families/consensus.md](families/consensus.md#replicated-logs). \`npm run pages -- consensus\` writes this page anew.
 
-When the leader crashes or links break: [outages](consensus/outages.md). Random faults, by the thousand: [how the logs were tested](consensus/tested.md).
+When the leader crashes or links break: [outages](../internals/consensus-outages.md). Random faults, by the thousand: [how the logs were tested](../internals/consensus-tested.md).
 
 | | use it for | liveness needs |
 | --- | --- | --- |
@@ -114,7 +114,7 @@ function outagesPage(): string {
   const [least, most] = DELAY_MS;
   return `# Outages: time without a leader, and links that break in part
 
-Part of [agreement under crashes](../consensus.md).
+Part of [agreement under crashes](../learn/consensus.md).
 
 ## Time without a leader
 

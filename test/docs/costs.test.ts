@@ -45,10 +45,8 @@ function tableOf(name: string): string {
 
 /** What it costs, where that has a page of its own. */
 function pageOf(name: string): string {
-  const [page, deeper] = [`${name}.md`, `${name}/costs.md`].map((file) => join(root, "docs/protocols", file)) as [
-    string,
-    string,
-  ];
+  const page = join(root, `docs/learn/protocols/${name}.md`);
+  const deeper = join(root, `docs/internals/protocols/${name}-costs.md`);
   return existsSync(deeper) ? deeper : page;
 }
 

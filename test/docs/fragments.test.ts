@@ -63,7 +63,7 @@ test("the fragments compile against the types of the package", async () => {
 test("the programs compile as a user's would", async () => {
   mkdirSync(programs, { recursive: true });
   const whole = blocks.filter(({ language }) => language === "ts");
-  expect(whole.map(({ page }) => page)).toContain("docs/writing-protocols.md");
+  expect(whole.map(({ page }) => page)).toContain("docs/verify/own-protocol.md");
   for (const block of whole) writeFileSync(join(programs, nameOf(block)), `${block.text}\nexport {};\n`);
   expect(await compiled(programs, {})).toBe("");
 });

@@ -24,12 +24,12 @@ declare const dataDir: string;
 
 /** Pages whose `js` examples other tests run, from the packed tarball. */
 export const runElsewhere: Readonly<Record<string, string>> = {
-  "docs/engines/etcd.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/nats.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/postgresql.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/redis.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/zookeeper.md": "test/engines/real/docs-examples.ts",
-  "docs/first-cluster.md": "test/package/first-cluster.test.ts",
+  "docs/guide/engines/etcd.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/nats.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/postgresql.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/redis.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/zookeeper.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/getting-started.md": "test/package/first-cluster.test.ts",
 };
 
 /** What stands before and after the line that says that something is left out. */
@@ -40,21 +40,21 @@ const halves = (block: string): [before: string, after: string] => {
 
 export const fragments: readonly Fragment[] = [
   {
-    page: "docs/channels.md",
+    page: "docs/guide/channels.md",
     begins: "for await (const { view, members, state }",
     given: `import type { Channel } from "coterie";\ndeclare const room: Channel<string>;\n`,
   },
-  { page: "docs/clients.md", begins: 'import { connect } from "coterie"' },
+  { page: "docs/guide/clients.md", begins: 'import { connect } from "coterie"' },
   {
-    page: "docs/ip-multicast.md",
+    page: "docs/guide/ip-multicast.md",
     begins: "const member = await join({",
     given: `${JOINING}declare const tls: "off";\n`,
     // Who has no key is told so when it joins.
     whole: (block) => block.replace("process.env.MULTICAST_KEY", 'process.env.MULTICAST_KEY ?? ""'),
   },
-  { page: "docs/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
+  { page: "docs/operate/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
   {
-    page: "docs/metrics.md",
+    page: "docs/reference/metrics.md",
     begins: 'import { trace } from "@opentelemetry/api"',
     given: `declare const id: number;
 declare const members: Record<number, string>;
@@ -63,20 +63,20 @@ declare function charge(invoice: { token: number }): Promise<void>;
 `,
   },
   {
-    page: "docs/operating.md",
+    page: "docs/operate/monitoring.md",
     begins: "admin: {",
     given: `import type { JoinOptions } from "coterie";\n`,
     whole: (block) => `export const options: Pick<JoinOptions, "admin"> = {\n${block}};\n`,
   },
-  { page: "docs/services.md", begins: "await using lock", given: MEMBER },
+  { page: "docs/guide/mutex.md", begins: "await using lock", given: MEMBER },
   {
-    page: "docs/services.md",
+    page: "docs/guide/mutex.md",
     begins: "for await (const { leader, token }",
     given: `${MEMBER}declare const signal: AbortSignal;\n`,
   },
-  { page: "docs/services.md", begins: "const election = member.election", given: MEMBER },
+  { page: "docs/guide/mutex.md", begins: "const election = member.election", given: MEMBER },
   {
-    page: "docs/testing.md",
+    page: "docs/guide/testing.md",
     begins: "const world = simulate({",
     given: `import type { Member } from "coterie";
 import { simulate } from "coterie/testing";
@@ -86,9 +86,9 @@ declare const archive: { reports: string[] };
 declare function writeReports(member: Member, into: object, sleep: (ms: number) => Promise<unknown>): Promise<void>;
 `,
   },
-  { page: "docs/timing.md", begins: "const member = await join(", given: JOINING },
+  { page: "docs/operate/timing.md", begins: "const member = await join(", given: JOINING },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "type Counter = {",
     given: `import type { Protocol, RequestId } from "coterie/core";\n`,
     whole(block) {
@@ -98,7 +98,7 @@ declare function writeReports(member: Member, into: object, sleep: (ms: number) 
     },
   },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "const order = signed(",
     given: `import { isGenuine, oneOf, sign, signed } from "coterie/core";\n`,
     whole(block) {
@@ -112,7 +112,7 @@ ${rest.join("\n")}}
     },
   },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "type Votes = {",
     given: `import { boolean, entriesIn, type PerNode, perNode } from "coterie/core";\n`,
     whole(block) {

@@ -1,4 +1,4 @@
-/** The table of docs/shared-state/limits.md is what the code refuses. `npm run pages -- limits` writes it anew. */
+/** The table of docs/reference/limits.md is what the code refuses. `npm run pages -- limits` writes it anew. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -80,8 +80,8 @@ const rows: readonly (readonly [string, string, string])[] = [
   ["elections, and channels, in use in one process (`maxInstances`)", count(maxInstances), "`too-many-instances`"],
 ];
 
-test("docs/shared-state/limits.md has the limits of the code", () => {
-  const file = join(root, "docs/shared-state/limits.md");
+test("docs/reference/limits.md has the limits of the code", () => {
+  const file = join(root, "docs/reference/limits.md");
   const [begin, end] = ["<!-- limits -->\n", "<!-- end -->\n"];
   const page = readFileSync(file, "utf8");
   const head = "| what | at most | error |\n|---|---|---|\n";
@@ -92,7 +92,7 @@ test("docs/shared-state/limits.md has the limits of the code", () => {
 });
 
 test("other pages name the same", () => {
-  const pages = ["docs/services.md", "docs/shared-state.md"].map((page) => readFileSync(join(root, page), "utf8"));
+  const pages = ["docs/guide/mutex.md", "docs/guide/map.md"].map((page) => readFileSync(join(root, page), "utf8"));
   const [services = "", shared = ""] = pages;
   expect(services).toContain(`${count(maxWaiting)} hold or wait over all members`);
   expect(services).toContain(`\`maxWaiters\` (${count(maxWaiters)} for one lock`);

@@ -1,6 +1,6 @@
 /**
  * Lists of algorithms on pages that people write: README.md has a row for each family, made from the registry, and a new
- * algorithm's row in docs/algorithms.md is made from its header; docs/tours.md has a row for each tour of the laboratory.
+ * algorithm's row in docs/learn/algorithms.md is made from its header; docs/learn/tours.md has a row for each tour of the laboratory.
  * `npm run pages -- lists` writes them.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -36,8 +36,8 @@ const titles: Readonly<Record<(typeof families)[number], string>> = {
 function list(): string {
   const rows = families.map((folder) => {
     const own = protocolNames.filter((name) => protocolNamed(name).family.name === titles[folder]).sort();
-    const links = own.map((name) => `[\`${name}\`](docs/protocols/${name}.md)`).join(", ");
-    return `| [${titles[folder]}](docs/families/${folder}.md) | ${links} |\n`;
+    const links = own.map((name) => `[\`${name}\`](docs/learn/protocols/${name}.md)`).join(", ");
+    return `| [${titles[folder]}](docs/learn/families/${folder}.md) | ${links} |\n`;
   });
   return `| family | algorithms |\n|---|---|\n${rows.join("")}`;
 }
@@ -46,7 +46,7 @@ test("README.md lists every algorithm of the registry, by family", () => {
   holdsList("README.md", "<!-- algorithms -->\n", list());
 });
 
-test("docs/tours.md lists every tour of the laboratory, with what its runs are of", () => {
+test("docs/learn/tours.md lists every tour of the laboratory, with what its runs are of", () => {
   const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts.json`, "utf8"));
   const protocolOf = (scenario: string): string =>
     /^protocol: *(\S+)/m.exec(readFileSync(`${root}scenarios/${scenario}.yaml`, "utf8"))?.[1] ?? "";
@@ -56,7 +56,7 @@ test("docs/tours.md lists every tour of the laboratory, with what its runs are o
     return `| **${texts[`${name}.title`]}** | ${texts[`${name}.about`]} | ${links} | \`#/tour?tour=${name}\` |\n`;
   });
   holdsList(
-    "docs/tours.md",
+    "docs/learn/tours.md",
     "<!-- tours -->\n",
     `| tour | what it shows | algorithms | link |\n|---|---|---|---|\n${rows.join("")}`,
   );
@@ -81,8 +81,8 @@ function rowOf(name: string): string {
   return `| [\`${name}\`](protocols/${name}.md) | ${protocolNamed(name).summary} | ${safety}; ${liveness} | ${assumes} | ${cost} |`;
 }
 
-test("docs/algorithms.md: no row is as `coterie new` wrote it", () => {
-  const page = `${root}docs/algorithms.md`;
+test("docs/learn/algorithms.md: no row is as `coterie new` wrote it", () => {
+  const page = `${root}docs/learn/algorithms.md`;
   const generic = /^\| \[`([^`]+)`\].*\| what it guarantees \| what it assumes \| what it costs \|$/gm;
   if (process.env.COTERIE_WRITE_PAGE === "1")
     writeFileSync(

@@ -57,7 +57,7 @@ test("whoever has not the total order delivers T1 and T2 otherwise than others",
 test("the picture is as it is drawn today, and stands on the pages that speak of it", () => {
   expect(existsSync(pathOf(image))).toBe(true);
   expect(readFileSync(pathOf(image), "utf8")).toBe(drawOrderPanels(scenario));
-  expect(readFileSync(pathOf("docs/multicast.md"), "utf8")).toContain("(images/order-demonstration.svg)");
+  expect(readFileSync(pathOf("docs/learn/multicast.md"), "utf8")).toContain("(../images/order-demonstration.svg)");
   for (const name of [scenario.protocol, ...Object.keys(scenario.variants)])
-    expect(readFileSync(pathOf(`docs/protocols/${name}.md`), "utf8")).toContain("(../images/order-demonstration.svg)");
+    expect(readFileSync(pathOf(`docs/learn/protocols/${name}.md`), "utf8")).toContain("(../../images/order-demonstration.svg)");
 });

@@ -15,7 +15,7 @@ import { drawSvg } from "../../src/trace/picture/svg.ts";
 import { vectorClocks } from "../../src/trace/steps.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const pages = "docs/protocols";
+const pages = "docs/learn/protocols";
 const images = "docs/images/protocols";
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
@@ -35,7 +35,7 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const nameOf = (scenario: string): string => basename(scenario, ".yaml");
 const imageOf = (scenario: string): string => `${images}/${nameOf(scenario)}.svg`;
 const titleOf = (scenario: string): string => parseScenario(textOf(scenario), scenario).scenario.name;
-const lineOf = (scenario: string): string => `![${titleOf(scenario)}](../images/protocols/${nameOf(scenario)}.svg)\n`;
+const lineOf = (scenario: string): string => `![${titleOf(scenario)}](../../images/protocols/${nameOf(scenario)}.svg)\n`;
 
 function marksOf(page: string): Mark[] {
   return [...textOf(page).matchAll(MARK)].map(({ groups }) => {

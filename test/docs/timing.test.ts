@@ -1,10 +1,10 @@
-/** The tables of docs/timing.md are what members in virtual time do today. `npm run pages -- timing` writes them anew. */
+/** The tables of docs/operate/timing.md are what members in virtual time do today. `npm run pages -- timing` writes them anew. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { crashTable, keptAfter, SEEDS, stallTable } from "./timing.ts";
 
-const file = fileURLToPath(new URL("../../docs/timing.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/operate/timing.md", import.meta.url));
 
 /** The page with this table between the marks of that name. */
 function withTable(page: string, name: string, table: string): string {
@@ -15,7 +15,7 @@ function withTable(page: string, name: string, table: string): string {
   return `${page.slice(0, from)}${table}${page.slice(to)}`;
 }
 
-test("docs/timing.md says what each timing survives, and what a crash costs", {
+test("docs/operate/timing.md says what each timing survives, and what a crash costs", {
   tags: ["long"],
 }, async () => {
   const stalls = await stallTable();

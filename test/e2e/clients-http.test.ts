@@ -1,4 +1,4 @@
-/** Clients over HTTP and WebSocket at members of this process: what docs/clients-over-http.md says, tried with curl; roles; what is refused. */
+/** Clients over HTTP and WebSocket at members of this process: what docs/guide/http.md says, tried with curl; roles; what is refused. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -45,8 +45,8 @@ const ask = async (page: string, init: RequestInit = {}, base = url) => {
 };
 
 describe("over HTTP", () => {
-  test("the commands of docs/clients-over-http.md do what it says", async () => {
-    const page = readFileSync(new URL("../../docs/clients-over-http.md", import.meta.url), "utf8");
+  test("the commands of docs/guide/http.md do what it says", async () => {
+    const page = readFileSync(new URL("../../docs/guide/http.md", import.meta.url), "utf8");
     const [, script = ""] = /^## With curl[\s\S]*?^```sh\n([\s\S]*?)^```/m.exec(page) ?? [];
     const commands = script.replaceAll("\\\n", " ").trim().split("\n");
     expect(commands).toHaveLength(9);

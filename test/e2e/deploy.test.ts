@@ -212,7 +212,7 @@ test("a refusal for which a person has to do something is told of, one of TLS on
     "wrong-members",
     "wrong-version",
   ]);
-  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+  const known = readFileSync(fileURLToPath(new URL("../../docs/reference/metrics.md", import.meta.url)), "utf8");
   for (const expr of exprs.filter((each) => each.includes("wrong-members"))) expect(known).toContain(expr);
 });
 
@@ -225,7 +225,7 @@ interface Tile {
 }
 
 test("the board and the alerts ask for metrics that there are", () => {
-  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+  const known = readFileSync(fileURLToPath(new URL("../../docs/reference/metrics.md", import.meta.url)), "utf8");
   const rules = parse(read("alerts.yaml")) as { groups: { rules: { expr: string }[] }[] };
   const board = JSON.parse(read("grafana.json")) as { panels: { targets?: { expr: string }[] }[] };
   const asked = [

@@ -89,7 +89,7 @@ async function leader(): Promise<number> {
   return until("a member says that it leads", find);
 }
 
-/** Puts it on the list, and starts it as docs/etcd-api.md says. @returns its id */
+/** Puts it on the list, and starts it as docs/guide/etcd-api.md says. @returns its id */
 async function added(...options: string[]): Promise<number> {
   const [peer, admin, door] = (await freePorts(3)) as [number, number, number];
   const before = (await listed()).map(({ id }) => id);

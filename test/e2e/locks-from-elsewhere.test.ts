@@ -1,4 +1,4 @@
-/** Locks over HTTP for callers on other machines, whose end nobody tells: docs/locks-over-http.md. */
+/** Locks over HTTP for callers on other machines, whose end nobody tells: docs/guide/locks-over-http.md. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect as dial, type Socket } from "node:net";

@@ -1,5 +1,5 @@
 /**
- * The examples of docs/node-services.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
+ * The examples of docs/guide/frameworks.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
  * what it holds.
  *
  * @module-tag long

@@ -1,4 +1,4 @@
-/** What an engine cannot do of what is promised, and why: docs/engines/promises.md shows the same table. */
+/** What an engine cannot do of what is promised, and why: docs/reference/engines.md shows the same table. */
 import { expect } from "vitest";
 import { outages } from "./outages.ts";
 import { restores } from "./restores.ts";

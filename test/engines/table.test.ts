@@ -1,4 +1,4 @@
-/** The table of docs/engines/promises.md: what the suites try of each engine, which they find in the same lists. `COTERIE_WRITE_PAGE=1` writes it anew. */
+/** The table of docs/reference/engines.md: what the suites try of each engine, which they find in the same lists. `COTERIE_WRITE_PAGE=1` writes it anew. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { outages } from "./outages.ts";
 import { realEngines } from "./real/engines.ts";
 import { restores } from "./restores.ts";
 
-const file = fileURLToPath(new URL("../../docs/engines/promises.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/reference/engines.md", import.meta.url));
 const PLACE = /(?<=<!-- conformance -->\n\n).*?(?=\n\n<!-- \/conformance -->)/s;
 
 const columns = [
@@ -29,7 +29,7 @@ function cell(engine: string, promise: string): string {
   return exception === undefined ? "passes" : exception.reason;
 }
 
-test("docs/engines/promises.md says what each engine passes", () => {
+test("docs/reference/engines.md says what each engine passes", () => {
   const page = readFileSync(file, "utf8");
   expect(page).toMatch(PLACE);
   const written = page.replace(PLACE, table());

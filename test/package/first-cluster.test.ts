@@ -1,5 +1,5 @@
 /**
- * docs/first-cluster.md and the page behind it, from the packed tarball in an empty folder: its program and its commands, as they stand
+ * docs/guide/getting-started.md and the page behind it, from the packed tarball in an empty folder: its program and its commands, as they stand
  * there, in one shell; and each prints what the page says. The members are upgraded to a later release.
  *
  * @module-tag long
@@ -18,7 +18,7 @@ import { buildLaterRelease } from "../e2e/later-release.ts";
 import { onFreePorts } from "../network/free-ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PAGES = ["docs/first-cluster.md", "docs/first-cluster/changes.md"];
+const PAGES = ["docs/guide/getting-started.md", "docs/guide/changes.md"];
 const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
 /** Empty: what is in it the page has put there. */

@@ -105,7 +105,7 @@ describe("the packed tarball", () => {
     expect(packed).toContain("package/scenarios/scenario.schema.json");
     expect(packed).toContain("package/dist/studio/index.html");
     // Messages name pages by the path at which the package has them.
-    expect(packed).toContain("package/docs/recovery.md");
+    expect(packed).toContain("package/docs/operate/recovery.md");
     const ofDocs = packed.filter((path) => path.startsWith("package/docs/"));
     expect(ofDocs.filter((path) => !/\.md$|^package\/docs\/images\/.+\.(?:svg|png)$/.test(path))).toEqual([]);
     // What `coterie new` makes files of is packed as it is written.
@@ -121,7 +121,7 @@ describe("the packed tarball", () => {
       for (let part = path; part !== "."; part = dirname(part)) holds.add(part);
     // Those of skeletons are for the folder into which `coterie new` writes them.
     const shipped = [...holds].filter((path) => path.endsWith(".md") && !path.startsWith("skeletons/"));
-    expect(shipped).toEqual(expect.arrayContaining(["README.md", "docs/deploy.md"]));
+    expect(shipped).toEqual(expect.arrayContaining(["README.md", "docs/operate/deploy.md"]));
     const dead = shipped.flatMap((page) =>
       linksOf(page)
         .map(({ file }) => file.replace(/\/$/, ""))

@@ -65,7 +65,7 @@ Three commands run these tests:
 Tests compare all columns with the code except the number of states or runs, the length found, and the seconds. Those were
 measured when the tables were written, with shrinking, on two busy cores.
 
-[The settings](seeded-bugs/settings.md) say what is run in each search.
+[The settings](../internals/seeded-bugs/settings.md) say what is run in each search.
 `;
 
 const COLUMNS = [
@@ -115,18 +115,18 @@ export function pages(rows: readonly Row[], before: string): ReadonlyMap<string,
   const names = [...new Set(Object.values(families))];
   const own = (family: string) => protocols.filter((protocol) => familyOf(protocol) === family);
   const familyPages = names.map((family) => {
-    const head = `# Seeded bugs: ${titleOf(family)}\n\nHow they were found, and what the columns mean, stands on [the page of all](../seeded-bugs.md).\n`;
-    return [`docs/seeded-bugs/${family}.md`, `${head}\n${own(family).map(section).join("\n")}`] as const;
+    const head = `# Seeded bugs: ${titleOf(family)}\n\nHow they were found, and what the columns mean, stands on [the page of all](../../verify/seeded-bugs.md).\n`;
+    return [`docs/internals/seeded-bugs/${family}.md`, `${head}\n${own(family).map(section).join("\n")}`] as const;
   });
   const list = names.map((family) => {
     const count = rows.filter(({ bug }) => familyOf(bug.protocol) === family).length;
-    return line([`[${titleOf(family)}](seeded-bugs/${family}.md)`, String(count), own(family).join("; ")]);
+    return line([`[${titleOf(family)}](../internals/seeded-bugs/${family}.md)`, String(count), own(family).join("; ")]);
   });
   const table = [line(["family", "bugs", "in"]), line(["---", "---", "---"]), ...list].join("\n");
   return new Map([
-    ["docs/seeded-bugs.md", `${HEAD}\n${totals(rows)}\n\n${table}\n`],
+    ["docs/verify/seeded-bugs.md", `${HEAD}\n${totals(rows)}\n\n${table}\n`],
     ...familyPages,
-    ["docs/seeded-bugs/settings.md", settingsPage()],
+    ["docs/internals/seeded-bugs/settings.md", settingsPage()],
   ]);
 }
 
@@ -136,7 +136,7 @@ function settingsPage(): string {
   const used = new Set(bugs.map(({ setting }) => setting));
   const listed = Object.entries(settings).filter(([name]) => used.has(name));
   const key = listed.map(([name, { summary: text }]) => `- **${name}**: ${text}`).join("\n");
-  return `# Settings of the seeded bugs\n\nWhat the checker and the simulator run when they look for [a seeded bug](../seeded-bugs.md).\n\n${key}\n`;
+  return `# Settings of the seeded bugs\n\nWhat the checker and the simulator run when they look for [a seeded bug](../../verify/seeded-bugs.md).\n\n${key}\n`;
 }
 
 function totals(rows: readonly Row[]): string {

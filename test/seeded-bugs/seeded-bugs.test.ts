@@ -18,7 +18,7 @@ import { type Setting, settings } from "./settings.ts";
 import { withBug, withoutBug } from "./subjects.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folder = `${root}docs/seeded-bugs`;
+const folder = `${root}docs/internals/seeded-bugs`;
 /** All families' pages, one after the other. */
 const written = (): string =>
   existsSync(folder)
@@ -26,7 +26,7 @@ const written = (): string =>
         .map((file) => readFileSync(`${folder}/${file}`, "utf8"))
         .join("\n")
     : "";
-const OUTDATED = "what the pages of docs/seeded-bugs say; if the new finding is right, write the page anew as it tells";
+const OUTDATED = "what the pages of docs/internals/seeded-bugs say; if the new finding is right, write the page anew as it tells";
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
 const settingOf = ({ setting }: SeededBug): Setting => {

@@ -1,10 +1,10 @@
-/** How long a lock or a leadership is nobody's after a crash, with default settings: exact, in virtual time. docs/services.md shows it. */
+/** How long a lock or a leadership is nobody's after a crash, with default settings: exact, in virtual time. docs/guide/mutex.md shows it. */
 import { expect, test } from "vitest";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import type { Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
-/** Least, median and most over these stand in docs/services.md. */
+/** Least, median and most over these stand in docs/guide/mutex.md. */
 const SEEDS = Array.from({ length: 12 }, (_, at) => at + 1);
 const FOR_EVER_MS = 60_000;
 

@@ -1,6 +1,6 @@
 /**
  * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below; what no change touches is the same for all releases. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
+ * imports, with the changes below; what no change touches is the same for all releases. Each is of a kind that docs/operate/upgrade.md allows. `careless` is one that breaks its rules. `present`
  * is this one with low bounds, and there is one for each seeded bug.
  */
 import { readdirSync, readFileSync } from "node:fs";

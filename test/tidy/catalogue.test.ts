@@ -4,8 +4,8 @@ import { families } from "../../src/cli/new-algorithm.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type HouseFile, house, isTest } from "./house.ts";
 
-const LIST = "docs/algorithms.md";
-const GUARANTEES = "docs/guarantees.md";
+const LIST = "docs/learn/algorithms.md";
+const GUARANTEES = "docs/guide/guarantees.md";
 
 const HEADER_WORDS = ["Assumes", "Safety", "Liveness", "Cost"];
 
@@ -50,7 +50,7 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     const words = HEADER_WORDS.filter((word) => !new RegExp(`^ \\* ${word} {2}`, "m").test(header));
     return [
       ...words.map((word) => `${path}: the header has no line “${word}”`),
-      ...[`docs/protocols/${name}.md`, path.replace(/\.ts$/, ".test.ts")]
+      ...[`docs/learn/protocols/${name}.md`, path.replace(/\.ts$/, ".test.ts")]
         .filter((wanted) => !paths.has(wanted))
         .map((wanted) => `${path}: ${wanted} is missing`),
       ...(registered.includes(name) ? [] : [`${path}: ${name} is not in the registry`]),
@@ -62,7 +62,7 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     ...(scenarios.some(({ text }) => new RegExp(`^protocol: ${name}$`, "m").test(text))
       ? []
       : [`scenarios: none is of ${name}`]),
-    ...(readme.includes(`(docs/protocols/${name}.md)`)
+    ...(readme.includes(`(docs/learn/protocols/${name}.md)`)
       ? []
       : [`README.md does not list ${name}: npm run pages -- lists`]),
     ...(algorithms.some((algorithm) => algorithm.name === name) ? [] : [`${name} has no file of that name`]),
@@ -80,7 +80,7 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     ];
   });
   const aroundPages = files.flatMap(({ path }) => {
-    const name = /^docs\/protocols\/([^/]+?)(?:\/[^/]+)?\.md$/.exec(path)?.[1];
+    const name = /^docs\/learn\/protocols\/([^/]+?)(?:\/[^/]+)?\.md$/.exec(path)?.[1];
     return name === undefined || registered.includes(name) ? [] : [`${path}: there is no such protocol`];
   });
   return [...aroundFiles, ...aroundNames, ...inUse, ...aroundPages];
@@ -101,8 +101,8 @@ describe("the catalogue", () => {
 
   it.each(families)("the family %s has a page that says what it demands, and a skeleton", (family) => {
     const paths = house.map(({ path }) => path);
-    expect(paths).toEqual(expect.arrayContaining([`docs/families/${family}.md`, `skeletons/${family}/registry.ts`]));
-    const page = house.find(({ path }) => path === `docs/families/${family}.md`)?.text ?? "";
+    expect(paths).toEqual(expect.arrayContaining([`docs/learn/families/${family}.md`, `skeletons/${family}/registry.ts`]));
+    const page = house.find(({ path }) => path === `docs/learn/families/${family}.md`)?.text ?? "";
     for (const section of ["command", "event", "Workload", "Properties", "view", "Registry line"])
       expect(page).toContain(section);
   });
@@ -124,9 +124,9 @@ describe("the catalogue", () => {
   const whole: HouseFile[] = [
     { path: "src/protocols/election/ring.ts", text: header },
     { path: "src/protocols/election/ring.test.ts", text: "" },
-    { path: "docs/protocols/ring.md", text: "" },
+    { path: "docs/learn/protocols/ring.md", text: "" },
     { path: LIST, text: "| [`ring`](protocols/ring.md) |" },
-    { path: "README.md", text: "[`ring`](docs/protocols/ring.md)" },
+    { path: "README.md", text: "[`ring`](docs/learn/protocols/ring.md)" },
     { path: GUARANTEES, text: "| `ring` | two leaders |" },
     { path: "scenarios/ring-two-callers.yaml", text: "name: two callers\nprotocol: ring\n" },
   ];
@@ -142,7 +142,7 @@ describe("the catalogue", () => {
       [...without(whole[0]?.path ?? ""), { path: "src/protocols/election/ring.ts", text: "/** */" }],
       4,
     ],
-    ["the page", without("docs/protocols/ring.md"), 1],
+    ["the page", without("docs/learn/protocols/ring.md"), 1],
     ["the story test", without("src/protocols/election/ring.test.ts"), 1],
     ["the place in the README", without("README.md"), 1],
     ["a scenario", without("scenarios/ring-two-callers.yaml"), 1],
@@ -165,7 +165,7 @@ describe("the catalogue", () => {
   it("misses the registry line", () => {
     expect(gaps(whole, [])).toEqual([
       "src/protocols/election/ring.ts: ring is not in the registry",
-      "docs/protocols/ring.md: there is no such protocol",
+      "docs/learn/protocols/ring.md: there is no such protocol",
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, lineAt, parsed } from "./house.ts";
 
-/** Where `#` was measured to cost: docs/decisions.md. */
+/** Where `#` was measured to cost: docs/internals/decisions.md. */
 const INNER_LOOP = /^src\/sim\/(?:kernel|population|simulated-node|event-queue)\.ts$/;
 
 function privateIn(file: HouseFile): string[] {

@@ -97,7 +97,7 @@ Example, with a fourth line in cluster.json:
   $ coterie member add 4 10.0.0.4:7100 --endpoints http://10.0.0.1:7300
   $ coterie node --config cluster.json --id 4 --existing        on its machine
 
-Once it is up to date it votes; \`coterie member list\` says \`joining\` until then. One change at a time. More: ${docsPage("membership.md")}
+Once it is up to date it votes; \`coterie member list\` says \`joining\` until then. One change at a time. More: ${docsPage("operate/membership.md")}
 It needs the role admin.
 With --json: { "id" }.
 ${CODES}`;

@@ -76,7 +76,7 @@ Example:
   {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401",…}
 
 Without "protocol", the member serves elections, locks, channels and shared data to programs that join().
-Every field of the config file is described in ${docsPage("cluster.md")}
+Every field of the config file is described in ${docsPage("operate/cluster.md")}
 
 Exit codes: 0 stopped as asked; 1 the member failed; 2 wrong arguments, a bad config, or an address or file that cannot be used.`;
 

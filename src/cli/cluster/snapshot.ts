@@ -55,7 +55,7 @@ Example:
 
 It needs the role admin. The file is not encrypted: protect it as you protect the data.
 --from reads the longest log of the given folders; their members must be stopped. What was acknowledged but reached none of
-these folders is lost, and what was not acknowledged may be in the file. When to use it: ${docsPage("recovery.md")}
+these folders is lost, and what was not acknowledged may be in the file. When to use it: ${docsPage("operate/recovery.md")}
 With --json: { "file", "cluster", "revision", "salvaged" }.
 
 Exit codes: 0 saved; 1 no member answers in time, or the disk refuses; 2 wrong arguments, not allowed, or unusable folders;
@@ -219,7 +219,7 @@ Example:
 
 Stop all members of the old cluster first, and never use their folders again: a majority of them would go on as a separate
 cluster. Tokens and revisions continue above the old ones. Sessions end: their locks are free, their leased keys are gone,
-and items that they had taken are back in the queues. More: ${docsPage("recovery.md")}
+and items that they had taken are back in the queues. More: ${docsPage("operate/recovery.md")}
 Folders must be empty.
 With --json: { "cluster", "revision", "folders": { id: folder } }.
 

@@ -38,7 +38,7 @@ interface CampaignOptions {
 export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Makes many runs of many experiments, each with its own seed, and reports which fail.")
-    .argument("<file>", `the campaign, as JSON (${docsPage("campaigns.md")})`)
+    .argument("<file>", `the campaign, as JSON (${docsPage("verify/campaigns.md")})`)
     .option("--out <folder>", "where results and reports go (default: campaign-NAME)")
     .option("--only <name[:seed]>", "this experiment only, or one run of it")
     .option("--workers <n>", "how many threads (default: the number of cores, at most 8)", (text) =>

@@ -92,7 +92,7 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     ID: idOf(id),
     name: String(id),
     peerURLs: [`http://${address}`],
-    // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/etcd-api.md.
+    // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/guide/etcd-api.md.
     clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
     isLearner: isLearner({ role }),
   }));

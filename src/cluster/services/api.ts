@@ -1,6 +1,6 @@
 /**
- * The API of `join()`: a member of a cluster, its elections, its locks and its channels. Guarantees: docs/guarantees.md and
- * docs/channels.md.
+ * The API of `join()`: a member of a cluster, its elections, its locks and its channels. Guarantees: docs/guide/guarantees.md and
+ * docs/guide/channels.md.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
@@ -46,10 +46,10 @@ export interface JoinOptions {
   readonly admin?: string | AdminOptions | undefined;
   /** `host:port` where clients (processes that are not members) are served, on loopback. Off loopback: `ClientsOptions`. Default: none. */
   readonly clients?: string | ClientsOptions | undefined;
-  /** `host:port` where etcd's API v3 is served over gRPC, on loopback: docs/etcd-api.md. Default: none. */
+  /** `host:port` where etcd's API v3 is served over gRPC, on loopback: docs/guide/etcd-api.md. Default: none. */
   readonly etcd?: string | undefined;
   /**
-   * A prom-client `Registry` that contains the member's metrics until it leaves; members may not share one. docs/metrics.md lists the metrics. Default: only
+   * A prom-client `Registry` that contains the member's metrics until it leaves; members may not share one. docs/reference/metrics.md lists the metrics. Default: only
    * `/metrics` on the admin address shows them.
    */
   readonly registry?: MetricRegistry | undefined;
@@ -57,7 +57,7 @@ export interface JoinOptions {
   readonly multicast?: MulticastPlace | undefined;
   /**
    * How long a member may be paused and keep its locks and leaderships, the same for all members: `fast` 0.2 s, `default` 4 s, `patient`
-   * 8 s. Locks of a crashed member are released a little later. docs/timing.md lists the costs.
+   * 8 s. Locks of a crashed member are released a little later. docs/operate/timing.md lists the costs.
    */
   readonly timing?: Timing | undefined;
   /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
@@ -66,7 +66,7 @@ export interface JoinOptions {
   readonly faultInjector?: boolean | undefined;
 }
 
-/** Address, roles and certificates for clients (processes that are not members); docs/clients.md. */
+/** Address, roles and certificates for clients (processes that are not members); docs/guide/clients.md. */
 export interface ClientsOptions {
   /** `host:port` for HTTP and WebSocket. Off loopback `roles` and `tls` are required. */
   readonly listen: string;

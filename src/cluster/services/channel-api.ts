@@ -1,4 +1,4 @@
-/** The API of `member.channel()`: messages to all members, in a chosen order. Guarantees: docs/channels.md. */
+/** The API of `member.channel()`: messages to all members, in a chosen order. Guarantees: docs/guide/channels.md. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Order } from "../../protocols/multicast/family/channels.ts";
 

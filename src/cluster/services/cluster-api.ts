@@ -1,4 +1,4 @@
-/** The members of a cluster as its users see and change them. docs/membership.md says what each change does, and when it is in effect. */
+/** The members of a cluster as its users see and change them. docs/operate/membership.md says what each change does, and when it is in effect. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { CallOptions } from "./state/state-api.ts";
 
@@ -62,7 +62,7 @@ export interface ClusterMembers {
   settled(options?: CallOptions): Promise<void>;
   /**
    * All that members share, linearizable, as the bytes of a snapshot file: `coterie snapshot restore` founds another cluster from it.
-   * docs/recovery.md says what that one keeps. It is of the moment when the promise resolves, and may be read more than once. The
+   * docs/operate/recovery.md says what that one keeps. It is of the moment when the promise resolves, and may be read more than once. The
    * member holds a copy of its tables as long as it is read.
    */
   snapshot(options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;

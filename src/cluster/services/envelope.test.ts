@@ -1,4 +1,4 @@
-/** Messages between members are a promise to other releases: docs/compatibility.md says how they may change. */
+/** Messages between members are a promise to other releases: docs/operate/upgrade.md says how they may change. */
 import { expect, test } from "vitest";
 import { heartbeat } from "../../protocols/index.ts";
 import { coordinationService } from "../../protocols/service/coordination-service/coordination-service.ts";

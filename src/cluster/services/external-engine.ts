@@ -1,4 +1,4 @@
-/** Coterie over an engine that others run, such as PostgreSQL: what `join({ engine })` takes and gives. docs/engines.md */
+/** Coterie over an engine that others run, such as PostgreSQL: what `join({ engine })` takes and gives. docs/guide/engines.md */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import type { Election, ElectionOptions, Mutex } from "./api.ts";

@@ -271,12 +271,12 @@ test("an OpenMetrics registry and the admin page show the same, each in its way"
   expect(registry.getMetricsAsArray()).toEqual([]);
 });
 
-test("docs/metrics.md has each metric, and no other", async () => {
+test("docs/reference/metrics.md has each metric, and no other", async () => {
   const it = closing(await cluster(1));
   const member = await it.start(1, { admin: "127.0.0.1:0" });
   const page = await (await fetch(`${member.admin}/metrics`)).text();
   const shown = [...page.matchAll(/^# TYPE (coterie_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
-  const text = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../../docs/reference/metrics.md", import.meta.url), "utf8");
   const rows = [...text.matchAll(/^\| `(coterie_\w+)(?:\{\w+\})?` \| (\w+) \|/gm)];
   expect(rows.map(([, name, type]) => `${name} ${type}`).toSorted()).toEqual(shown.toSorted());
 });

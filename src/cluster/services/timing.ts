@@ -1,7 +1,7 @@
 /**
  * How long a member may stand still, or be cut off, before the others go on without it; and so how long they wait for one
  * that has crashed. One word for the failure detector, the leases of elections and locks, and the views of channels.
- * docs/timing.md says what each survives, measured.
+ * docs/operate/timing.md says what each survives, measured.
  */
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
 import type { LogViewsOptions } from "../../protocols/multicast/parts/log-views/log-views.ts";

@@ -58,13 +58,13 @@ describe("scenarios/", () => {
     expect(read(file).split("\n")[0]).toBe("# yaml-language-server: $schema=./scenario.schema.json");
   });
 
-  it("the one in docs/scenarios.md comes out as expected", () => {
-    const page = readFileSync(`${folder}../docs/scenarios.md`, "utf8");
+  it("the one in docs/verify/scenarios.md comes out as expected", () => {
+    const page = readFileSync(`${folder}../docs/verify/scenarios.md`, "utf8");
     const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text as string);
     const whole = blocks.filter((text) => /^name:/m.test(text));
     expect(whole).toHaveLength(1);
     for (const text of whole) {
-      const { expectations } = runScenario(parseScenario(text, "docs/scenarios.md").scenario);
+      const { expectations } = runScenario(parseScenario(text, "docs/verify/scenarios.md").scenario);
       expect(expectations.map(({ passed }) => passed)).toEqual([true, true]);
     }
     const conditions = blocks.filter((text) => /^when:/m.test(text)).flatMap((text) => text.trim().split("\n"));

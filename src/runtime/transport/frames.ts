@@ -10,7 +10,7 @@ import { differences, type Identity, identityShape } from "./identity.ts";
 
 /**
  * The newest wire version that this release speaks, and the oldest. The version grows when frames, the handshake or the messages
- * between members change, except for messages of algorithms. The rules are in docs/compatibility.md.
+ * between members change, except for messages of algorithms. The rules are in docs/operate/upgrade.md.
  */
 export const WIRE_VERSION = 1;
 export const OLDEST_WIRE_VERSION = 1;

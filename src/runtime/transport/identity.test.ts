@@ -42,7 +42,7 @@ async function founded() {
 }
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/recovery.md";
+  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/operate/recovery.md";
 const PROMISED = "it has lost what it promised, and must not take part";
 
 describe("a group that starts for the first time", () => {

@@ -339,4 +339,4 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
 
 const REMEDY =
   "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. " +
-  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("recovery.md")}`;
+  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("operate/recovery.md")}`;

@@ -1,4 +1,4 @@
-/** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
+/** The examples of docs/guide/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { PATIENCE_MS } from "../../patience.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const page = readFileSync(join(root, "docs/engines.md"), "utf8");
+const page = readFileSync(join(root, "docs/guide/engines.md"), "utf8");
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   devDependencies: Record<string, string>;
 };
@@ -68,7 +68,7 @@ export class PackedUsers {
   }
 
   async #run(title: string, folder: string, port: number): Promise<{ printed: string; expected: string }> {
-    const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
+    const example = readFileSync(join(root, `docs/guide/engines/${title.toLowerCase()}.md`), "utf8");
     const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
     writeFileSync(join(folder, "example.js"), program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
     const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, timeout: PATIENCE_MS });

@@ -10,7 +10,7 @@ import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind, z
 
 export interface RealEngine {
   readonly name: string;
-  /** Of its page in docs/engines. */
+  /** Of its page in docs/guide/engines. */
   readonly title: string;
   readonly server: ServerKind;
   engine(ports: readonly number[]): ExternalEngine;

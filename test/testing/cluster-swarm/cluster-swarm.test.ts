@@ -1,4 +1,4 @@
-/** A whole cluster under random faults in virtual time, seed by seed. docs/testing.md says how to run ten thousand. */
+/** A whole cluster under random faults in virtual time, seed by seed. docs/guide/testing.md says how to run ten thousand. */
 import { expect, test } from "vitest";
 import { firstSeed } from "../../random-seeds.ts";
 import { clusterSwarm, type SwarmSums } from "./cluster-swarm.ts";

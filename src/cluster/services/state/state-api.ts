@@ -1,6 +1,6 @@
 /**
  * What members share by name beside locks, elections and channels: maps, counters, semaphores, read-write locks, barriers, queues
- * and state machines of the caller's own. All of it is one replicated log with a copy at every member; docs/shared-state.md
+ * and state machines of the caller's own. All of it is one replicated log with a copy at every member; docs/guide/map.md
  * says what it guarantees.
  */
 import type { NodeId } from "../../../core/protocol.ts";
@@ -217,7 +217,7 @@ export interface StateStatus {
   readonly waiting: number;
 }
 
-/** The part of a member that is on its replicated service. docs/shared-state.md says what it guarantees. */
+/** The part of a member that is on its replicated service. docs/guide/map.md says what it guarantees. */
 export interface StateApi {
   /**
    * The map of that name.

@@ -313,7 +313,7 @@ export const MAX_WHOLE_BYTES = 2 * MAX_VALUE_BYTES + 65_536;
 export const PART_CHARS = 21_000;
 /**
  * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
- * versions do not hear each other on the log: docs/compatibility.md.
+ * versions do not hear each other on the log: docs/operate/upgrade.md.
  */
 export const STATE_MACHINE_VERSION = 1;
 export const MAX_NAME_BYTES = 256;

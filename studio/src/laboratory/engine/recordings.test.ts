@@ -265,7 +265,7 @@ describe("a link", () => {
 
   it("of the docs leads to scenarios that there are", () => {
     const root = new URL("../../../../", import.meta.url);
-    const links = readFileSync(new URL("docs/laboratory/embed.md", root), "utf8").match(/#\/[a-z]+\?[^\s`"]+/g) ?? [];
+    const links = readFileSync(new URL("docs/learn/embed.md", root), "utf8").match(/#\/[a-z]+\?[^\s`"]+/g) ?? [];
     expect(links.length).toBeGreaterThan(10);
     for (const link of links) {
       const { scenario = "" } = placeOf(link).words;
