@@ -5,8 +5,9 @@ import type { ExperimentOption } from "../experiment/experiment.ts";
 import * as written from "../experiment/written-values.ts";
 import { MAX_PORT } from "../runtime/host-port.ts";
 
-/** Where a local cluster is found if nobody says otherwise. */
+/** The base port of a local cluster, unless `--port` names another. */
 export const DEFAULT_PORT = 7400;
+export const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
 /** A parser of whole numbers for commander. @throws UsageError, in the parser. */
 export function wholeNumber(option: string, min: number, max: number, words?: string) {
@@ -17,7 +18,7 @@ export function wholeNumber(option: string, min: number, max: number, words?: st
 export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
 
 /** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */
-export function adminUrl(option: string, example = "http://127.0.0.1:7400") {
+export function adminUrl(option: string, example = DEFAULT_ADMIN) {
   return (text: string): string => {
     const url = URL.canParse(text) ? new URL(text) : null;
     if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
@@ -47,7 +48,7 @@ export function duration(option: string, mostMs: number = MAX_MS) {
   };
 }
 
-/** @param use for which of both the command is: some options differ in meaning. */
+/** @param use selects the meaning of options that have two. */
 export function addOptions(
   command: Command,
   options: Readonly<Record<string, ExperimentOption<unknown>>>,

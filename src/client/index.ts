@@ -1,4 +1,8 @@
-/** Coterie for programs that are no members: `connect()` as browsers have it, which runs in Node as well. */
+/**
+ * Use a cluster from a process that is not a member, in browsers and in Node.
+ *
+ * @module coterie/client
+ */
 import { socketUrl } from "../cluster/clients/endpoints.ts";
 import { UsageError } from "../core/errors.ts";
 import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";

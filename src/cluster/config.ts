@@ -46,7 +46,7 @@ export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterPla
 
 const MAX_MEMBERS = 128;
 const MAX_NAME_LENGTH = 64;
-const HOW_TO_HAVE_ONE = "write one, as `coterie node --help` shows, or name another with --config";
+const HOW_TO_HAVE_ONE = "write one, or name another with --config";
 
 /** Where nobody says otherwise, admin pages are on this machine only and on a port that the system chooses. */
 const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };

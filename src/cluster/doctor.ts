@@ -51,6 +51,12 @@ export async function* examine(patient: Patient): AsyncGenerator<Finding> {
   if (id !== null) yield await stalls();
 }
 
+/** Checks that need no config: the disk of a folder, and the processor. */
+export async function* examineMachine(folder: string): AsyncGenerator<Finding> {
+  yield* await disk(folder);
+  yield await stalls();
+}
+
 /** Where a majority is heard of and nobody knows a leader of the log, a second time: they may be about to elect one. */
 async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]> {
   const asked = await askMembers(config, PATIENCE_MS);

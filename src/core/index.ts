@@ -1,4 +1,8 @@
-/** The contract and what algorithms are built from: for those who write their own. */
+/**
+ * The contract of a protocol and the parts that protocols are built from.
+ *
+ * @module coterie/core
+ */
 export * from "./assemble.ts";
 export * from "./chunk.ts";
 export * from "./clocks.ts";

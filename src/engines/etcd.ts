@@ -1,6 +1,10 @@
 /**
- * etcd as an engine. Each change also writes one key that all changes write, `last`: so a watch from a revision on has told everything
- * once it has told of that key's last change. Sessions are leases, each with a key that goes with it.
+ * The API of `join()` on etcd.
+ *
+ * Every change also writes the key `last`. A watch that has reported the change of `last` at a revision has therefore reported every
+ * change up to that revision. A session is an etcd lease with one key attached.
+ *
+ * @module coterie/engines/etcd
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";

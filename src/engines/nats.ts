@@ -1,5 +1,9 @@
 /**
- * NATS as an engine: a stream of JetStream that all processes append their requests to and follow, so that each has the same state.
+ * The API of `join()` on NATS.
+ *
+ * All processes append their requests to one JetStream stream and follow it, so that each computes the same state.
+ *
+ * @module coterie/engines/nats
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";

@@ -1,7 +1,11 @@
 /**
- * PostgreSQL as an engine: tables in a schema of their own, which are made when it is first joined. One row counts changes, and each
- * change locks it to its end: so revisions are seen in their order, which those of a sequence would not be. Sessions last by the
- * server's clock; who finds one that has run out deletes its row, and no session comes back from that.
+ * The API of `join()` on PostgreSQL.
+ *
+ * The first process creates the tables in a schema of their own. One row counts changes, and each change holds its lock until it commits.
+ * Revisions therefore become visible in order, which a sequence does not guarantee. Sessions expire by the server's clock: the process
+ * that finds an expired session deletes its row, and a deleted session never returns.
+ *
+ * @module coterie/engines/postgres
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";

@@ -1,6 +1,10 @@
 /**
- * Redis as an engine: one hash of entries with their revisions, a list of keys in order, a log of changes, and a key that expires for
- * each session. Whatever reads or changes more than one of them is a script, which Redis runs whole.
+ * The API of `join()` on Redis.
+ *
+ * The state is a hash of entries with their revisions, a sorted list of keys, a log of changes, and one expiring key per session. Every
+ * operation that reads or changes more than one of them is a script, which Redis runs atomically.
+ *
+ * @module coterie/engines/redis
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";

@@ -1,15 +1,19 @@
 /**
- * ZooKeeper as an engine. Each key is a znode, its revision the zxid of its last change, and a commit is one `multi`. What is not plain:
+ * The API of `join()` on ZooKeeper.
  *
- * - A `multi` checks versions of znodes, and those begin anew where one is deleted and made again. So it also checks one of 64 `deleted`
- *   znodes, which each deletion of a key of its share sets: what was read of a key that is there is true as long as both have their versions.
- *   One cannot check that a key is absent; making and deleting it does.
- * - A server answers reads from what it has applied itself, and `sync` asks a leader that may have been deposed without knowing it. So before
- *   reads there is a `multi` that changes nothing, which takes a majority; what is asked behind it is answered behind it.
- * - The leader hears of a session from other servers every now and then, and so may end it earlier than `ttlMs` after one of them has
- *   answered. But it hears at once of a connection that takes a session up. So each Coterie session has a ZooKeeper session of its own, with
- *   one ephemeral znode, and no connection: to keep it alive is to take it up, set the znode, which takes a majority and so shows that the
- *   leader still leads, and let the connection go. A leader that comes later gives every session its whole time.
+ * Each key is a znode, its revision is the zxid of its last change, and a commit is one `multi`. Three things need care:
+ *
+ * - A `multi` checks the versions of znodes, which restart when a znode is deleted and created again. Each commit therefore also checks one
+ *   of 64 `deleted` znodes, which every deletion of a key in its share sets. A read of an existing key is valid while both versions are
+ *   unchanged. A `multi` cannot check that a key is absent, but creating and deleting the key does.
+ * - A server answers reads from its own state, and `sync` may reach a leader that was deposed without knowing it. Reads are therefore
+ *   preceded by a `multi` that changes nothing. It needs a majority, and later requests are answered after it.
+ * - The leader learns about sessions from other servers only from time to time, so it may expire a session earlier than `ttlMs` after a
+ *   server's last answer. It learns at once when a connection resumes a session. Each Coterie session therefore has a ZooKeeper session of
+ *   its own, with one ephemeral znode and no open connection. To keep it alive, the client resumes it, sets the znode (which needs a
+ *   majority, and so proves that the leader still leads) and disconnects. A new leader gives every session its full timeout.
+ *
+ * @module coterie/engines/zookeeper
  */
 import type { ConnectionOptions } from "node:tls";
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";

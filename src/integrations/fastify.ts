@@ -1,4 +1,8 @@
-/** `coterie/fastify`: a plugin that makes a Fastify service a member, with health and shutdown. It imports nothing of Fastify. */
+/**
+ * A Fastify plugin that joins a cluster, with health checks and graceful shutdown. It does not import Fastify.
+ *
+ * @module coterie/fastify
+ */
 import { hasEngine } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";

@@ -1,4 +1,8 @@
-/** `coterie/nestjs`: a module that makes a NestJS application a member, with health and shutdown wired in. It imports nothing of NestJS. */
+/**
+ * A NestJS module that joins a cluster, with health checks and graceful shutdown. It does not import NestJS.
+ *
+ * @module coterie/nestjs
+ */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 import { Coordination, type Health } from "./coordination.ts";

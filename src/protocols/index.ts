@@ -1,4 +1,8 @@
-/** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
+/**
+ * Every textbook algorithm, and the registry that lists them by name.
+ *
+ * @module coterie/protocols
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";

@@ -18,9 +18,12 @@ function expectRows(row: (protocol: string) => Row): void {
     for (const [page, text] of pages) writeFileSync(`${root}${page}`, text);
   }
   for (const [page, text] of pages) expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);
-  expect(["docs/verify/assumptions.md", ...readdirSync(folder).map((file) => `docs/internals/assumptions/${file}`)].toSorted()).toEqual(
-    [...pages.keys()].toSorted(),
-  );
+  expect(
+    [
+      "docs/verify/assumptions.md",
+      ...readdirSync(folder).map((file) => `docs/internals/assumptions/${file}`),
+    ].toSorted(),
+  ).toEqual([...pages.keys()].toSorted());
   expect([...rows].flatMap(([protocol, row]) => brokenThoughTolerated(protocol, row))).toEqual([]);
 }
 
@@ -35,4 +38,6 @@ test.skipIf(isWriting)(
   },
 );
 
-test("every cell of docs/verify/assumptions.md, searched as far as it says", { tags: ["larger"] }, () => expectRows(rowOf));
+test("every cell of docs/verify/assumptions.md, searched as far as it says", { tags: ["larger"] }, () =>
+  expectRows(rowOf),
+);

@@ -95,7 +95,7 @@ function orderOf(name: string): string {
   if (!Object.hasOwn(protocolNamed(name).variants, PROBED)) return "";
   const setting = orders[name] ?? {};
   const verdict = verdictOf({ protocol: name, variant: PROBED, ...setting }, "ME3 happened-before");
-  return setting.initiators === undefined ? verdict : verdict.replace(/^yes:/, "not refuted with two:");
+  return setting.initiators === undefined ? verdict : verdict.replace(/^yes:/, "no violation with two:");
 }
 
 const mutexRow = (name: string): string[] => [
@@ -114,7 +114,7 @@ function foundAtRandom(spec: Spec, property: string): string {
   const { verdict, path, reach } = walk({ ...system, strategy: "swarm", seed: 1, runs: RUNS, stepsPerRun: 200 });
   if (verdict === "violated") return `**no**: ${path.length} steps`;
   requireReached(spec.protocol, reach);
-  return `none found in ${number.format(RUNS)} random runs, which grant in ${number.format(grants(reach))} situations`;
+  return `none found in ${number.format(RUNS)} random runs with grants in ${number.format(grants(reach))} situations`;
 }
 
 const grants = ({ events }: Reach): number =>
@@ -201,7 +201,7 @@ const MOST_NODES = 1_000;
 function fiveNote(): string {
   const neighbours = [0, 1, 2, 3, 4].map((i) => [i, (i + 1) % 5, (i + 2) % 5]);
   if (votingSetsProblem(neighbours) !== null) throw new Error("three neighbours of five do not meet pairwise");
-  return "; the sets of three neighbours { i, i + 1, i + 2 } would do for N = 5, with 6 messages against 8";
+  return " (the sets of three neighbors { i, i + 1, i + 2 } would need 6 messages for N = 5, against 8)";
 }
 
 /** What an entry and exit cost by votes, 3(K − 1), and by everybody's replies, 2(N − 1), for every N. */
@@ -214,16 +214,22 @@ function votesAgainstReplies(): string {
   const rows = [2, 3, 4, 5, 6, 7, 13, 31, 100, MOST_NODES].map((nodes) =>
     [nodes, voteCount(nodes), votes(nodes), replies(nodes)].map((each) => number.format(each)),
   );
-  return `A lecture says that Maekawa "improves if N > 4". Computed for every N from 2 to ${number.format(MOST_NODES)}, with the voting sets that \`coterie\` makes: it costs fewer messages than
-Ricart–Agrawala for ${where((difference) => difference < 0).length} of them, N = ${where((difference) => difference < 0)[0]} being the first, as many for N = ${where((difference) => difference === 0).join(", ")}, and more for N = ${where((difference) => difference > 0).join(", ")}${fiveNote()}.
+  return `Is Maekawa cheaper than Ricart–Agrawala? A common statement is that it "improves if N > 4". With the voting sets that Coterie computes, and every N from 2
+to ${number.format(MOST_NODES)}, Maekawa needs fewer messages for ${where((difference) => difference < 0).length} of them, starting with N = ${where((difference) => difference < 0)[0]}. It needs as many for N = ${where((difference) => difference === 0).join(", ")}, and more for N = ${where((difference) => difference > 0).join(", ")}${fiveNote()}.
 
 ${table(["N", "K", "Maekawa, 3(K − 1)", "Ricart–Agrawala, 2(N − 1)"], rows)}`;
 }
 
 const exclusions = (): string => `## Mutual exclusion
 
-Every node enters once. ME1 safety: one at a time. ME2 liveness: a node that waits gets in. ME3 ordering: a node that asked before another, in the sense of happened-before, gets in before it; here nodes also tell
-each other that they have asked (\`--variant causality-probe\`). On the right the same as at first with one crash at any moment.
+Every node enters once.
+
+- **ME1 safety**: at most one node is inside.
+- **ME2 liveness**: a waiting node eventually enters.
+- **ME3 ordering**: nodes enter in the order of happened-before between their requests. For this check, nodes also announce their requests
+  (\`--variant causality-probe\`).
+
+The last two columns add one crash at any moment.
 
 ${table(
   [
@@ -240,15 +246,17 @@ ${table(
   ],
   namesOf("mutual exclusion", false).map(mutexRow),
 )}
-Maekawa and Sanders order their queues by \`(T, p)\`, yet a voter may hear of the later request first: ME3 does not hold.
+Maekawa and Sanders order their queues by \`(T, p)\`, but a voter may receive the later request first. So ME3 does not hold.
 
 ${votesAgainstReplies()}`;
 
 const hardenedExclusions = (): string => `### Hardened
 
-With an election, leases and a journal. ME1 then rests on clocks that keep to a margin, which simulated runs show and the pages tell; what holds however wrong clocks are is that tokens are told apart, so what is
-guarded by them is safe. Two nodes ask for two entries each, and timers run out at any time, twenty times a run at most:
-random runs of 200 moves (\`--strategy swarm\`), since a search of all short runs does not come to a grant.
+These algorithms have an election, leases and a journal. Their ME1 depends on clocks within a margin; simulated runs check that. This table checks a
+property that holds for any clocks: tokens differ, so a resource that compares tokens stays safe.
+
+Two nodes request two entries each, and timers run out at any time, at most twenty times per run. The runs are random, with 200 moves each
+(\`--strategy swarm\`), because a search of all short runs never reaches a grant.
 
 ${table(
   [
@@ -267,8 +275,11 @@ ${table(
 
 const electionsTable = (): string => `## Election
 
-E1 safety: nobody has elected other than the highest alive, and in the end everybody that took part follows it. E2 liveness: every election ends, and everybody knows its leader. Time is bounded
-where the algorithm assumes so (time-outs come when nothing is on its way, and everybody is told of a crash after the last messages of the crashed node). One node calls on the ring with a list, everybody elsewhere; the last column but one is without that bound.
+- **E1 safety**: a node elects only the highest alive node, and eventually all participants follow it.
+- **E2 liveness**: every election ends, and every participant knows the leader.
+
+If the algorithm assumes bounded delay, the check does too: timers run out only when no message is in flight, and every node is notified of a crash after the
+last message of the crashed node. The column "E1, time unbounded" drops that bound. One node calls on the ring with a list, and all nodes elsewhere.
 
 ${table(
   [
@@ -290,12 +301,14 @@ ${table(
 
 export const comparisonPage = (): string => `# Comparison
 
-The tables of Coulouris et al., chapter 15, and one of multicasts, from runs. Costs are measured in the simulator with ${NODES} nodes and compared with the
-formula that stands beside them (\`coterie bench table\` has more sizes). What is promised is looked for in all behaviours of three nodes,
-as \`coterie check\` does: \`yes\` with the number of states, \`**no**\` with the length of the shortest run that shows it, \`none found\`
-where the search was cut off before it had seen all.
+These tables extend the ones in Coulouris et al., chapter 15. Every number comes from a run. \`npm run pages -- comparison\` generates this page.
 
-\`npm run pages -- comparison\` writes this page anew.
+Costs are measured in the simulator with ${NODES} nodes and compared with the formula next to them. \`coterie bench table\` prints more sizes. Guarantees are
+checked with three nodes, as \`coterie check\` does:
+
+- \`yes\`: the property holds in all states, with their number
+- \`**no**\`: a run violates it, with the length of the shortest one
+- \`none found\`: no violation, but the search stopped before it had seen all states
 
 ${exclusions()}
 ${hardenedExclusions()}

@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
 import { PATIENCE_MS } from "../patience.ts";
-import { blocks, linksOf, pages, root } from "./markdown.ts";
+import { anchors, blocks, linksOf, pages, root } from "./markdown.ts";
 
 /** Inside the package, so that `import "coterie"` means this one. */
 const workshop = join(root, "build", "examples");

@@ -21,6 +21,7 @@ declare const id: number;
 declare const members: Record<number, string>;
 declare const dataDir: string;
 `;
+const CHARGE = "declare function charge(invoice: { token: number }): Promise<void>;\n";
 
 /** Pages whose `js` examples other tests run, from the packed tarball. */
 export const runElsewhere: Readonly<Record<string, string>> = {
@@ -46,15 +47,40 @@ export const fragments: readonly Fragment[] = [
   },
   { page: "docs/guide/clients.md", begins: 'import { connect } from "coterie"' },
   {
+    page: "docs/guide/engines.md",
+    begins: 'import { join } from "coterie"',
+    given: "declare function charge(invoice: { token: number; signal: AbortSignal }): Promise<void>;\n",
+  },
+  {
+    page: "docs/guide/migrate/advisory-locks.md",
+    begins: "await connection.query(",
+    given: `${MEMBER}${CHARGE}declare const connection: { query(text: string, values: unknown[]): Promise<unknown> };\n`,
+  },
+  {
+    page: "docs/guide/migrate/etcd-curator.md",
+    begins: "await etcd.lock(",
+    given: `${MEMBER}${CHARGE}declare const etcd: { lock(name: string): { do<T>(work: () => Promise<T>): Promise<T> } };\n`,
+  },
+  {
+    page: "docs/guide/migrate/redlock.md",
+    begins: "await redlock.using(",
+    given: `${MEMBER}${CHARGE}declare const redlock: {
+  using<T>(resources: string[], duration: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+};
+`,
+  },
+  {
     page: "docs/guide/ip-multicast.md",
     begins: "const member = await join({",
     given: `${JOINING}declare const tls: "off";\n`,
-    // Who has no key is told so when it joins.
+    // join() rejects a missing key.
     whole: (block) => block.replace("process.env.MULTICAST_KEY", 'process.env.MULTICAST_KEY ?? ""'),
   },
+  { page: "docs/operate/cluster.md", begins: 'import { join } from "coterie"' },
+  { page: "docs/operate/deploy.md", begins: 'import { discover, join } from "coterie"' },
   { page: "docs/operate/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
   {
-    page: "docs/reference/metrics.md",
+    page: "docs/operate/monitoring.md",
     begins: 'import { trace } from "@opentelemetry/api"',
     given: `declare const id: number;
 declare const members: Record<number, string>;
@@ -70,11 +96,18 @@ declare function charge(invoice: { token: number }): Promise<void>;
   },
   { page: "docs/guide/mutex.md", begins: "await using lock", given: MEMBER },
   {
-    page: "docs/guide/mutex.md",
+    page: "docs/guide/election.md",
+    begins: 'await member.election("scheduler")',
+    given: `${MEMBER}import { setTimeout as sleep } from "node:timers/promises";
+declare function runDueJobs(job: { token: number }): Promise<void>;
+`,
+  },
+  {
+    page: "docs/guide/election.md",
     begins: "for await (const { leader, token }",
     given: `${MEMBER}declare const signal: AbortSignal;\n`,
   },
-  { page: "docs/guide/mutex.md", begins: "const election = member.election", given: MEMBER },
+  { page: "docs/guide/election.md", begins: "const election = member.election", given: MEMBER },
   {
     page: "docs/guide/testing.md",
     begins: "const world = simulate({",

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import GithubSlugger from "github-slugger";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -38,4 +39,10 @@ export function linksOf(page: string): { file: string; heading: string }[] {
     file: path === "" ? page : join(dirname(page), path ?? (image as string)),
     heading,
   }));
+}
+
+/** For one page: the name of each heading in links, as GitHub and the site give it. A repeated heading gets a number. */
+export function anchors(): (heading: string) => string {
+  const slugger = new GithubSlugger();
+  return (heading) => slugger.slug(heading.replaceAll(/<[^>]+>|[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1"));
 }

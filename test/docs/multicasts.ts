@@ -112,10 +112,14 @@ const head = [
 
 export const multicastSection = (): string => `## Multicast
 
-One message to all ${NODES} members, and the time until the last of them has delivered it. Orders are looked for over links that keep none: in C4 one node sends two messages, in C5 another one sends one besides, in C6 two nodes send one each.
-Agreement: what anybody delivers who does not crash everybody delivers who does not. On the right with one crash at any point, in the middle of sending included (\`--within-step\`).
+The costs are for one message to all ${NODES} members, and the time until the last member has delivered it. Orders are checked on links without an order. For C4
+one node sends two messages, for C5 another node sends one more, and for C6 two nodes send one each.
+
+Agreement: if one correct node delivers a message, all correct nodes do. The last column adds one crash at any point, also between two sends of one step
+(\`--within-step\`).
 
 ${table([head, head.map(() => "---"), ...rows.map(cells)])}
-[\`basic-multicast\`](protocols/basic-multicast.md) is what \`fifo\`, \`causal\` and \`isis\` send by here, and a sender that crashes half-way breaks them as it breaks that. \`ip-multicast\` is explored with three messages on their way at most; where all
-speak it needs no message for its acknowledgements. What becomes of the orders when members crash and the group changes is the business of a carrier with views: [\`view-synchrony\`](protocols/view-synchrony.md).
+Here \`fifo\`, \`causal\` and \`isis\` run on [\`basic-multicast\`](protocols/basic-multicast.md), so a sender that crashes while it sends breaks agreement in all of
+them. \`ip-multicast\` is explored with at most three messages in flight. If all members send, its acknowledgements need no messages of their own. To keep the
+orders when members crash and the group changes, use a carrier with views: [\`view-synchrony\`](protocols/view-synchrony.md).
 `;

@@ -59,5 +59,7 @@ test("the picture is as it is drawn today, and stands on the pages that speak of
   expect(readFileSync(pathOf(image), "utf8")).toBe(drawOrderPanels(scenario));
   expect(readFileSync(pathOf("docs/learn/multicast.md"), "utf8")).toContain("(../images/order-demonstration.svg)");
   for (const name of [scenario.protocol, ...Object.keys(scenario.variants)])
-    expect(readFileSync(pathOf(`docs/learn/protocols/${name}.md`), "utf8")).toContain("(../../images/order-demonstration.svg)");
+    expect(readFileSync(pathOf(`docs/learn/protocols/${name}.md`), "utf8")).toContain(
+      "(../../images/order-demonstration.svg)",
+    );
 });

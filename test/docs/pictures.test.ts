@@ -35,7 +35,8 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const nameOf = (scenario: string): string => basename(scenario, ".yaml");
 const imageOf = (scenario: string): string => `${images}/${nameOf(scenario)}.svg`;
 const titleOf = (scenario: string): string => parseScenario(textOf(scenario), scenario).scenario.name;
-const lineOf = (scenario: string): string => `![${titleOf(scenario)}](../../images/protocols/${nameOf(scenario)}.svg)\n`;
+const lineOf = (scenario: string): string =>
+  `![${titleOf(scenario)}](../../images/protocols/${nameOf(scenario)}.svg)\n`;
 
 function marksOf(page: string): Mark[] {
   return [...textOf(page).matchAll(MARK)].map(({ groups }) => {

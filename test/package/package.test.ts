@@ -163,11 +163,10 @@ describe("the packed tarball", () => {
     expect(said).toMatch(/"coterie\/sim" .* 🟢 \(ESM\)/);
   });
 
-  it("is understood by TypeScript from every subpath, the README's examples included", async () => {
+  it("is understood by TypeScript from every subpath, the README's example included", async () => {
     await run(user, process.execPath, join(dirname(require.resolve("typescript/package.json")), "bin", "tsc"));
     expect(await run(user, process.execPath, "every-subpath.js")).toBe("");
-    expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, /);
-    expect(await run(user, process.execPath, "readme-1.js")).toBe("violated after 7 steps\n");
+    expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, .*\nblue\n/);
   });
 
   it("lets a user's tests run members in virtual time, with plain vitest", {

@@ -1,4 +1,4 @@
-/** The options of commands that use a cluster as clients: where it is, and the credentials. */
+/** The options of commands that are clients of a cluster: its endpoints and the credentials. */
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import type { Command } from "commander";
@@ -11,6 +11,8 @@ import type { Invocation } from "../output.ts";
 
 const ENDPOINTS_VARIABLE = "COTERIE_ENDPOINTS";
 const TOKEN_VARIABLE = "COTERIE_CLIENT_TOKEN";
+/** `coterie node --clients 127.0.0.1:7300`, in every example. */
+const DEFAULT_ENDPOINT = "http://127.0.0.1:7300";
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 export interface EndpointOptions {
@@ -30,33 +32,33 @@ export function withEndpointOptions(command: Command): Command {
   return command
     .option(
       "--endpoints <urls>",
-      "where members serve clients, separated by commas, such as http://10.0.0.1:7300 (default: $COTERIE_ENDPOINTS)",
+      `URLs of members, separated by commas (default: $${ENDPOINTS_VARIABLE}, or ${DEFAULT_ENDPOINT})`,
     )
-    .option("--token-file <file>", "a token, where the cluster asks for one (default: $COTERIE_CLIENT_TOKEN)")
-    .option("--ca <file>", "whose certificates members must have, as PEM")
-    .option("--cert <file>", "a certificate of one's own, as PEM")
-    .option("--key <file>", "its key, as PEM");
+    .option("--token-file <file>", `token, if the cluster needs one (default: $${TOKEN_VARIABLE})`)
+    .option("--ca <file>", "certificate authority of the members, as PEM")
+    .option("--cert <file>", "client certificate, as PEM")
+    .option("--key <file>", "its private key, as PEM");
 }
 
 export const withDataOptions = (
   command: Command,
-  timeout = "how long to wait at most (default: 10s)",
+  timeout = "how long to wait (default: 10s)",
   mostMs?: number,
 ): Command =>
   withEndpointOptions(command)
     .option("--timeout <time>", timeout, duration("--timeout", mostMs))
     .option("--json", "print the answer as JSON");
 
-export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;
+export const EXIT_CODES = "0 done; 1 failed, or no member answers in time; 2 wrong arguments, or not allowed";
 
-/** What is said to a member, and where members are. @throws UsageError for endpoints that cannot be, and files that cannot be read */
+/** Endpoints and credentials. @throws UsageError for wrong endpoints and unreadable files */
 export function placesFor(options: EndpointOptions) {
-  const text = options.endpoints ?? env[ENDPOINTS_VARIABLE] ?? "";
+  const text = options.endpoints ?? (env[ENDPOINTS_VARIABLE] || DEFAULT_ENDPOINT);
   const endpoints = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
   if (endpoints.length === 0)
     throw new UsageError(
       "bad-argument",
-      `expected --endpoints, or $${ENDPOINTS_VARIABLE}, to say where members serve clients, such as http://127.0.0.1:7300`,
+      `expected --endpoints to be URLs of members, such as ${DEFAULT_ENDPOINT}, got ${JSON.stringify(text)}`,
     );
   requireConnectOptions({ endpoints });
   const token = options.tokenFile === undefined ? env[TOKEN_VARIABLE] : contentOf(options.tokenFile).trim();
@@ -67,7 +69,7 @@ export function placesFor(options: EndpointOptions) {
   return { endpoints, tls, ...(token === undefined || token === "" ? {} : { token }) };
 }
 
-/** @throws UsageError for endpoints that cannot be, files that cannot be read, and where this client may not */
+/** @throws UsageError for wrong endpoints, unreadable files, and credentials without permission */
 export const clientFor = (options: EndpointOptions, waiting: Waiting = {}): Promise<Client> =>
   connectTo(placesFor(options), waiting);
 
@@ -76,7 +78,7 @@ interface Waiting {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws UsageError where this client may not */
+/** @throws UsageError for credentials without permission */
 export async function connectTo(
   places: ReturnType<typeof placesFor>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Waiting,
@@ -88,7 +90,7 @@ export async function connectTo(
   }
 }
 
-/** Connects, works, closes. What the work returns is printed: as JSON, or as its text. */
+/** Connects, works and closes. Prints the result of the work as JSON or text. */
 export async function asClient(
   options: DataOptions,
   { stdout }: Invocation,
@@ -106,13 +108,13 @@ export async function asClient(
   }
 }
 
-/** Who may not is to ask otherwise. */
+/** An error of missing permission names the options for credentials. */
 export function forCaller(error: unknown): unknown {
   const isForbidden = error instanceof CoordinationError && error.code === "forbidden";
-  return isForbidden ? new UsageError(error.code, `${error.message} (${WHO_ASKS})`) : error;
+  return isForbidden ? new UsageError(error.code, `${error.message} (${CREDENTIALS})`) : error;
 }
 
-const WHO_ASKS = `--token-file, $${TOKEN_VARIABLE}, or --cert with --key`;
+const CREDENTIALS = `--token-file, $${TOKEN_VARIABLE}, or --cert with --key`;
 
 function contentOf(file: string): string {
   try {
@@ -122,7 +124,7 @@ function contentOf(file: string): string {
   }
 }
 
-/** What stands on the command line: JSON if it is that, otherwise a text. */
+/** The value of an argument: JSON if it parses as that, otherwise a text. */
 export function writtenValue(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,10 +1,11 @@
-/** `coterie cert`: an authority of a cluster's own, and certificates for its members. */
+/** `coterie cert`: a certificate authority for one cluster, and certificates for its members. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { hostsIn, issue, makeAuthority, type Pair, type Purpose } from "../../cluster/certificates.ts";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { isHost } from "../../runtime/host-port.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { wholeNumber } from "../options.ts";
 import type { Invocation, Output } from "../output.ts";
 
@@ -25,30 +26,26 @@ interface Options {
 const anId = wholeNumber("<ids>", 0, Number.MAX_SAFE_INTEGER, "members' ids, such as 1 2 3");
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
+  withManual(command, manual)
     .description(
-      "Makes certificates for members and clients, signed by an authority of the cluster's own, which is made if there is none yet.",
+      "Makes certificates for members and clients, signed by the cluster's own authority, which is created if there is none.",
     )
-    .argument("[ids...]", "the members, by their ids", (text: string, before?: number[]) => [
-      ...(before ?? []),
-      anId(text),
-    ])
-    .requiredOption("--out <dir>", "where they are written; what is there already stays")
-    .option("--days <n>", "for how long they are valid", wholeNumber("--days", 1, MAX_DAYS), 365)
+    .argument("[ids...]", "ids of the members", (text: string, before?: number[]) => [...(before ?? []), anId(text)])
+    .requiredOption("--out <dir>", "output folder; existing certificates stay")
+    .option("--days <n>", "validity in days", wholeNumber("--days", 1, MAX_DAYS), 365)
     .option(
       "--host <names...>",
-      "DNS names and IP addresses that browsers and scrapers reach the admin pages, and clients the members, by",
+      "DNS names and IP addresses by which clients, browsers and scrapers reach the members",
       certifiedHost,
     )
-    .option("--client <names...>", "clients that are no members, by the names that the file of roles has", clientName)
-    .option("--cluster <name>", "what the authority is called", "coterie")
-    .option("--renew", "make new certificates where there are some, with their names unless --host says others")
-    .option("--json", "print what was written as JSON")
-    .addHelpText("after", EXPLANATION)
+    .option("--client <names...>", "clients, by their names in the file of roles", clientName)
+    .option("--cluster <name>", "name of the authority", "coterie")
+    .option("--renew", "replace existing certificates; keeps their names, unless --host gives others")
+    .option("--json", "print the written files as JSON")
     .action((ids: number[], options: Options) => run(ids, options, stdout));
 }
 
-/** What a certificate can name: hosts, and all hosts of a domain. */
+/** A certificate names hosts, or all hosts of a domain. */
 function certifiedHost(text: string, before: readonly string[] = []): readonly string[] {
   if (isHost(text.startsWith("*.") ? text.slice(2) : text)) return [...before, text];
   throw new UsageError(
@@ -57,33 +54,39 @@ function certifiedHost(text: string, before: readonly string[] = []): readonly s
   );
 }
 
-/** It names its files as well: neither those of the authority nor of a member. */
+/** The name is used for files, too, so it must differ from the authority's and the members'. */
 function clientName(text: string, before: readonly string[] = []): readonly string[] {
   if (/^[a-z\d]([a-z\d._-]*[a-z\d])?$/i.test(text) && !/^(ca|node-\d+)$/i.test(text)) return [...before, text];
   throw new UsageError("bad-argument", unexpected("--client", "names of clients, such as worker-7", text));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie cert 1 2 3 --out certs --host localhost 127.0.0.1
-  then, in the config file: "tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
-  $ coterie cert --client worker-7 --out certs
+const manual: Manual = {
+  examples: [
+    "coterie cert 1 2 3 --out certs --host localhost 127.0.0.1",
+    "coterie cert --client worker-7 --out certs",
+    "coterie cert 2 --renew --out certs",
+  ],
+  exitCodes: "0 written; 1 a file cannot be read or written; 2 wrong arguments, or a certificate exists",
+  details: `Then set, in the config file:
 
-Members know each other as node-<id> and need no --host. It is for clients, browsers and scrapers that come over https: the
-names and addresses by which they reach a member. A client's certificate gives it the role that the file of roles has for
-its name.
+\`\`\`json
+"tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
+\`\`\`
 
-Keep ca.key away from the members: whoever has it can pose as any of them. For another member, or with --renew for new
-certificates before the old ones expire, give the same command with the same folder.
+Members know each other as \`node-ID\` and need no \`--host\`. It is for clients, browsers and scrapers that connect over https: the
+names and addresses by which they reach a member. The name of a client's certificate decides its role in the file of roles.
 
-With --json: { "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
-"clients": [{ "name", "cert", "key", "validUntil" }] }
-Exit codes: 0 written; 1 a file cannot be read or written; 2 wrong arguments, or there are such certificates already.`;
+Keep \`ca.key\` away from the members: with it, a program can pose as any of them. To add a member, or to renew certificates before
+they expire with \`--renew\`, give the same command with the same folder.
 
-/** Whose certificate is made. */
+With \`--json\`: \`{ "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
+"clients": [{ "name", "cert", "key", "validUntil" }] }\`.`,
+};
+
+/** A member or client, and the files of its certificate. */
 interface Subject {
   readonly name: string;
-  /** Of a member; null: a client. */
+  /** The id of a member; null for a client. */
   readonly id: number | null;
   readonly cert: string;
   readonly key: string;
@@ -98,8 +101,7 @@ async function run(ids: readonly number[], options: Options, stdout: Output): Pr
     key: join(out, `${name}.key`),
   });
   const subjects = [...ids.map((id) => subject(`node-${id}`, id)), ...client.map((name) => subject(name, null))];
-  if (subjects.length === 0)
-    throw new UsageError("bad-argument", "expected members' ids, or --client and names, got neither");
+  if (subjects.length === 0) throw new UsageError("bad-argument", "expected ids of members, or --client with names");
   requireAbsent(subjects, options);
   const all: (Subject & { readonly hosts: Hosts })[] = [];
   for (const each of subjects) all.push({ ...each, hosts: await hostsOf(each, options) });
@@ -116,7 +118,7 @@ async function run(ids: readonly number[], options: Options, stdout: Output): Pr
 
 const purposeOf = (id: number | null): Purpose => (id === null ? "client" : "both");
 
-/** @throws UsageError for a certificate that is there and is not to be replaced */
+/** @throws UsageError if a certificate exists and `--renew` is not given */
 function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
   const there = subjects.find(({ cert, key }) => existsSync(cert) || existsSync(key));
   if (there === undefined || renew === true) return;
@@ -129,11 +131,11 @@ function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
 
 interface Hosts {
   readonly names: readonly string[];
-  /** Those of the certificate before. */
+  /** They are the names of the old certificate. */
   readonly areKept: boolean;
 }
 
-/** By what a member is reached: what is said, or else what its certificate says that is renewed. @throws UsageError where that is none */
+/** The names of a member: those of `--host`, or else of the certificate to renew. @throws UsageError if that is not a certificate */
 async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): Promise<Hosts> {
   if (id === null) return { names: [], areKept: false };
   if (host !== undefined || renew !== true || !existsSync(cert)) return { names: host ?? [], areKept: false };
@@ -143,8 +145,10 @@ async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): P
     return { names, areKept: names.length > 0 };
   } catch (error) {
     if (error instanceof EnvironmentError) throw error;
-    const wanted = "to be a certificate, whose names are kept, or --host to say them";
-    throw new UsageError("no-certificate", `expected ${cert} ${wanted}, got what is none`);
+    throw new UsageError(
+      "no-certificate",
+      `expected ${cert} to be a certificate, whose names are kept: pass the names with --host`,
+    );
   }
 }
 
@@ -165,7 +169,7 @@ function asJson({ authority, all, validUntil }: Made): object {
 }
 
 function text({ authority, all, validUntil }: Made): string {
-  const made = authority.isNew ? `made ${authority.cert}, and its key beside it\n` : "";
+  const made = authority.isNew ? `made ${authority.cert}, and its key next to it\n` : "";
   const lines = all.map(({ cert, key, hosts: { names, areKept } }) => {
     const kept = areKept ? `, for ${names.join(", ")} as before` : "";
     return `${cert}, ${key}: valid until ${validUntil.slice(0, 10)}${kept}\n`;
@@ -173,7 +177,7 @@ function text({ authority, all, validUntil }: Made): string {
   return `${made}${lines.join("")}`;
 }
 
-/** The one that is there, or a new one, but not to renew with. @throws UsageError if half of it is there */
+/** The existing authority, or a new one unless `--renew` is given. @throws UsageError if only half of it exists */
 async function authorityIn(
   folder: string,
   { cluster, renew }: Options,
@@ -184,12 +188,12 @@ async function authorityIn(
   if (existsSync(cert) || existsSync(key))
     throw new UsageError(
       "half-an-authority",
-      `expected ${cert} and ${key}, or neither, and only one of them is there: bring the other, or choose another folder`,
+      `expected both ${cert} and ${key}, or neither, got one of them: add the other, or choose another folder`,
     );
   if (renew === true)
     throw new UsageError(
       "no-authority",
-      `expected ${cert} and ${key}, with which --renew signs, and neither is there: name the folder that has them, or leave out --renew to make a new authority, which members of the old one do not know`,
+      `expected ${cert} and ${key}, with which --renew signs, got neither: name the folder that has them. Without --renew you get a new authority, which members of the old one do not trust`,
     );
   const made = await makeAuthority(cluster, now);
   writePair(cert, key, made);
@@ -204,13 +208,13 @@ function read(file: string): string {
   }
 }
 
-/** The key first: a certificate that is there has its key. */
+/** The key first, so that every certificate has its key. */
 function writePair(cert: string, key: string, pair: Pair): void {
   write(key, pair.key, OWNER_ONLY);
   write(cert, pair.cert, PUBLIC);
 }
 
-/** Whole or not at all, and never readable by others on its way. */
+/** Complete or not at all, and never readable by others. */
 function write(file: string, content: string, mode: number): void {
   try {
     mkdirSync(join(file, ".."), { recursive: true });

@@ -1,62 +1,93 @@
-/** `coterie doctor`: what may be wrong with a cluster, as seen from this machine. */
+/** `coterie doctor`: looks for problems of a cluster, from this machine. */
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { readServiceConfig } from "../../cluster/config.ts";
-import { examine } from "../../cluster/doctor.ts";
-import type { Finding } from "../../cluster/finding.ts";
+import { examine, examineMachine } from "../../cluster/doctor.ts";
+import { type Finding, ok, warning } from "../../cluster/finding.ts";
+import { surveyOf } from "../../cluster/survey.ts";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
-import { wholeNumber } from "../options.ts";
+import { type Manual, withManual } from "../manual.ts";
+import { DEFAULT_ADMIN, wholeNumber } from "../options.ts";
 import { type Invocation, print, type Section, styled } from "../output.ts";
 import { requireMember } from "./own-member.ts";
 
+const DEFAULT_CONFIG = "cluster.json";
+
 interface Options {
-  readonly config: string;
+  readonly config?: string;
   readonly id?: number;
   readonly data?: string;
   readonly json?: true;
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Looks for what may be wrong with a cluster of members that serve elections, locks and shared state.")
-    .requiredOption("--config <file>", "the cluster's config file")
+  withManual(command, manual)
+    .description("Looks for problems of a cluster, and of this machine.")
+    .option("--config <file>", `config file of the cluster (default: ${DEFAULT_CONFIG}, if it exists)`)
     .option(
       "--id <n>",
-      "the member of this machine: its certificate, folder and processor are looked at, too",
+      "member of this machine: also check its certificate, folder and processor",
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
-    .option("--data <dir>", "with --id: its folder, if the config does not say it")
-    .option("--json", "print what was found as JSON lines")
-    .addHelpText("after", EXPLANATION)
+    .option("--data <dir>", "folder of its journal; overrides dataDir of the config")
+    .option("--json", "print the findings as JSON lines")
     .action((options: Options) => doctor(options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie doctor --config cluster.json --id 1
-  ok       members            3 members: 1 may fail
-  ok       member 1           10.0.0.1:7100 takes connections
-  problem  member 2           10.0.0.2:7100 takes no connections (ECONNREFUSED)
-           → start it: coterie node --id 2; or a firewall is between
-  …
-It checks the number of members, their names, addresses and certificates, and asks those that have an admin address. With
---id it also checks the member's folder: free space, the time that fdatasync takes, and whether the processor keeps up. No
-member is changed; the folder is created if it is missing, and a file .doctor in it is written and removed.
+const manual: Manual = {
+  examples: [
+    "coterie doctor",
+    `coterie doctor --config cluster.json --id 1
+ok       members            3 members: 1 may fail
+ok       member 1           10.0.0.1:7100 takes connections
+problem  member 2           10.0.0.2:7100 takes no connections (ECONNREFUSED)
+         → start it: coterie node --id 2; or a firewall is between
+…`,
+    "coterie doctor --config cluster.json --json",
+  ],
+  exitCodes: "0 no problem; 1 a problem; 2 wrong arguments or config",
+  details: `With a config, it checks the number of members, their names, addresses and certificates, and asks those that have an admin
+address. With \`--id\` it also checks the folder of the member (free space, duration of fdatasync) and the delay of the processor.
 
-With --json, one line per check: { "check", "verdict": "ok" | "warning" | "problem", "found", "advice" }
-Exit codes: 0 no problem; 1 a problem; 2 wrong arguments or config.`;
+Without a config, it checks this machine (the current folder or \`--data\`, and the processor), and looks for a cluster of
+\`coterie up\`.
 
-async function doctor({ config: file, id, data, json }: Options, { stdout }: Invocation): Promise<void> {
+No member is changed. The folder is created if it is missing, and a file \`.doctor\` in it is written and removed.
+
+With \`--json\`, one line per check: \`{ "check", "verdict": "ok" | "warning" | "problem", "found", "advice" }\`.`,
+};
+
+async function doctor(options: Options, { stdout }: Invocation): Promise<void> {
+  let problems = 0;
+  for await (const finding of findings(options)) {
+    problems += finding.verdict === "problem" ? 1 : 0;
+    print({ json: finding, sections: [linesOf(finding)] }, { json: options.json === true }, stdout);
+  }
+  if (problems > 0) throw new EnvironmentError("problems", `${problems} ${problems === 1 ? "problem" : "problems"}`);
+}
+
+function findings({ config: given, id, data }: Options): AsyncIterable<Finding> {
+  const file = given ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
+  if (file === undefined) {
+    if (id !== undefined)
+      throw new UsageError("bad-argument", `expected --config with --id, since there is no ${DEFAULT_CONFIG} here`);
+    return withoutConfig(data ?? ".");
+  }
   if (data !== undefined && id === undefined)
-    throw new UsageError("bad-argument", "expected --data to come with --id: it is that member's folder");
+    throw new UsageError("bad-argument", "expected --id with --data: it is the folder of that member");
   const config = readServiceConfig(file);
   if (id !== undefined) requireMember(config.members, { config: file, id });
   const folder = id === undefined ? null : ((data ?? config.dataDir)?.replaceAll("{id}", String(id)) ?? null);
-  let problems = 0;
-  for await (const finding of examine({ config, id: id ?? null, folder })) {
-    problems += finding.verdict === "problem" ? 1 : 0;
-    print({ json: finding, sections: [linesOf(finding)] }, { json: json === true }, stdout);
-  }
-  if (problems > 0) throw new EnvironmentError("problems", `${problems} ${problems === 1 ? "problem" : "problems"}`);
+  return examine({ config, id: id ?? null, folder });
+}
+
+async function* withoutConfig(folder: string): AsyncGenerator<Finding> {
+  yield* examineMachine(folder);
+  yield await surveyOf(DEFAULT_ADMIN).then(
+    ({ cluster, nodes }) =>
+      ok("cluster", `${cluster} of \`coterie up\` has ${nodes.length} members: see coterie status`),
+    () => warning("cluster", "no config, and no cluster of `coterie up`", "name the config file: --config"),
+  );
 }
 
 const colours = { ok: "green", warning: "yellow", problem: "red" } as const;

@@ -1,4 +1,4 @@
-/** Asks a cluster about its members, to change them, or for a snapshot, where members serve clients. */
+/** Calls of the HTTP API: lists and changes members, and downloads a snapshot. */
 import type { Command } from "commander";
 import { z } from "zod";
 import { complaint } from "../../cluster/admin-client.ts";
@@ -8,10 +8,10 @@ import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { type DataOptions, placesFor, withDataOptions } from "../client/endpoints.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** A member answers within the time that it is given; it takes a moment more until that is here. */
+/** A member answers within `timeoutMs`; the answer takes a moment more to arrive. */
 const ON_THE_WAY_MS = 2_000;
 
-/** What is asked over HTTP waits for no longer than this. */
+/** The options of a request over HTTP, with the longest wait that the server allows. */
 export const withRequestOptions = (command: Command): Command =>
   withDataOptions(command, "how long to wait, 10m at most (default: 10s)", MAX_REQUEST_MS);
 
@@ -23,7 +23,7 @@ export type Listed = z.infer<typeof listShape>["members"];
 export async function membersAt(options: DataOptions): Promise<Listed> {
   const { body } = await ask(options, "GET", `/v1/members?timeoutMs=${options.timeout ?? DEFAULT_TIMEOUT_MS}`);
   const parsed = listShape.safeParse(body);
-  if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got something else");
+  if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got another answer");
   return parsed.data.members;
 }
 
@@ -41,7 +41,7 @@ export async function settled(options: DataOptions): Promise<void> {
   await ask(options, "POST", "/v1/members/settled", { timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
 }
 
-/** All that the members share, chunk by chunk. */
+/** Downloads the shared state, chunk by chunk. */
 export async function snapshotFrom(
   options: DataOptions,
   { signal, take }: Pick<Download, "signal" | "take">,
@@ -56,7 +56,7 @@ export async function snapshotFrom(
 
 async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Answer> {
   const timeoutMs = (options.timeout ?? DEFAULT_TIMEOUT_MS) + ON_THE_WAY_MS;
-  // What changes nothing can be asked anew, such as where the member that was asked has been removed meanwhile.
+  // A read can be repeated at another member, such as if this one was removed meanwhile.
   const isAgain = method === "GET" || path.endsWith("/settled");
   return atFirst(options, isAgain, async (at, { token, tls }) => {
     const given = { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) };
@@ -65,7 +65,7 @@ async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: s
   });
 }
 
-/** By a member. */
+/** The code if a member rejects a request. */
 const REFUSED = "refused";
 
 function refuse({ status, body }: Answer, endpoint: string): never {
@@ -75,9 +75,9 @@ function refuse({ status, body }: Answer, endpoint: string): never {
 }
 
 /**
- * At the first endpoint where somebody is there.
- * @param isAgain where that fails, it is asked of the next one.
- * @throws UsageError for what cannot be or may not; EnvironmentError, with what a member answered before that nobody does elsewhere
+ * Calls the first endpoint that answers.
+ * @param isAgain whether to try the next endpoint after a failure.
+ * @throws UsageError for a wrong or forbidden request; EnvironmentError with the last answer, if there was one
  */
 async function atFirst<T>(
   options: DataOptions,
@@ -99,10 +99,10 @@ async function atFirst<T>(
   throw answered ?? failure;
 }
 
-/** Endpoints may be those of WebSocket, too. */
+/** WebSocket endpoints are accepted, too. */
 const pagesOf = (endpoint: string): string => endpoint.replace(/^ws/, "http").replace(/\/$/, "");
 
-/** Nothing was asked there, so it can be asked elsewhere. */
+/** The request was not sent, so another endpoint can take it. */
 const isAbsent = (error: unknown): boolean =>
   ["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH"].includes(
     ((error as Error).cause as { code?: string } | undefined)?.code ?? "",

@@ -6,25 +6,25 @@ import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { formatHostPort, type HostPort, isLoopback } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** Which member of which cluster. */
+/** A member of a cluster. */
 interface Place {
   readonly config: string;
   readonly id: number;
   /** Instead of the config's `dataDir`. */
   readonly data?: string;
   readonly faultInjector?: true;
-  /** It joins a cluster that others have founded. */
+  /** It joins a running cluster. */
   readonly existing?: true;
-  /** Where clients are served, and the file that says who may do what. */
+  /** The address for clients, and the file of roles. */
   readonly clients?: string;
   readonly clientRoles?: string;
-  /** By which clients reach it. */
+  /** The URL for clients. */
   readonly clientUrl?: string;
-  /** Where etcd's API is served: a port of this machine's loopback, or `host:port`. */
+  /** The address of etcd's API: a port on loopback, or `host:port`. */
   readonly etcd?: string;
 }
 
-/** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
+/** Joins with the settings of a config file. @throws UsageError for an unusable config, id, address or folder */
 export async function joinCluster(options: Place, log: Log): Promise<Member> {
   const { cluster, members, tls, limits, dataDir, timing } = readServiceConfig(options.config);
   const { listen, admin } = requireMember(members, options);
@@ -60,7 +60,7 @@ function clientsOf(
   return listen === undefined ? {} : { clients: { listen, tls: tls ?? "off", roles, url } };
 }
 
-/** A config that shows admin pages to a network has said that it is trusted. */
+/** A config that exposes admin pages to a network has declared it trusted. */
 const adminOf = (admin: HostPort) =>
   isLoopback(admin.host) ? formatHostPort(admin) : { address: formatHostPort(admin), tls: "off" as const };
 
@@ -73,8 +73,8 @@ export function requireMember<T>(members: Readonly<Record<number, T>>, { id, con
 }
 
 /**
- * What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. A port that is
- * taken is not among them: it may be free in a moment, as after a restart, so a supervisor should try again.
+ * An address or a file of the config is wrong, and the user must change it. A taken port is not among them: it may be free in a
+ * moment, as after a restart, so a supervisor should try again.
  */
 const CALLERS_CODES = [
   ...["EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
@@ -90,7 +90,7 @@ const JOURNAL_CODES = [
   "member-removed",
 ];
 
-/** @throws UsageError if the caller can mend it, otherwise the error itself */
+/** @throws UsageError if the caller can fix it, otherwise the error itself */
 export function blameTheCaller(error: unknown): never {
   if (!(error instanceof EnvironmentError)) throw error;
   const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 /**
  * The ports of a local cluster: its own pages on the base port, members from base + 1, their admin pages from base + 101.
- * Holding the base port open stands for holding the range: two clusters cannot start in the same one.
+ * The open base port reserves the range: two clusters cannot start in the same one.
  */
 import { createServer, type Server } from "node:http";
 import { createServer as createProbe } from "node:net";
@@ -15,8 +15,8 @@ const ADMIN_OFFSET = 101;
 /** Ranges that are chosen here begin at multiples of this, so they do not overlap. */
 const RANGE = 200;
 /**
- * Below the ports from which systems take those of outgoing connections (Linux: from 32768): nobody can take the port of
- * a dead member by accident.
+ * Below the ports of outgoing connections (Linux: from 32768): no other program takes the port of a crashed member by
+ * accident.
  */
 const CHOOSE_FROM = 10_000;
 const CHOOSE_BELOW = 32_768;
@@ -24,7 +24,7 @@ const ATTEMPTS = 50;
 
 export interface PortRange {
   readonly base: number;
-  /** Listens on the base port already; whatever is asked waits until somebody answers. */
+  /** Listens on the base port; requests wait for a listener. */
   readonly server: Server;
 }
 
@@ -42,10 +42,10 @@ export async function takePorts(base: number, nodes: number): Promise<PortRange>
   const taken = await tryRange(base, nodes);
   if ("server" in taken) return taken;
   const { port, code } = taken;
-  const why = code === "EADDRINUSE" ? "taken" : `not ours to use (${code})`;
+  const why = code === "EADDRINUSE" ? "taken" : `not usable (${code})`;
   throw new UsageError(
     "port-taken",
-    `port ${port} is ${why}, and ${nodes} members need ports ${base} to ${last}: stop what listens there, or choose others with --port (0: any that are free)`,
+    `port ${port} is ${why}, and ${nodes} members need ports ${base} to ${last}: stop the program that listens there, or choose others with --port (0: any free ports)`,
   );
 }
 
@@ -55,10 +55,7 @@ async function takeAnyPorts(nodes: number): Promise<PortRange> {
     const range = await tryRange(CHOOSE_FROM + RANGE * Math.floor(Math.random() * slots), nodes);
     if ("server" in range) return range;
   }
-  throw new UsageError(
-    "port-taken",
-    `no range of free ports was found in ${ATTEMPTS} attempts: choose one with --port`,
-  );
+  throw new UsageError("port-taken", `found no range of free ports in ${ATTEMPTS} attempts: choose one with --port`);
 }
 
 interface Obstacle {

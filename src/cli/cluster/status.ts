@@ -1,4 +1,4 @@
-/** `coterie status`: who is alive, and who leads. */
+/** `coterie status`: the members of a cluster and its leader. */
 import type { Command } from "commander";
 import { namesProtocol, readServiceConfig } from "../../cluster/config.ts";
 import { type ServiceNode, type ServicesStatus, servicesStatus } from "../../cluster/services-survey.ts";
@@ -14,10 +14,9 @@ import {
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Refused } from "../../runtime/transport/identity.ts";
-import { adminUrl, DEFAULT_PORT } from "../options.ts";
+import { type Manual, withManual } from "../manual.ts";
+import { adminUrl, DEFAULT_ADMIN } from "../options.ts";
 import { type Invocation, list, print, type Report, type Section, styled } from "../output.ts";
-
-const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
 interface StatusOptions {
   readonly admin?: string;
@@ -26,46 +25,55 @@ interface StatusOptions {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Asks a cluster's members how they are.")
-    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
-    .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
+  withManual(command, manual)
+    .description("Shows the members of a cluster, its leader, and the locks and channels in use.")
+    .option("--admin <url>", `address of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
+    .option("--config <file>", "ask the members of this config file instead, at their admin addresses")
     .option("--json", "print the answer as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((options: StatusOptions) => status(options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie status --admin http://127.0.0.1:7400
-  NODE  PID   STATE    ROLE      LEADER  TERM
-  0     4711  running  follower  1       -
-  1     4712  running  leader    1       -
+const manual: Manual = {
+  examples: [
+    `coterie status
+NODE  PID   STATE    ROLE      LEADER  TERM
+0     4711  running  follower  1       -
+1     4712  running  leader    1       -`,
+    `coterie status --config cluster.json
+NODE  PID   STATE    LEADER  MAJORITY
+1     4711  running  1       yes
+2     4712  running  1       yes
+3     4713  running  1       yes
 
-With --config, a member can be asked only if the config gives it an admin address:
-  "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+KIND      NAME            HOLDER  TOKEN  WAITING
+election  nightly-report  1       5      0
+lock      nightly-backup  1       6      2
 
-A config without a protocol describes members that serve elections, locks and channels:
-  NODE  PID   STATE    LEADER  MAJORITY
-  1     4711  running  1       yes
-  2     4712  running  1       yes
-  3     4713  running  1       yes
+CHANNEL  VIEW  MEMBERS  WAITING
+room     1     1, 2, 3  0`,
+    "coterie status --admin http://127.0.0.1:7600 --json",
+  ],
+  exitCodes: "0 ok; 1 no member answers, or the running members know no leader or different ones; 2 wrong arguments",
+  details: `With \`--config\`, a member is asked only if the config gives it an admin address:
 
-  KIND      NAME            HOLDER  TOKEN  WAITING
-  election  nightly-report  1       5      0
-  lock      nightly-backup  1       6      2
+\`\`\`json
+"members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+\`\`\`
 
-  CHANNEL  VIEW  MEMBERS  WAITING
-  room     1     1, 2, 3  0
+The first form of the table is for a config with a protocol, the second for members that serve elections, locks and channels. Members
+that refuse each other's links are listed below the tables, with the [reason](errors.md#links-between-members).
 
-Members that refuse each other's links are listed below the tables, with the reason.
+With \`--json\`, a cluster with a protocol prints
 
-With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
-"address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }. "admin" is null if the config has none.
-Without a protocol: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "holder", "token", "waiting" }]; a channel also has "channel": { "view", "members" }.
+\`\`\`json
+{ "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
+  "address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }
+\`\`\`
 
-Exit codes: 0 ok; 1 no member answers, or the running members name no leader or different ones; 2 wrong arguments.`;
+\`admin\` is null if the config has none. Without a protocol, a node has \`id\`, \`pid\`, \`alive\`, \`leader\`, \`hasQuorum\`, \`address\`, \`admin\`
+and \`refusals\`, and there are \`"instances": [{ "kind", "name", "holder", "token", "waiting" }]\`. A channel also has
+\`"channel": { "view", "members" }\`.`,
+};
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
@@ -74,7 +82,7 @@ async function status(options: StatusOptions, { stdout, stderr }: Invocation): P
   print(report, options, stdout);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
-  const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
+  const hint = `the config has no admin address for ${memberOrMembers(hidden)}: add one to ask each member`;
   if (alive.length === 0) {
     const why = hidden.length === 0 ? "is the cluster running?" : hint;
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
@@ -92,8 +100,8 @@ type Asked = Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine
 function leaderless(alive: readonly Asked[], what: string): string {
   const alone = alive.filter(({ hasQuorum }) => hasQuorum === false).map(({ id }) => id);
   const why =
-    alone.length === 0 ? "" : `: ${memberOrMembers(alone)} ${alone.length === 1 ? "hears" : "hear"} of no majority`;
-  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "knows" : "know"} of no ${what}${why}`;
+    alone.length === 0 ? "" : `: ${memberOrMembers(alone)} ${alone.length === 1 ? "does" : "do"} not reach a majority`;
+  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "knows" : "know"} no ${what}${why}`;
 }
 
 const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
@@ -104,10 +112,10 @@ const readProtocolConfig = async (file: string) => (await import("../../cluster/
 /** The members that answered, and the report. */
 async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{
   readonly nodes: readonly Asked[];
-  /** Whether one of them is to be known. */
+  /** Whether members should know a leader. */
   readonly hasLeaders: boolean;
   readonly report: Report;
-  /** What each of them names. */
+  /** The noun for the leader, in errors. */
   readonly what: string;
 }> {
   if (config !== undefined && !namesProtocol(config)) {
@@ -186,7 +194,7 @@ interface NodeRefusals {
   readonly refusals: readonly Refused[];
 }
 
-/** Which members have no link with which nodes, and why. */
+/** Pairs of members without a link, with the reason. */
 const refusals = (nodes: readonly NodeRefusals[]): Section =>
   nodes.flatMap(({ id, refusals: refused }) =>
     refused.map(({ node, reason, detail }) => `node ${id} has no link with node ${node}: ${reason}: ${detail}`),

@@ -5,7 +5,7 @@ import type { Server } from "node:http";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { requireClusterName } from "../../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../../cluster/local/caretaker.ts";
 import type { LifecycleEvent } from "../../cluster/local/lifecycle.ts";
@@ -18,8 +18,9 @@ import type { NodeId } from "../../core/protocol.ts";
 import { liars, requireKnown } from "../../experiment/experiment.ts";
 import { recordingHeader } from "../../experiment/recording.ts";
 import { type BehaviourName, behaviourSummaries } from "../../protocols/byzantine.ts";
-import { protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { protocolNamed } from "../../protocols/index.ts";
 import { makeKeys, needsKeys } from "../../runtime/member-keys.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "../options.ts";
 import { type Block, list, printText, styled, textOf } from "../output.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./ports.ts";
@@ -42,32 +43,30 @@ interface UpOptions {
 }
 
 export function declare(command: Command): void {
-  command
-    .description("Starts members as processes of their own on this machine, watches over them, and serves the studio.")
-    .option("--nodes <n>", `how many members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
-    .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")
-    .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
-    .option("--name <name>", "the cluster's name", soundName, "demo")
-    .option("--restart", "start a member again when it dies, but not after exit code 2, which would come back")
-    .option("--data <dir>", "keep the members' journals there; else they go when this ends")
-    .option(
-      "--byzantine <list>",
-      "members that lie, for the others to be seen beside them: 2, or 2,4=equivocate",
-      (text) => liars(text, "--byzantine"),
-      {},
+  withManual(command, manual)
+    .description("Starts each member as a process on this machine, supervises them, and serves the studio.")
+    .option("--nodes <n>", `number of members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
+    .option("--protocol <name>", "protocol that the members run: see `coterie protocols`", knownProtocol, "bully")
+    .option("--port <p>", "base port; 0: any free port range", port, DEFAULT_PORT)
+    .option("--name <name>", "name of the cluster", soundName, "demo")
+    .option("--restart", "restart members that crash, except after exit code 2")
+    .option("--data <dir>", "folder for the journals, kept for the next start")
+    .addOption(
+      new Option("--byzantine <list>", "Byzantine members, such as 2 or 2,4=equivocate")
+        .argParser((text) => liars(text, "--byzantine"))
+        .default({}, "none"),
     )
-    .option("--seed <n>", "with --byzantine: equal seeds choose alike (default: any)", seed)
-    .option("--no-studio", "serve the status only, no page")
-    .option("--record <file>", "record what every member does, as a trace")
+    .option("--seed <n>", "with --byzantine: seed of their choices (default: random)", seed)
+    .option("--no-studio", "serve only /status, not the studio")
+    .option("--record <file>", "record a trace of all members")
     .option("--force", "overwrite the file of --record")
-    .option("--json", "say what happens as JSON lines on stdout")
-    .addHelpText("after", EXPLANATION)
+    .option("--json", "print events as JSON lines on stdout")
     .action((options: Given) => up(settled(options)));
 }
 
 type Given = Omit<UpOptions, "seed"> & { readonly seed?: number };
 
-/** @throws UsageError for members that are none */
+/** @throws UsageError for ids that no member has */
 function settled(options: Given): UpOptions {
   const { byzantine, nodes, seed: given } = options;
   const ids = Array.from({ length: nodes }, (_, node) => node);
@@ -77,40 +76,51 @@ function settled(options: Given): UpOptions {
   return { ...options, seed: given ?? randomInt(MAX_SEED + 1) };
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie up --nodes 5 --restart
-  then, in another terminal, kill -9 the leader's pid, or open the studio and press Kill.
+const manual: Manual = {
+  examples: [
+    "coterie up --nodes 5 --restart",
+    "coterie up --protocol raft --data journals",
+    "coterie up --nodes 4 --protocol pbft --byzantine 2=equivocate",
+    "coterie up --record live.jsonl",
+  ],
+  exitCodes: "0 stopped by Ctrl-C; 1 the cluster could not start; 2 wrong arguments, or a port is taken",
+  details: `While it runs, kill a member in another terminal with \`kill -9 PID\`, or open the studio and press **Kill**. Ctrl-C stops all
+members; a second Ctrl-C kills them. Members also stop if this process is killed.
 
-Ports: the studio and GET /status use the base port P, member i uses P+1+i, and its admin pages P+101+i.
+Ports: the studio and \`GET /status\` use the base port P, member i uses P+1+i, and its admin pages use P+101+i.
 
-With --json, stdout has one object per line. The first is
-  { "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin" }] }
-followed, as things happen, by
-  { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees, and the leader runs
-  { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }   null: it is not started again
-  { "event": "started" | "paused" | "resumed", "node", "pid" }
-  { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
-  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }
-  { "event": "stopping" }
-GET {admin}/status answers
-  { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
-The members' logs go to stderr.
+Without \`--data\`, journals last as long as the command, so a restarted member still has its own. With it, each member keeps its
+journal in \`DIR/node-ID\`.
 
-A member of --byzantine runs the true algorithm, but what it sends is changed, by choices that come from --seed:
+A Byzantine member runs the correct algorithm, but its messages are changed. Choices depend on \`--seed\`. The behaviors are:
+
+| Behavior | Effect |
+|---|---|
 ${Object.entries(behaviourSummaries)
-  .map(([name, summary]) => `  ${name.padEnd(12)}${summary}`)
+  .map(([name, summary]) => `| \`${name}\` | ${summary} |`)
   .join("\n")}
-2 alone means that it says anything. "ready" then has "byzantine" at these nodes, and "seed"; their opinions do not count.
 
---record writes what every member does to a file, for \`coterie trace\`. If the disk is too slow, entries are left out, and
-the file says so.
+An id without a behavior means \`adversary\`. The opinions of Byzantine members about the leader do not count.
 
-With --data, members keep their journals in DIR/node-ID and find them there the next time. Without it, journals last as
-long as this command, so a member that is killed and started again still has its own.
+\`--record\` writes a trace for \`coterie trace\`. If the disk is too slow, entries are left out, and the file marks the gap.
 
-Ctrl-C stops everything; a second Ctrl-C kills it. Members also stop if this process is killed.
-Exit codes: 0 stopped as asked; 1 the cluster could not start; 2 wrong arguments, or a port is taken.`;
+The logs of the members go to stderr. With \`--json\`, stdout has one object per line. The first is
+
+\`\`\`json
+{ "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin", "byzantine"? }], "seed"? }
+\`\`\`
+
+followed by these events:
+
+| Event | Fields | Meaning |
+|---|---|---|
+| \`leader\` | \`leader\`, \`agreed\` | all running members agree, and the leader runs |
+| \`exited\` | \`node\`, \`pid\`, \`signal\`, \`code\`, \`restartInMs\` | a process ended; null: no restart |
+| \`started\`, \`paused\`, \`resumed\` | \`node\`, \`pid\` | state of a process |
+| \`disagreement\` | \`opinions\`: leader and nodes of each | members disagree for more than 0.3 s |
+| \`network\` | \`act\`, \`cuts\`, \`dropRate\`, \`delayMs\` | faults of links changed |
+| \`stopping\` | none | all members are about to stop |`,
+};
 
 function knownProtocol(name: string): string {
   protocolNamed(name);
@@ -152,7 +162,7 @@ function recorderFor(file: string, { protocol, nodes, force, byzantine }: UpOpti
       Array.from({ length: nodes }, (_, node) => node),
       byzantine,
     ),
-    onFailure: ({ message }) => say(`${message}; the cluster goes on without a recording`),
+    onFailure: ({ message }) => say(`${message}; the cluster continues without a recording`),
   });
 }
 
@@ -186,7 +196,7 @@ function localCluster(
     caretaker,
     onEvent(event) {
       report.onEvent(event);
-      // That every member ends now is not part of the run.
+      // The end of every member is not part of the run.
       if (event.event === "stopping") void recorder?.close();
     },
     log: report.log,
@@ -194,7 +204,7 @@ function localCluster(
   });
 }
 
-/** The config file that every member reads. What signs gets keys, each member's own in its directory: they last as long as its journal. */
+/** The config file of all members. Protocols that sign get keys; each member's own key lasts as long as its journal. */
 function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
   const ids = Array.from({ length: nodes }, (_, node) => node);
   const members = ids.map((node) => [
@@ -209,7 +219,7 @@ function configFor({ name, protocol, nodes }: UpOptions, base: number, journals:
   return { ...config, keys };
 }
 
-/** Resolves when somebody asked for the end and it has come. */
+/** Resolves once the cluster has stopped after a signal. */
 function stopOnSignal(cluster: LocalCluster): Promise<void> {
   return new Promise((resolve, reject) => {
     let asked = false;
@@ -219,7 +229,7 @@ function stopOnSignal(cluster: LocalCluster): Promise<void> {
       cluster.stop().then(resolve, reject);
     };
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-    process.stdout.on("error", () => asked || stop()); // Nobody listens any more.
+    process.stdout.on("error", () => asked || stop()); // The reader of stdout has gone.
   });
 }
 
@@ -254,7 +264,7 @@ export interface TextReportOptions {
   readonly protocol: string;
   readonly studio: string | null;
   readonly admin: string;
-  /** The base port as it was asked for: 0 for any. */
+  /** The base port of `--port`: 0 for any. */
   readonly port: number;
   readonly restart?: true;
 }
@@ -262,24 +272,24 @@ export interface TextReportOptions {
 export function textReport(options: TextReportOptions): Announcer {
   const say = (text: string): void => printText(`${text}\n`, process.stdout);
   let leader: NodeId | null = null;
-  let everybody: readonly NodeId[] = [];
+  let all: readonly NodeId[] = [];
   let isStopping = false;
   return {
     onEvent(event) {
-      if (isStopping) return; // That every member ends now is no news.
+      if (isStopping) return; // The end of every member is expected.
       if (event.event === "ready") {
         ({ leader } = event);
-        everybody = event.nodes.map(({ id }) => id);
+        all = event.nodes.map(({ id }) => id);
         return say(welcome(event, options));
       }
       if (event.event === "leader") {
         if (event.leader === leader) return;
         ({ leader } = event);
       }
-      if (event.event === "disagreement") leader = null; // The next leader is news, even the one that led before.
+      if (event.event === "disagreement") leader = null; // Report the next leader, even if it led before.
       isStopping = event.event === "stopping";
       if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
-      say(`${styled("dim", clock())}  ${sentence(event, everybody)}`);
+      say(`${styled("dim", clock())}  ${sentence(event, all)}`);
     },
     log: logLine,
   };
@@ -303,7 +313,7 @@ function welcome({ nodes, leader, seed }: EventNamed<"ready">, options: TextRepo
   return `\n${textOf([
     [`${styled("bold", `Cluster ${name}`)}: ${count} on this machine, running ${protocol}`],
     [{ columns }],
-    seed === undefined ? [] : [`  Byzantine members choose by --seed ${seed}`],
+    seed === undefined ? [] : [`  Byzantine members use --seed ${seed}`],
     studio === null ? [] : [`  Studio  ${styled(["bold", "underline"], studio)}`],
     ["Try", suggestions(nodes, leader, options)],
     ["Ctrl-C stops everything."],
@@ -321,20 +331,20 @@ function suggestions(
   const rows: [string, string][] = [
     [
       `  kill -9 ${victim?.pid}`,
-      leader === null ? "a member dies" : "the leader dies, and another takes over within a second",
+      leader === null ? "kill a member" : "kill the leader; another takes over within a second",
     ],
-    [`  npx coterie status${address}`, "the members that are alive, and the leader"],
+    [`  npx coterie status${address}`, "show the members and the leader"],
     ...(studio === null
       ? []
-      : ([["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]] as [string, string][])),
+      : ([["  open the studio", "kill or pause a member, cut a link, split the cluster"]] as [string, string][])),
     ...(restart
       ? []
-      : ([[`  npx coterie up --restart${same}`, "next time: crashed members start again"]] as [string, string][])),
+      : ([[`  npx coterie up --restart${same}`, "next time: restart members that crash"]] as [string, string][])),
   ];
   return { named: rows.map(([command, what]) => [styled("cyan", command), what]) };
 }
 
-function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, everybody: readonly NodeId[]): string {
+function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, all: readonly NodeId[]): string {
   switch (event.event) {
     case "started":
       return `${styled("green", `node ${event.node} started`)}, pid ${event.pid}`;
@@ -349,12 +359,9 @@ function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, everybody:
     case "disagreement":
       return styled("yellow", `no agreement: ${event.opinions.map(opinion).join("; ")}`);
     case "network":
-      return styled(
-        event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow",
-        network(event, everybody),
-      );
+      return styled(event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow", network(event, all));
     case "stopping":
-      return "stopping every member";
+      return "stopping all members";
   }
 }
 
@@ -364,8 +371,8 @@ function howItEnded({ signal, code }: EventNamed<"exited">): string {
 }
 
 function whatNow({ restartInMs, code }: EventNamed<"exited">): string {
-  if (restartInMs !== null) return `; it starts again in ${restartInMs / 1_000} s`;
-  return code === 2 ? "; it is not restarted, as it would end in the same way: see its log" : "";
+  if (restartInMs !== null) return `; it restarts in ${restartInMs / 1_000} s`;
+  return code === 2 ? "; it is not restarted, since the same error would occur again: see its log" : "";
 }
 
 function followers({ leader, agreed }: EventNamed<"leader">): string {
@@ -377,21 +384,21 @@ function opinion({ leader, nodes }: EventNamed<"disagreement">["opinions"][numbe
   return `${list(nodes)} ${nodes.length === 1 ? "follows" : "follow"} ${leader ?? "no leader"}`;
 }
 
-function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, everybody: readonly NodeId[]): string {
+function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, all: readonly NodeId[]): string {
   switch (act.type) {
     case "cut":
       return `the link between ${list(act.nodes)} is cut`;
     case "mend":
-      return `the link between ${list(act.nodes)} is mended`;
+      return `the link between ${list(act.nodes)} is repaired`;
     case "split": {
-      const alone = everybody.filter((node) => !act.groups.flat().includes(node)).map((node) => [node]);
+      const alone = all.filter((node) => !act.groups.flat().includes(node)).map((node) => [node]);
       const groups = [...act.groups.filter((group) => group.length > 0), ...alone];
-      return groups.length === 1 ? "every link is mended" : `the network is split: ${groups.map(list).join(" | ")}`;
+      return groups.length === 1 ? "every link is repaired" : `the network is split: ${groups.map(list).join(" | ")}`;
     }
     case "heal":
-      return "the network is whole, and nothing is dropped or delayed";
+      return "all links work, and no message is dropped or delayed";
     case "link-conditions":
-      return `${Math.round(dropRate * 100)} % of all messages are dropped, the others delayed by ${min} to ${max} ms`;
+      return `${Math.round(dropRate * 100)} % of messages are dropped, and the others delayed by ${min} to ${max} ms`;
   }
 }
 

@@ -64,7 +64,10 @@ interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
 export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
-    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("verify/scenarios.md")})`);
+    .argument(
+      "[protocol|file]",
+      `${protocolNames.join(", ")}; or a scenario file (${docsPage("verify/scenarios.md")})`,
+    );
   const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
   addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
   command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
